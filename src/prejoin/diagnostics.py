@@ -35,9 +35,9 @@ class Code(msgspec.Struct, frozen=True):
     title: str
     explanation: str
 
-    def at(self, span: Span | None, message: str, fix: str, replacement: str = "") -> Diagnostic:
+    def at(self, span: Span | None, message: str, fix: str, replacement: str = "", about: str = "") -> Diagnostic:
         line, column, text = (span.line, span.column, span.text) if span else (0, 0, "")
-        return Diagnostic(self.id, self.severity, message, fix, line, column, text, replacement if text else "")
+        return Diagnostic(self.id, self.severity, message, fix, line, column, text, replacement if text else "", about)
 
 
 class Diagnostic(msgspec.Struct, frozen=True, order=True):
@@ -52,6 +52,8 @@ class Diagnostic(msgspec.Struct, frozen=True, order=True):
     text: str = ""
     replacement: str = ""
     """The replacement for `text`, if that is the whole fix; empty if a person has to decide."""
+    about: str = ""
+    """The entity, index or access pattern of the diagnostic; empty if it is about none of them."""
 
 
 def fixed(source: str, diagnostic: Diagnostic) -> str | None:

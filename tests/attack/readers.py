@@ -18,13 +18,13 @@ from contextlib import contextmanager
 from itertools import product
 from random import Random
 
-from prejoin.cli.outcome import CommandError
-from prejoin.cli.query_arguments import read_value
-from prejoin.cli.record import Record
-from prejoin.cli.settings import read_settings
 from prejoin.design.files import read_design_text
 from prejoin.design.workbench.read_model import read_workbench
 from prejoin.keys import Template, TemplateError
+from prejoin.pipeline.errors import PipelineError
+from prejoin.pipeline.query_arguments import read_value
+from prejoin.pipeline.record import BuildRecord
+from prejoin.pipeline.settings import read_settings
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.expressions import Substitutions, bind_condition, bind_projection, bind_update
 from prejoin.types import STRING
@@ -49,7 +49,7 @@ TRIES = 4
 """Other processes make a try slower, never faster: the quickest counts."""
 LIMIT = 6.0
 """Seconds after which a reader is stopped."""
-EXPECTED = (Inexact, CommandError, TemplateError, DynamoDBError)
+EXPECTED = (Inexact, PipelineError, TemplateError, DynamoDBError)
 """What readers raise where they do not give diagnostics."""
 Place = Callable[[str], object]
 
@@ -199,7 +199,7 @@ def _record(text: str) -> object:
     import msgspec
 
     try:
-        return msgspec.json.decode(text.encode("utf-8", "replace"), type=Record)
+        return msgspec.json.decode(text.encode("utf-8", "replace"), type=BuildRecord)
     except (msgspec.MsgspecError, RecursionError):
         return None
 

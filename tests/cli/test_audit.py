@@ -72,7 +72,7 @@ def damage(here: Path) -> None:
 def test_a_table_that_is_right_is_said_to_be(app: Any, prejoin: Prejoin) -> None:
     ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db")
     assert (ran.status, ran.out) == (0, "")
-    assert ran.err == "shop: 4 items read, all as the schema says\n"
+    assert ran.err == "shop: 4 items read, all match the schema\n"
 
 
 def test_what_is_wrong_is_on_standard_output_and_the_status_is_1(app: Any, here: Path, prejoin: Prejoin) -> None:
@@ -81,10 +81,10 @@ def test_what_is_wrong_is_on_standard_output_and_the_status_is_1(app: Any, here:
     assert ran.status == 1
     assert sorted(ran.out.splitlines()) == [
         f"missing: User unique tenant_id, email {GUARD} / UNIQUE: write it",
-        "unknown:  X�[31m / Y: it is of no entity of the schema: add that, or delete it",
+        "unknown:  X�[31m / Y: it is of no entity of the schema: add the entity, or delete the item",
     ]
     assert "1 missing" in ran.err
-    assert "`--repair` mends what can be" in ran.err
+    assert "`--repair` repairs what it can" in ran.err
 
 
 def test_as_json_a_finding_has_all_that_a_tool_needs(app: Any, here: Path, prejoin: Prejoin) -> None:
@@ -120,11 +120,11 @@ def test_repair_asks_first_and_without_a_yes_changes_nothing(app: Any, here: Pat
     for answer in (b"", b"n\n"):
         ran = prejoin(*call, stdin=answer)
         assert ran.status == 4
-        assert "Mend 1 missing in shop?" in ran.err
+        assert "Repair 1 missing in shop?" in ran.err
         assert "PJ022" in ran.err
     ran = prejoin(*call, stdin=b"y\n")
     assert ran.status == 1  # what is of nobody is still there
-    assert "1 mended, 1 left" in ran.err
+    assert "1 repaired, 1 left" in ran.err
     assert prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db").out.startswith("unknown")
 
 
@@ -152,7 +152,7 @@ def test_a_table_on_a_server_is_reached_by_its_address(app: Any, here: Path, pre
         (("nowhere:schema", "--table", "shop"), 1, "PJ020", "nowhere cannot be imported: ModuleNotFoundError"),
         (("broken:schema", "--table", "shop"), 1, "PJ020", "nowhere_to_be_found"),
         (("shopapp:number", "--table", "shop"), 1, "PJ020", "number in shopapp is a int, not a Schema"),
-        (("shopapp:none", "--table", "shop"), 1, "PJ020", "none in shopapp is not there"),
+        (("shopapp:none", "--table", "shop"), 1, "PJ020", "none in shopapp does not exist"),
         (("shopapp:schema", "--table", "other", "--db", "shop.db"), 1, "PJ021", "there is no table `other` in shop.db"),
         (("shopapp:schema", "--table", "shop", "--db", "no.db"), 2, "PJ001", "no.db"),
         (("shopapp:schema", "--table", "shop", "--db", "shopapp.py"), 1, "PJ021", "database"),

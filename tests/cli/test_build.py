@@ -63,7 +63,7 @@ def test_what_is_up_to_date_is_not_made_again(prejoin: Prejoin, teams: Path) -> 
         file.write_text(file.read_text("utf-8") + "\nOWN = 1\n", "utf-8")
     before = texts(teams)
     again = prejoin("build", "--yes")
-    assert "all as access-patterns.md wants them" in again.out
+    assert "up to date" in again.out
     assert "prove:" not in again.err
     assert texts(teams) == before
     assert prejoin("build", "--check").status == 0
@@ -78,7 +78,7 @@ def test_a_check_fails_when_document_and_code_disagree(prejoin: Prejoin, teams: 
     before = texts(teams)
     ran = prejoin("build", "--check")
     assert ran.status == 1
-    assert "disagree" in ran.err
+    assert "do not match" in ran.err
     assert texts(teams) == before
     assert prejoin("build", "--yes").status == 0
     assert prejoin("build", "--check").status == 0
@@ -106,7 +106,7 @@ def test_what_was_changed_by_hand_is_left_alone_and_told(prejoin: Prejoin, teams
     ran = prejoin("build", "--yes", "--diff")
     assert ran.status == 1
     assert "lines that were generated have been changed by hand" in ran.err
-    assert "keys.md: error PJ062: it is left alone" in ran.err
+    assert "keys.md: error PJ062: not written" in ran.err
     assert "+++" in ran.out
     assert texts(teams) == before
     file.unlink()
@@ -139,7 +139,7 @@ def test_errors_stop_it_before_anything_is_made(prejoin: Prejoin, teams: Path) -
     before = texts(teams)
     ran = prejoin("build", "--yes")
     assert ran.status == 1
-    assert "nothing was made" in ran.err
+    assert "nothing was built" in ran.err
     assert texts(teams) == before
 
 
@@ -165,7 +165,7 @@ def test_the_steps_are_told_and_what_to_do_next(prejoin: Prejoin, teams: Path) -
     ran = prejoin("build", "--yes")
     told = [line.split(":")[0] for line in ran.err.splitlines()]
     assert told[:6] == ["check", "design", "prove", "test", "render", "write"]
-    assert "next: `prejoin query AP-001` asks" in ran.err
+    assert "next: `prejoin query AP-001` runs" in ran.err
     assert "next: `python -m pytest` runs the tests" in ran.err
     assert prejoin("build", "--yes").err == ""
     assert prejoin("build", "--check", "--format", "json").err == ""
@@ -178,7 +178,7 @@ def test_a_design_that_nothing_has_changed_about_is_not_made_again(prejoin: Prej
     (teams / "keys.md").unlink()
     ran = prejoin("build", "--yes", "--workbench")
     assert ran.status == 0
-    assert "proven when it was written" in ran.err
+    assert "unchanged since it was proven" in ran.err
     assert "prove:" not in ran.err
     assert {path: text for path, text in texts(teams).items() if path in whole and "build" not in path} == {
         path: text for path, text in whole.items() if "build" not in path
@@ -192,8 +192,8 @@ def test_a_design_that_nothing_has_changed_about_is_not_made_again(prejoin: Prej
 @pytest.mark.slow
 def test_on_a_terminal_it_asks_and_tells_how_far_it_is(teams: Path) -> None:
     terminal = Terminal("build", folder=teams)
-    terminal.expect("11 of 11 patterns answered")
-    terminal.expect("Write it? [y/n] ")
+    terminal.expect("11 of 11 patterns proven")
+    terminal.expect("Write the files? [y/n] ")
     assert not (teams / "keys.md").exists()
     terminal.send("y\n")
     terminal.expect("next: ")
@@ -201,7 +201,7 @@ def test_on_a_terminal_it_asks_and_tells_how_far_it_is(teams: Path) -> None:
     assert (teams / "keys.md").exists()
     (teams / "keys.md").unlink()
     terminal = Terminal("build", folder=teams)
-    terminal.expect("Write it? [y/n] ")
+    terminal.expect("Write the files? [y/n] ")
     terminal.send("n\n")
     terminal.expect("nothing was written")
     assert terminal.status() == 0

@@ -98,9 +98,9 @@ def test_growth_is_told_with_what_is_to_be_done(prejoin: Prejoin, here: Path) ->
     file.write_text(text, "utf-8")
     ran = prejoin("build", "--yes")
     assert "`gsi2` is new" in ran.out
-    assert "To do, with the table that is in use:\n  - make the index `gsi2`" in ran.out
+    assert "Changes to the table in use:\n  - create the index `gsi2`" in ran.out
     assert "`db.add_indexes()` does" in ran.out
-    assert "User items that may be there, write gsi2pk and gsi2sk in each" in ran.out
+    assert "User items that may exist, write gsi2pk and gsi2sk in each" in ran.out
     assert "`prejoin audit teams.schema:SCHEMA --table teams --repair` does" in ran.out
     assert "table-design.md stays APPROVED" in ran.out
     assert "> Not reviewed: gsi2; User in gsi2" in page(here)
@@ -129,7 +129,7 @@ def test_a_question_that_the_keys_answer_changes_no_key(prejoin: Prejoin, here: 
     approve(here)
     file.write_text(text, "utf-8")
     ran = prejoin("build", "--yes")
-    assert "The table that is in use serves it as it is." in ran.out
+    assert "The table in use needs no change." in ran.out
     assert "Not reviewed" not in page(here)
     assert "| AP-003 |" in page(here)
     assert prejoin("build", "--check").status == 0
@@ -173,7 +173,7 @@ def test_decision_about_an_approved_key_is_refused_until_the_design_is_a_draft(p
     file.write_text(text.replace("## Decisions\n", f"## Decisions\n\n{decision}\n"), "utf-8")
     ran = prejoin("build", "--yes")
     assert ran.status == 1
-    assert "with `> Status: DRAFT` in table-design.md all is designed anew" in ran.err
+    assert "or design all keys again: without `--keep`, as a DRAFT" in ran.err
     assert page(here) == approved
     (here / "table-design.md").write_text(approved.replace("> Status: APPROVED", "> Status: DRAFT"), "utf-8")
     assert prejoin("build", "--yes").status == 0
@@ -190,7 +190,7 @@ def test_a_decision_that_the_approved_keys_contradict_says_that_they_are_kept(pr
     ran = prejoin("build", "--yes")
     assert ran.status == 1
     assert "cannot all hold: the design that is kept has the key `USER#{userId}` and `ASSIGNMENT#{teamId}`" in ran.err
-    assert "with `> Status: DRAFT` in table-design.md all is designed anew" in ran.err
+    assert "or design all keys again: without `--keep`, as a DRAFT" in ran.err
     assert page(here) == approved
 
 

@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from prejoin.cli.building import _tested
-from prejoin.cli.designing import StoppedError
-from prejoin.cli.generated_tests import run_tests
-from prejoin.cli.progress import Progress
-from prejoin.cli.sources import load
+from prejoin.pipeline.build import _passed_tests
+from prejoin.pipeline.document import read_document
+from prejoin.pipeline.errors import InputError
+from prejoin.pipeline.generated_tests import run_tests
+from prejoin.pipeline.progress import SILENT
 from prejoin.render.python import render_python
 from tests.cli.conftest import Prejoin
 from tests.render.designed import designed
@@ -69,11 +69,9 @@ def test_a_test_that_fails_is_told_by_name() -> None:
 
 
 def test_where_a_test_fails_nothing_is_written(teams: Path) -> None:
-    with pytest.raises(StoppedError) as stopped:
-        _tested(broken(), "teams", load(str(teams)), Progress())
-    outcome = stopped.value.outcome
-    assert outcome.status == 1
-    (said,) = outcome.sources[0].diagnostics
+    with pytest.raises(InputError) as stopped:
+        _passed_tests(broken(), "teams", read_document(teams), SILENT)
+    (said,) = stopped.value.diagnostics
     assert said.code == "PJ035"
     assert "test_set_up_team fails: AssertionError" in said.message
     assert "--no-tests" in (said.fix or "")

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from prejoin.cli.outcome import Line, Source
-from prejoin.cli.show import cells, messages
+from prejoin.cli.outcome import Line
+from prejoin.cli.text.messages import cells, messages
 from prejoin.diagnostics import Diagnostic, Severity
+from prejoin.pipeline.errors import Source
 from prejoin.workload.starter import starter
 from tests.cli.conftest import Prejoin
 
@@ -21,7 +22,7 @@ def test_a_document_without_errors_is_fine(prejoin: Prejoin, here: Path) -> None
     (here / "a.md").write_text(starter(), encoding="utf-8")
     ran = prejoin("check", "a.md", "--no-hints")
     assert (ran.status, ran.out) == (0, "a.md: fine. 4 entities, 12 reads, 5 writes, 3 deletes.\n")
-    assert ran.err == "next: `prejoin design a.md` designs the table for it\n"
+    assert ran.err == "next: `prejoin design a.md` designs its table\n"
     assert prejoin("check", "a.md", "--format", "json").json["result"]["next"] == ["prejoin design a.md"]
 
 
@@ -35,7 +36,7 @@ def test_an_error_names_the_place_underlines_it_and_says_what_to_write(prejoin: 
     assert lines[at + 1].count("^") == len("strng")
     assert lines[at + 2] == "  fix: write `string`"
     assert "2 errors" in ran.out.strip().split("\n")[-1]
-    assert "`prejoin explain PJ110` tells more" in ran.out
+    assert "`prejoin explain PJ110` explains more" in ran.out
 
 
 def test_without_a_file_it_is_the_document_of_the_usual_name(prejoin: Prejoin, here: Path) -> None:
@@ -156,7 +157,7 @@ def test_a_design_names_its_document_or_is_told(prejoin: Prejoin, shop: Path) ->
     (folder / "access-patterns.md").rename(folder / "asked.md")
     ran = prejoin("check", "table-design.md")
     assert ran.status == 1
-    assert "error PJ034: the access patterns that it is for, access-patterns.md, have errors or cannot" in ran.out
+    assert "error PJ034: its access patterns, access-patterns.md, have errors or cannot" in ran.out
     assert prejoin("check", "table-design.md", "--for", "asked.md").status == 0
     shop.write_text(
         shop.read_text("utf-8").replace("> Access patterns: access-patterns.md", "> Access patterns: asked.md"), "utf-8"

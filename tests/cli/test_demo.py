@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from prejoin.cli.columns import fitted
 from prejoin.cli.run import run
+from prejoin.cli.text.tables import fitted
 
 BY_HAND = Path(__file__).parents[1] / "designs"
 SHOP = Path(__file__).parents[2] / "examples" / "shop"
@@ -93,7 +93,7 @@ def test_a_design_that_is_not_there_or_not_one_is_said(shop: Path, capsys: pytes
 def test_decisions_that_leave_no_design_are_said(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edit(shop, "- Address lives under User\n", "- Address lives under User\n- Product lives under User\n")
     assert run(["demo", str(shop)]) == 1
-    assert "tells why" in capsys.readouterr().err
+    assert "says why" in capsys.readouterr().err
 
 
 def test_an_example_is_written_to_be_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

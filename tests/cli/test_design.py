@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from prejoin.cli.outcome import envelope_schema
+from prejoin.cli.commands.schema import envelope_schema
 from prejoin.design.files import read_design_file
 from prejoin.design.solver.integer_program import IntegerProgram, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import solve
@@ -41,7 +41,7 @@ def test_without_a_terminal_it_is_printed_and_written_only_with_yes(prejoin: Pre
     assert ran.status == 0
     assert "11 of 11 patterns served" in ran.out
     assert "Proven" in ran.out
-    assert "`--yes` writes it to table-design.md; nothing was written" in ran.err
+    assert "nothing was written; `--yes` writes table-design.md" in ran.err
     assert not designed(teams.parent).exists()
     ran = prejoin("design", "--yes")
     assert "wrote table-design.md" in ran.err
@@ -57,14 +57,14 @@ def test_the_page_shows_what_lies_together_the_keys_the_indexes_and_the_price(pr
     for title in ("Read together", "Partition key", "Holds", "Operation", "A month"):
         assert title in out
     assert "USER#{userId}  table  User, Assignment" in out
-    assert "Not proven: `--no-proof` was said." in out
+    assert "Not proven: `--no-proof` was given." in out
 
 
 @pytest.mark.slow
 def test_it_is_the_same_whenever_it_is_written(prejoin: Prejoin, teams: Path) -> None:
     prejoin("design", "--yes")
     first = designed(teams.parent).read_bytes()
-    assert "table-design.md is as it was" in prejoin("design", "--yes").err
+    assert "table-design.md is up to date" in prejoin("design", "--yes").err
     designed(teams.parent).unlink()
     prejoin("design", "--yes")
     assert designed(teams.parent).read_bytes() == first
@@ -82,7 +82,7 @@ def test_a_file_that_is_something_else_is_not_replaced(prejoin: Prejoin, teams: 
     designed(teams.parent).write_text("# My notes\n\nDo not lose them.\n", "utf-8")
     ran = prejoin("design", "--yes")
     assert ran.status == 4
-    assert "is there already, and is not a table design" in ran.err
+    assert "exists and is not a table design" in ran.err
     assert designed(teams.parent).read_text("utf-8") == "# My notes\n\nDo not lose them.\n"
 
 
@@ -91,7 +91,7 @@ def test_a_design_with_other_keys_is_compared_before_it_is_replaced(prejoin: Pre
     path = designed(teams.parent)
     path.write_text(path.read_text("utf-8").replace("Status: DRAFT", "Status: APPROVED"), "utf-8")
     ran = prejoin("design", "--no-proof", "--at-most", "1 GSIs")
-    assert "table-design.md has other keys; with this design:\n  `gsi2` is gone" in ran.err
+    assert "table-design.md has other keys. This design changes:\n  `gsi2` is gone" in ran.err
     assert "table-design.md is APPROVED: `--keep table-design.md`" in ran.err
     assert "> Status: APPROVED" in path.read_text("utf-8")
     prejoin("design", "--no-proof", "--at-most", "1 GSIs", "--yes")
@@ -238,9 +238,9 @@ def test_a_design_in_use_stays_and_what_is_to_be_done_is_told(prejoin: Prejoin, 
     prejoin("init", "grown.md", "--from", "access-patterns.md", *MORE)
     ran = prejoin("design", "grown.md", "--keep", "table-design.md", "--yes")
     assert ran.status == 0, ran.err
-    assert "  - make the index `gsi2`, with the keys gsi2pk and gsi2sk (ALL)" in ran.out
+    assert "  - create the index `gsi2`, with the keys gsi2pk and gsi2sk (ALL)" in ran.out
     assert "  - Keeper is new" in ran.out
-    assert "Animal items that may be there, write gsi2pk and gsi2sk in each" in ran.out
+    assert "Animal items that may exist, write gsi2pk and gsi2sk in each" in ran.out
     again = prejoin("design", "grown.md", "--keep", "table-design.md", "--format", "json").json["result"]
     assert again["growth"] == {}
     after = {(i["entity"], f["slot"]): f for i in again["design"]["items"] for f in i["facets"]}
@@ -322,14 +322,14 @@ def test_a_design_is_approved_after_questions_and_decisions(teams: Path) -> None
     terminal.send("why Assignment\n")
     terminal.expect("Its sort key goes by `teamId`")
     terminal.send("why Nothing\n")
-    terminal.expect("there is no entity, index, copy or access pattern `Nothing`")
+    terminal.expect("There is no entity, index, copy or access pattern `Nothing`")
     terminal.send("pin make it nice\n")
-    terminal.expect("That cannot be decided: `make it nice` is not a decision")
+    terminal.expect("This is not a decision: `make it nice` is not a decision")
     terminal.send("pin User has key `A#{userId}` and `X`\n")
-    terminal.expect("What changes")
+    terminal.expect("Changes")
     terminal.expect("User in the table is at `A#{userId} / X`")
     terminal.send("User lives under Team\n")  # `pin` may be left out
-    terminal.expect("That cannot be, so nothing is changed.")
+    terminal.expect("This contradicts other statements, so nothing has changed.")
     terminal.send("undo\n")
     terminal.expect("was `A#{userId} / X`")
     terminal.send("at most 1 GSIs\n")
@@ -340,7 +340,7 @@ def test_a_design_is_approved_after_questions_and_decisions(teams: Path) -> None
     terminal.send("alternatives\n")
     terminal.expect("month")
     terminal.send("nonsense\n")
-    terminal.expect("`help` tells what can be said here.")
+    terminal.expect("`help` lists the commands.")
     terminal.send("help\n")
     terminal.expect("forbid copies for Order")
     assert not designed(teams.parent).exists()
@@ -363,7 +363,7 @@ def test_what_is_edited_while_it_asks_is_not_lost(teams: Path) -> None:
     terminal.send("y\n")
     terminal.expect("Add to the Decisions")
     terminal.send("y\n")
-    terminal.expect("access-patterns.md was changed meanwhile")
+    terminal.expect("access-patterns.md has changed meanwhile")
     assert terminal.status() == 0
     assert "Edited by Ann." in teams.read_text("utf-8")
     assert "- minimise money\n" in teams.read_text("utf-8")
@@ -376,7 +376,7 @@ def test_whoever_leaves_finds_everything_as_it_was(teams: Path, keys: str, statu
     terminal = Terminal("design", "--no-proof", folder=teams.parent, NO_COLOR="1")
     terminal.expect("[y/n")
     terminal.send("forbid copies\n")
-    terminal.expect("`undo` takes it back.")
+    terminal.expect("`undo` removes it.")
     terminal.expect("help] ")
     terminal.send(keys)
     assert terminal.status(again=keys) == status

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from prejoin import __version__
-from prejoin.cli.outcome import envelope_schema
+from prejoin.cli.commands.schema import envelope_schema
 from tests.cli.conftest import Prejoin, Ran
 
 _VALIDATOR = jsonschema.Draft202012Validator(envelope_schema())
@@ -129,7 +129,7 @@ def test_a_mistake_of_ours_is_a_sentence_and_status_70(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("prejoin.cli.schema.envelope_schema", broken)
+    monkeypatch.setattr("prejoin.cli.commands.schema.envelope_schema", broken)
     ran = prejoin("schema", "envelope")
     assert ran.status == 70
     assert "`PREJOIN_DEBUG=1 prejoin schema envelope`" in ran.err
@@ -145,7 +145,7 @@ def test_an_interruption_is_status_130(prejoin: Prejoin, here: Path, monkeypatch
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("prejoin.cli.schema.envelope_schema", interrupted)
+    monkeypatch.setattr("prejoin.cli.commands.schema.envelope_schema", interrupted)
     assert prejoin("schema", "envelope").status == 130
     _valid(prejoin("schema", "envelope", "--format", "json"))
 
@@ -154,7 +154,7 @@ def test_what_is_not_installed_is_status_3(prejoin: Prejoin, here: Path, monkeyp
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'yaml'", name="yaml")
 
-    monkeypatch.setattr("prejoin.cli.schema.envelope_schema", missing)
+    monkeypatch.setattr("prejoin.cli.commands.schema.envelope_schema", missing)
     ran = prejoin("schema", "envelope")
     assert ran.status == 3
     assert "in a clone of prejoin: `pip install '.[cli]'`" in ran.err

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from prejoin.cli.explain import catalogue
+from prejoin.cli.commands.explain import catalogue
 from prejoin.workload.starter import starter
 from tests.cli.conftest import Prejoin
 

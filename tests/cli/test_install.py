@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from prejoin.cli import install_command
-from prejoin.cli.group import cli
 from prejoin.cli.invocation import invocation, runnable
+from prejoin.cli.run import cli
 
 ROOT = Path(__file__).parents[2]
 SHOP = ROOT / "examples" / "shop" / "access-patterns.md"

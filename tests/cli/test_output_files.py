@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from prejoin.cli.outcome import CommandError
-from prejoin.cli.output_files import check_outputs, delete_file, write_file
+from prejoin.pipeline.errors import PipelineError
+from prejoin.pipeline.output_files import check_outputs, delete_file, write_file
 from tests.cli.conftest import Prejoin, Ran
 from tests.cli.terminal import Terminal
 
@@ -198,9 +198,9 @@ def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> Non
     folder = tmp_path / "out"
     folder.mkdir()
     for act in (lambda p: write_file(folder, p, "x"), lambda p: delete_file(folder, p)):
-        with pytest.raises(CommandError) as caught:
+        with pytest.raises(PipelineError) as caught:
             act(PurePosixPath(name))
-        assert [said.code for said in caught.value.source.diagnostics] == ["PJ011"]
+        assert [said.code for said in caught.value.sources[0].diagnostics] == ["PJ011"]
     assert list(tmp_path.rglob("*")) == [folder]
 
 
@@ -226,7 +226,7 @@ def test_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path, monkeypatch: 
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(CommandError, match="No space"):
+        with pytest.raises(PipelineError, match="No space"):
             write_file(tmp_path, name, "new")
     assert place.read_text() == "old"
     assert list(place.parent.iterdir()) == [place]
@@ -257,6 +257,6 @@ def test_pipes_and_folders_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):
-        with pytest.raises(CommandError, match=name) as caught:
+        with pytest.raises(PipelineError, match=name) as caught:
             check_outputs(tmp_path, [PurePosixPath(name)])
-        assert [said.code for said in caught.value.source.diagnostics] == ["PJ011"]
+        assert [said.code for said in caught.value.sources[0].diagnostics] == ["PJ011"]

@@ -120,7 +120,7 @@ def test_endpoint_that_is_no_dynamodb_is_named_without_its_page(
     with _web_server(status) as url:
         ran = prejoin(*command, "--endpoint", url)
     assert ran.status == 1
-    assert f"error PJ021: {url} does not speak DynamoDB: it answered {status} (text/html)" in ran.err
+    assert f"error PJ021: {url} is not a DynamoDB: it returned {status} (text/html)" in ran.err
     assert "`prejoin serve` prints" in ran.err
     assert "<html>" not in ran.err
 
@@ -161,7 +161,7 @@ def test_file_that_holds_no_tables_is_named(
 def test_serve_in_memory_needs_no_file(app: Path, prejoin: Prejoin, db: str) -> None:
     ran = prejoin("serve", "--port", "0", "--db", db)
     assert ran.status == 2
-    assert "`--db` takes a file; without it tables are kept in memory" in ran.err
+    assert "`--db` takes a file; without it, tables are in memory" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -133,15 +133,15 @@ def test_an_interview_that_is_broken_off_keeps_every_answer_and_goes_on(tmp_path
     first.expect("What does it store?")
     first.send("User, Ord")  # Not sent: this is what gets lost.
     first.send("\x03")
-    first.expect("Saved in a.md. `prejoin interview a.md` goes on from here.", again="\x03")
+    first.expect("Saved in a.md. `prejoin interview a.md` continues from here.", again="\x03")
     assert first.status() == 130
     assert read_file(tmp_path / "a.md").workload.title == "Shop"
 
     again = Terminal("interview", "a.md", folder=tmp_path, NO_COLOR="1")
-    again.expect("Shop, as a.md has it:")
+    again.expect("Shop, from a.md:")
     again.expect("What does it store?")
     again.send("User of mine\n")
-    again.expect("That cannot be used")
+    again.expect("This answer cannot be used")
     again.send("User\n")
     again.expect("What else does it store?")
     again.send("quit\n")
@@ -169,7 +169,7 @@ def test_a_document_that_is_edited_meanwhile_is_not_overwritten(tmp_path: Path) 
     terminal.expect("What is it for?")
     path.write_text(path.read_text(encoding="utf-8").replace("# Shop", "# Market"), encoding="utf-8")
     terminal.send("Selling things.\n")
-    terminal.expect("was changed in the meantime")
+    terminal.expect("has changed meanwhile")
     terminal.expect("What does it store?")
     terminal.expect("\n> ")
     terminal.send("\x04")

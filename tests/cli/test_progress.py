@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from prejoin.cli import progress
-from prejoin.cli.progress import Progress
+from prejoin.cli.progress import ProgressLine
 
 
 class Screen(io.StringIO):
@@ -20,9 +20,9 @@ def said(stream: io.StringIO, patience: float, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(progress, "PATIENCE", patience)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
-    with Progress() as told:
+    with ProgressLine() as told:
         told.begin("choosing keys")
-        told("2 indexes")
+        told.update("2 indexes")
     return stream.getvalue()
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from prejoin.cli.group import cli
-from prejoin.cli.settings import Settings
+from prejoin.cli.run import cli
+from prejoin.pipeline.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "command.md").read_text(encoding="utf-8")
 

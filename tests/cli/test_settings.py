@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from prejoin.cli.settings import FILE, Language, read_settings
+from prejoin.pipeline.settings import FILE, Language, read_settings
 from prejoin.render.infrastructure.languages import LANGUAGES
 from tests.cli.conftest import Prejoin
 
@@ -60,7 +60,7 @@ def test_what_it_says_is_made(prejoin: Prejoin, teams: Path) -> None:
     assert template.count("AWS::IAM::ManagedPolicy") == 3
     for path in ("terraform/main.tf", "cdk/teams_table.py", "cdk/teams-table.ts", "infra/table.ts"):
         assert (teams / path).exists(), path
-    assert "all as" in prejoin("build").out
+    assert "up to date" in prejoin("build").out
     assert prejoin("build", "--check").status == 0
 
 

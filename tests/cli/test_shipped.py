@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prejoin.cli import examples
+from prejoin.pipeline import examples
 
 ROOT = Path(__file__).parents[2]
 

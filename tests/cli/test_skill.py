@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 import pytest
 
-from prejoin.cli.group import cli
-from prejoin.cli.settings import read_settings
-from prejoin.cli.skill import Skill, skills
+from prejoin.cli.commands.skill import Skill, skills
+from prejoin.cli.run import cli
+from prejoin.pipeline.settings import read_settings
 from tests.cli.conftest import Prejoin
 
 NAMES = ["prejoin-access-patterns", "prejoin-table-design", "prejoin-query-interfaces"]

@@ -67,7 +67,7 @@ def test_a_line_that_does_not_come_is_found() -> None:
 
 
 def test_the_guide_names_all_that_can_be_typed() -> None:
-    from prejoin.cli.approval import _VERBS
+    from prejoin.cli.prompt.approval import _VERBS
 
     text = GUIDE.read_text("utf-8")
     for verb in _VERBS:

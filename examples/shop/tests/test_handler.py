@@ -292,4 +292,11 @@ def test_a_cold_start_loads_what_the_base_install_has_and_nothing_for_laptops() 
     loaded = set(subprocess.check_output([sys.executable, "-c", script], cwd=HERE, text=True).split())
     assert {"handler", "msgspec", "prejoin.table", "shop.repository"} <= loaded
     assert not loaded & {"asyncio", "sqlite3", "fastapi", "pydantic", "botocore", "ssl", "yaml", "jinja2"}
-    assert not loaded & {"prejoin.engine", "prejoin.design", "prejoin.workload", "prejoin.render", "prejoin.cli"}
+    assert not loaded & {
+        "prejoin.engine",
+        "prejoin.design",
+        "prejoin.workload",
+        "prejoin.render",
+        "prejoin.pipeline",
+        "prejoin.cli",
+    }

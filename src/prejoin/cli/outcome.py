@@ -1,18 +1,24 @@
-"""What a command gives back: status, messages, a result for tools, a page for people. Showing it lives elsewhere."""
+"""What a command returns: a status, messages, a result for tools and a page for people. `output` shows it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import msgspec
 
 from prejoin._version import __version__
-from prejoin.cli.design_answers import DesignAnswers
 from prejoin.cli.invocation import runnable
-from prejoin.cli.status import Status
-from prejoin.diagnostics import Code, Diagnostic, Severity, Span
+from prejoin.diagnostics import Severity
+from prejoin.pipeline.errors import (
+    GeneratedCodeError,
+    InvalidArgumentError,
+    PipelineError,
+    RefusedError,
+    Source,
+)
 
 Piece = str | tuple[str, str]
 """Text, or text and its style."""
@@ -20,46 +26,48 @@ Line = Sequence[Piece]
 Page = str | Sequence[Line]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A file, as it was named, and what is to be said about it."""
+class ExitStatus(IntEnum):
+    """Exit statuses, the same for every command. docs/reference/command.md documents them."""
 
-    file: str
-    text: str = ""
-    diagnostics: tuple[Diagnostic, ...] = ()
+    FINE = 0
+    FAILED = 1
+    """The input has errors, a check or a proof failed, or a file could not be read or written."""
+    MISUSED = 2
+    """The arguments of the command are wrong."""
+    NOT_INSTALLED = 3
+    REFUSED = 4
+    """The command would have overwritten or destroyed something."""
+    FAULT = 70
+    """A bug in prejoin."""
+    INTERRUPTED = 130
+
+
+_STATUSES: dict[type[PipelineError], ExitStatus] = {
+    InvalidArgumentError: ExitStatus.MISUSED,
+    RefusedError: ExitStatus.REFUSED,
+    GeneratedCodeError: ExitStatus.FAULT,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    status: Status = Status.FINE
+    status: ExitStatus = ExitStatus.FINE
     result: Any = None
-    """What `--format json` gives under that name."""
+    """The `result` of `--format json`."""
     page: Page = ""
-    """What stands on standard output otherwise. A str is data, and written as it is."""
+    """Standard output otherwise. A str is data, and written as it is."""
     sources: tuple[Source, ...] = ()
+    """Diagnostics, for standard error."""
     notes: tuple[str, ...] = ()
     """Sentences for standard error."""
     about: bool = False
-    """The messages are what was asked for, so they go to standard output."""
+    """Whether the diagnostics are what the command is for, so that they go to standard output."""
 
 
-class CommandError(Exception):
-    """What keeps a command from doing what it was asked to."""
-
-    def __init__(
-        self,
-        code: Code,
-        message: str,
-        fix: str,
-        status: Status,
-        file: str = "",
-        span: Span | None = None,
-        text: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.source = Source(file, text, (code.at(span, message, fix),))
-        self.status = status
-        self.result: Any = None
+def outcome_of(problem: PipelineError, result: Any = None) -> Outcome:
+    """The outcome of a command that an error of the pipeline ended."""
+    status = next((status for kind, status in _STATUSES.items() if isinstance(problem, kind)), ExitStatus.FAILED)
+    return Outcome(status, result, sources=problem.sources, notes=(problem.note,) if problem.note else ())
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -105,16 +113,6 @@ def envelope(command: str, outcome: Outcome) -> Envelope:
         for source in outcome.sources
         for d in source.diagnostics
     )
-    return Envelope(__version__, command, outcome.status is Status.FINE, int(outcome.status), messages, outcome.result)
-
-
-def envelope_schema() -> dict[str, Any]:
-    """The JSON Schema of the envelope. `$defs` has the answers of `design --why` and the like, too."""
-    (found, _), parts = msgspec.json.schema_components([Envelope, DesignAnswers], ref_template="#/$defs/{name}")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:prejoin:envelope:1",
-        "title": "prejoin envelope",
-        **found,
-        "$defs": parts,
-    }
+    return Envelope(
+        __version__, command, outcome.status is ExitStatus.FINE, int(outcome.status), messages, outcome.result
+    )

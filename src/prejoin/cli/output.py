@@ -1,6 +1,6 @@
-"""Where all output goes through: colour on a terminal, plain text in a pipe, one envelope with `--format json`.
+"""All output of the command: colour on a terminal, plain text in a pipe, one JSON object with `--format json`.
 
-Standard output is data, standard error is talk. A reader that has had enough (`| head`) is no error.
+Results go to standard output, messages to standard error. A closed pipe (`| head`) is not an error.
 """
 
 from __future__ import annotations
@@ -8,30 +8,30 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from prejoin.cli import codes
-from prejoin.cli.outcome import CommandError, Line, Outcome, Page, Piece, envelope
-from prejoin.cli.show import cells, coded, messages
-from prejoin.cli.status import Status
+from prejoin.cli.outcome import Line, Outcome, Page, Piece, envelope
+from prejoin.cli.text.messages import coded, messages
+from prejoin.pipeline import codes
+from prejoin.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-class OutputError(CommandError):
-    """Standard output cannot be written, so what it was to hold is lost."""
+class OutputError(PipelineError):
+    """Standard output cannot be written."""
 
     def __init__(self, problem: OSError) -> None:
         message = f"standard output cannot be written: {problem.strerror or problem}"
-        super().__init__(codes.CANNOT_WRITE, message, "check where it goes to", Status.FAILED)
+        super().__init__(codes.CANNOT_WRITE, message, "check where it goes")
 
 
 def emit(command: str, outcome: Outcome, as_json: bool) -> None:
-    """Shows what a command gave back."""
+    """Prints the outcome of a command."""
     if as_json:
         data = msgspec.json.format(msgspec.json.encode(envelope(command, outcome)), indent=2)
         _write(sys.stdout, data.decode() + "\n")
@@ -48,7 +48,7 @@ def _place(outcome: Outcome) -> TextIO:
 
 
 def say(*pieces: Piece) -> None:
-    """A line of talk."""
+    """Prints a line to standard error."""
     show([pieces], sys.stderr)
 
 
@@ -71,7 +71,7 @@ def coloured(stream: TextIO) -> bool:
 
 
 def width_of(stream: TextIO) -> int | None:
-    """The terminal's width, or None where text goes into a pipe and lines are not to be broken."""
+    """The width of the terminal; None for a pipe, in which lines are not broken."""
     return max(shutil.get_terminal_size().columns, 40) if stream.isatty() else None
 
 
@@ -83,7 +83,7 @@ def _paint(page: Iterable[Line], stream: TextIO) -> None:
         try:
             console.print(Text.assemble(*line), soft_wrap=True)
         except BrokenPipeError:
-            _deaf(stream)
+            _close(stream)
 
 
 def _console(stream: TextIO) -> Console:
@@ -93,7 +93,7 @@ def _console(stream: TextIO) -> Console:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """Text as UTF-8, whatever the locale: it may be a document. A stream of another kind gets what it can show."""
+    """Writes UTF-8 to a pipe or file, whatever the locale, and the terminal's own encoding to a terminal."""
     try:
         buffer = getattr(stream, "buffer", None)
         if buffer is None:
@@ -104,27 +104,17 @@ def _write(stream: TextIO, text: str) -> None:
             buffer.write(text.encode(encoding, "replace"))
         stream.flush()
     except BrokenPipeError:
-        _deaf(stream)
+        _close(stream)
     except OSError as problem:
         if stream is sys.stderr:
             return
-        _deaf(stream)
+        _close(stream)
         raise OutputError(problem) from None
 
 
-def _deaf(stream: TextIO) -> None:
-    """Nobody reads the stream any more: what else is written to it goes nowhere, and the status stays what it is."""
+def _close(stream: TextIO) -> None:
+    """Sends further output to the null device. A reader that has left does not change the exit status."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):
         stream.write = lambda text: len(text)  # type: ignore[method-assign]
-
-
-def table(rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> list[Line]:
-    """Rows in columns, the last one as long as it is."""
-    widths = [max(cells(row[at]) for row in rows) for at in range(len(rows[0]))] if rows else []
-    styled = [*styles, *[""] * len(widths)]
-    return [
-        [(cell + " " * (widths[at] + 2 - cells(cell)) * (at + 1 < len(row)), styled[at]) for at, cell in enumerate(row)]
-        for row in rows
-    ]

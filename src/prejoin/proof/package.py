@@ -107,7 +107,7 @@ def load_package(
 
 
 def _load(rendered: RenderedPackage) -> dict[str, ModuleType]:
-    """Loads the modules. `entities` stays in `sys.modules` while the schema is used, which resolves type hints there."""
+    """Loads the modules. `entities` stays in `sys.modules` while the schema, which resolves type hints, is used."""
     package = f"_prejoin_generated_{next(_numbers)}"
     names = {module: f"{package}.{module}" for module in rendered.modules}
     sys.modules[package] = ModuleType(package)

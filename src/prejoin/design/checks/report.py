@@ -35,7 +35,7 @@ class Report:
     def say(self, code: Code, message: str, fix: str, name: str = "", slot: str = "") -> None:
         """Report on an entity (in a slot), an index or a pattern; without a name, on the design as a whole."""
         span = self.at(name, slot) or (self.at(name, "") if slot else None)
-        self.diagnostics.append(code.at(span, message, fix))
+        self.diagnostics.append(code.at(span, message, fix, about=name))
 
     @cached_property
     def _bound(self) -> tuple[tuple[BoundKey, ...], tuple[Flaw, ...]]:

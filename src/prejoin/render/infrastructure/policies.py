@@ -62,7 +62,7 @@ def policies_of(workload: Workload, design: Design, options: Infrastructure) -> 
             other = found.setdefault(policy.name.lower(), policy)
             if other is not policy:
                 both = f"{other.role} and {role.name}"
-                raise InfrastructureError(f"the roles {both} would both be {policy.name}: rename one")
+                raise InfrastructureError(f"the roles {both} would both be {policy.name}", "rename one")
     return tuple(found.values())
 
 
@@ -74,7 +74,7 @@ def policy_name(role: str) -> str:
     """
     if not _ROLE.fullmatch(role):
         raise InfrastructureError(
-            f"the role {role!r}: a name begins with a letter and has up to 64 letters A to Z, digits, spaces, _ and -"
+            f"the role {role!r}", "a name begins with a letter and has up to 64 letters A to Z, digits, spaces, _ and -"
         )
     return _camel(role)
 
@@ -119,7 +119,7 @@ def _policies(role: Role, name: str, workload: Workload, design: Design, options
     if not statements:
         if role is EVERYTHING:
             return
-        raise InfrastructureError(f"the role {role.name} sends no request to the table: leave it out")
+        raise InfrastructureError(f"the role {role.name} sends no request to the table", "leave it out")
     keyed = _key_actions(statements) if options.encryption is Encryption.CUSTOMER else ()
     for number, part in enumerate(_parts(role, statements, design.table)):
         own = f"{name}{number + 1}" if number else name
@@ -136,10 +136,10 @@ def _patterns(role: Role, workload: Workload, design: Design) -> Iterator[str]:
             known = [pattern.id for pattern in workload.patterns]
             near = suggest(id_, known)
             hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
-            raise InfrastructureError(f"the role {role.name} names {id_}, which is no access pattern: {hint}")
+            raise InfrastructureError(f"the role {role.name} names {id_}, which is no access pattern", hint)
         if not operation.served:
             raise InfrastructureError(
-                f"the role {role.name} names {id_}, which the design does not serve: {operation.problem}"
+                f"the role {role.name} names {id_}, which the design does not serve", operation.problem
             )
         yield id_
 
@@ -151,7 +151,8 @@ def _parts(role: Role, statements: Sequence[Statement], table: str) -> Iterator[
         if _length([one], table) > MOST_CHARACTERS:
             raise InfrastructureError(
                 f"what the role {role.name} may do with {' and '.join(one.actions)} does not fit into a policy of "
-                f"{MOST_CHARACTERS:,} characters: tell several roles apart"
+                f"{MOST_CHARACTERS:,} characters",
+                "tell several roles apart",
             )
         if part and _length([*part, one], table) > MOST_CHARACTERS:
             yield tuple(part)

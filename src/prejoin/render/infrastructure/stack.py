@@ -62,18 +62,19 @@ def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Sta
         design = map_patterns(design, workload)
     table = table_of(workload, design, options)
     for problem in _unread(design, table):
-        raise InfrastructureError(problem)
+        raise problem
     return Stack(title or table.name, table, policies_of(workload, design, options), options)
 
 
-def _unread(design: Design, table: Table) -> Iterator[str]:
+def _unread(design: Design, table: Table) -> Iterator[InfrastructureError]:
     """Operations that read an index which is not deployed, because it does not exist or has no items."""
     there = {TABLE, *(index.name for index in table.indexes)}
     for operation in design.operations:
         for request in operation.requests:
             if request.slot not in there:
                 fix = "give one a key there, or leave the operation out, so that it follows from the keys"
-                yield f"{operation.pattern} reads the index {request.slot!r}, in which no entity has a key: {fix}"
+                message = f"{operation.pattern} reads the index {request.slot!r}, in which no entity has a key"
+                yield InfrastructureError(message, fix)
 
 
 def scaled(stack: Stack) -> tuple[Scaled, ...]:

@@ -60,7 +60,7 @@ class Table(Model, frozen=True):
 def table_of(workload: Workload, design: Design, options: Infrastructure) -> Table:
     """The table of a design; raises InfrastructureError if AWS would refuse it."""
     if not design.slots:
-        raise InfrastructureError("the design has no table: `prejoin design` makes one")
+        raise InfrastructureError("the design has no table", "`prejoin design` makes one")
     base = design.slots[0]
     # An index that nothing is in would be paid for nothing, and no item says what its attributes are.
     used = {facet.slot for facet in planner_facets(design, workload)}
@@ -76,7 +76,7 @@ def table_of(workload: Workload, design: Design, options: Infrastructure) -> Tab
         design.ttl_attribute,
     )
     for problem in (*_misnamed(table), *_too_many(table), *_misdone(options)):
-        raise InfrastructureError(problem)
+        raise InfrastructureError(*problem)
     return table
 
 
@@ -96,62 +96,69 @@ def _types(keys: Iterable[KeyAttribute]) -> dict[str, str]:
     for key in keys:
         if found.setdefault(key.name, key.type) != key.type:
             raise InfrastructureError(
-                f"{key.name} is a key as {found[key.name]} and as {key.type}: an attribute has one type; "
-                "give one of the keys another name"
+                f"{key.name} is a key as {found[key.name]} and as {key.type}",
+                "an attribute has one type; give one of the keys another name",
             )
     return dict(sorted(found.items()))
 
 
-def _misnamed(table: Table) -> Iterator[str]:
+Problem = tuple[str, str]
+"""What AWS would refuse, and what to write instead."""
+
+
+def _misnamed(table: Table) -> Iterator[Problem]:
     for what, name in (("table", table.name), *(("index", index.name) for index in table.indexes)):
         if not _NAME.fullmatch(name):
-            yield f"the {what} is called {name!r}, and DynamoDB takes letters A to Z, digits and _ . - only: rename it"
+            allowed = "letters A to Z, digits and _ . -"
+            yield f"the {what} is called {name!r}, and DynamoDB takes {allowed} only", "rename it"
         least, most = limits.TABLE_NAME_MINIMUM, limits.TABLE_NAME_MAXIMUM
         if not least <= len(name) <= most:
-            yield f"the {what} is called {name!r}: a name has {least} to {most} characters"
+            yield f"the {what} is called {name!r}", f"a name has {least} to {most} characters"
     for name in (*table.types, *(name for index in table.indexes for name in index.attributes)):
         if not 0 < len(name.encode()) <= limits.KEY_NAME_LENGTH:
             shown = f"{name[:20]}…" if len(name) > 20 else name
-            yield f"the attribute {shown!r} is in a key or an index: its name may have {limits.KEY_NAME_LENGTH} bytes"
+            fix = f"its name may have {limits.KEY_NAME_LENGTH} bytes"
+            yield f"the attribute {shown!r} is in a key or an index", fix
 
 
-def _too_many(table: Table) -> Iterator[str]:
+def _too_many(table: Table) -> Iterator[Problem]:
     for what, count, most in (
         ("global indexes", len(table.global_indexes), limits.GLOBAL_INDEXES),
         ("local indexes", len(table.local_indexes), limits.LOCAL_INDEXES),
         ("projected attributes", sum(len(index.attributes) for index in table.indexes), limits.PROJECTED_ATTRIBUTES),
     ):
         if count > most:
-            yield f"the table {table.name} has {count} {what}, and DynamoDB takes {most}"
+            yield f"the table {table.name} has {count} {what}, and DynamoDB takes {most}", ""
 
 
-def _misdone(options: Infrastructure) -> Iterator[str]:
+def _misdone(options: Infrastructure) -> Iterator[Problem]:
     for what, scaling in (("reads", options.reads), ("writes", options.writes)):
         yield from _unscaled(what, scaling)
     for what, most in (("most_reads", options.most_reads), ("most_writes", options.most_writes)):
         if most is not None and most < 1:
-            yield f"{what} is {most}: give a number of units from 1 on, or leave it out for no limit"
+            yield f"{what} is {most}", "give a number of units from 1 on, or leave it out for no limit"
     if options.key_arn and options.encryption is not Encryption.CUSTOMER:
-        yield "key_arn is the customer's key, and encryption is not `customer`: say so, or leave the key out"
+        yield "key_arn is the customer's key, and encryption is not `customer`", "say so, or leave the key out"
     if options.key_arn and not _KEY_ARN.fullmatch(options.key_arn):
-        yield f"{options.key_arn!r} is not the ARN of a key: arn:aws:kms:REGION:ACCOUNT:key/ID"
+        yield f"{options.key_arn!r} is not the ARN of a key", "arn:aws:kms:REGION:ACCOUNT:key/ID"
     yield from _mistagged(options.tags)
 
 
-def _unscaled(what: str, scaling: Scaling) -> Iterator[str]:
+def _unscaled(what: str, scaling: Scaling) -> Iterator[Problem]:
     if not 1 <= scaling.least <= scaling.most:
-        yield f"{what} scale from {scaling.least} to {scaling.most} units: the least is 1, and not above the most"
+        yield f"{what} scale from {scaling.least} to {scaling.most} units", "the least is 1, and not above the most"
     if scaling.target not in _TARGET:
-        yield f"{what} aim at {scaling.target} per cent of their units, and AWS takes {_TARGET[0]} to {_TARGET[-1]}"
+        allowed = f"{_TARGET[0]} to {_TARGET[-1]}"
+        yield f"{what} aim at {scaling.target} per cent of their units, and AWS takes {allowed}", ""
 
 
-def _mistagged(tags: Mapping[str, str]) -> Iterator[str]:
+def _mistagged(tags: Mapping[str, str]) -> Iterator[Problem]:
     if len(tags) > _MOST_TAGS:
-        yield f"there are {len(tags)} tags, and a table takes {_MOST_TAGS}"
+        yield f"there are {len(tags)} tags, and a table takes {_MOST_TAGS}", ""
     for key, value in tags.items():
         if not 0 < len(key) <= _TAG_KEY or len(value) > _TAG_VALUE:
-            yield f"the tag {key[:20]!r}: a key has 1 to {_TAG_KEY} characters, a value up to {_TAG_VALUE}"
+            yield f"the tag {key[:20]!r}", f"a key has 1 to {_TAG_KEY} characters, a value up to {_TAG_VALUE}"
         if not (_TAG.fullmatch(key) and _TAG.fullmatch(value)):
-            yield f"the tag {key!r}, {value!r}: letters, digits, spaces and _ . : / = + - @ are what AWS takes"
+            yield f"the tag {key!r}, {value!r}", "letters, digits, spaces and _ . : / = + - @ are what AWS takes"
         if key.lower().startswith("aws:"):
-            yield f"the tag {key!r}: keys that begin with aws: are those of AWS"
+            yield f"the tag {key!r}", "keys that begin with aws: are those of AWS"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Hashable, Iterator
 
 from prejoin.keys import Separator, Template, TemplateError
+from prejoin.keys.template.separator import SEPARATORS
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.grammar.statements import write_pin
@@ -61,10 +62,8 @@ def _problems(r: Reporter, pin: Pin, separator: str) -> Iterator[tuple[str, str]
         case FixedKey():
             yield from _key(r, pin, separator)
         case Naming() if pin.what == "separator":
-            try:
-                Separator(pin.name)
-            except TemplateError as problem:
-                yield str(problem).partition(": ")[0], str(problem).partition(": ")[2] or "choose `#`"
+            if len(pin.name) != 1 or pin.name not in SEPARATORS:
+                yield f"{pin.name!r} cannot separate the parts of a key", f"choose one of {SEPARATORS}"
         case Naming() if pin.what == "table":
             if not _TABLE_NAME.match(pin.name):
                 fix = "use 3 to 255 letters, digits, `_`, `-` and `.`"

@@ -1,0 +1,164 @@
+"""`prejoin audit`: the items of a table compared with its schema and, with `--repair`, repaired."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from prejoin.cli.command import command, place_options, schema_argument
+from prejoin.cli.outcome import ExitStatus, Line, Outcome
+from prejoin.cli.output import say, show
+from prejoin.cli.text.messages import safe
+from prejoin.engine import Embedded
+from prejoin.patterns import Finding
+from prejoin.patterns import audit as audit_table
+from prejoin.patterns import repair as repair_finding
+from prejoin.pipeline import codes
+from prejoin.pipeline.connection import TablePlace, connect, load_schema
+from prejoin.pipeline.errors import RefusedError
+from prejoin.pipeline.summary import counted
+from prejoin.table import Client
+
+SECONDS = 2.0
+"""Seconds between two reports of progress."""
+
+
+@command("audit", format_aware=True)
+@schema_argument
+@place_options
+@click.option(
+    "--segments",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Parts that are read in parallel.",
+)
+@click.option("--repair", is_flag=True, help="Repair the findings, after asking.")
+@click.option("--yes", is_flag=True, help="Repair without asking.")
+def audit(
+    schema: str,
+    table: str,
+    db: str | None,
+    endpoint: str | None,
+    region: str | None,
+    segments: int,
+    repair: bool,
+    yes: bool,
+    as_json: bool,
+) -> Outcome:
+    """Compare copies, guards, counters and index keys of a table with its schema, and repair them.
+
+    MODULE:NAME is the schema: `shop.tables:schema`. The whole table is read, and may be in use. A file (`--db`) is
+    checked for damage first, with all of its tables. The exit status is 1 if a finding is not repaired.
+    """
+    if db and endpoint:
+        raise click.UsageError("A table is in one place: give `--db` or `--endpoint`")
+    with connect(load_schema(schema), table, TablePlace(db, endpoint, region)) as client:
+        if damage := _damage(client):
+            if not as_json:
+                show([(("file", "bold red"), safe(f": {text}")) for text in damage])
+            return _damaged(db or "", table, damage)
+        progress = _Progress()
+        findings: list[Finding] = []
+        for finding in audit_table(client, segments=segments, progress=progress):
+            findings.append(finding)
+            if not as_json:
+                show([_line(finding)])
+        repaired = _repaired(client, findings, table, yes) if repair and findings else frozenset[int]()
+    left = len(findings) - len(repaired)
+    return Outcome(
+        ExitStatus.FAILED if left else ExitStatus.FINE,
+        result={
+            "table": table,
+            "items": progress.items,
+            "damage": [],
+            "findings": [_finding_json(finding, at in repaired) for at, finding in enumerate(findings)],
+        },
+        notes=(_summary(table, progress.items, findings, len(repaired), repair),),
+    )
+
+
+def _damage(client: Client) -> list[str]:
+    """The damage in a file of the embedded engine."""
+    place = client._transport
+    return place.verify() if isinstance(place, Embedded) else []
+
+
+def _damaged(file: str, table: str, damage: list[str]) -> Outcome:
+    """The outcome for a damaged file, whose items are not compared with the schema."""
+    note = f"{file} is damaged in {counted(len(damage), 'place')}; put or delete these items, and run the command again"
+    result = {"table": table, "items": 0, "damage": damage, "findings": []}
+    return Outcome(ExitStatus.FAILED, result=result, notes=(note,))
+
+
+def _repaired(client: Client, findings: Sequence[Finding], table: str, yes: bool) -> frozenset[int]:
+    """The numbers of the findings that were repaired."""
+    able = [at for at, finding in enumerate(findings) if finding.mendable]
+    if not able:
+        return frozenset()
+    kinds = _kinds(findings[at] for at in able)
+    if not yes:
+        try:
+            wanted = click.confirm(f"Repair {kinds} in {table}?", err=True)
+        except click.Abort:
+            wanted = False
+        if not wanted:
+            message, fix = f"{kinds} in {table} would be repaired", "answer y, or pass `--yes`"
+            raise RefusedError(codes.WOULD_CHANGE, message, fix)
+    return frozenset(at for at in able if repair_finding(client, findings[at]))
+
+
+def _line(finding: Finding) -> Line:
+    return (
+        (finding.kind, "bold yellow" if finding.mendable else "bold red"),
+        safe(str(finding).removeprefix(finding.kind)),
+    )
+
+
+def _finding_json(finding: Finding, repaired: bool) -> dict[str, Any]:
+    return {
+        "kind": finding.kind,
+        "entity": finding.entity,
+        "key": finding.key,
+        "found": finding.found,
+        "expected": finding.expected,
+        "fix": finding.fix,
+        "reason": finding.reason,
+        "mendable": finding.mendable,
+        "mended": repaired,
+    }
+
+
+def _kinds(findings: Iterable[Finding]) -> str:
+    """How many there are of each kind: `2 drifted, 1 missing`."""
+    kinds = [finding.kind for finding in findings]
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+
+
+def _summary(table: str, items: int, findings: Sequence[Finding], repaired: int, repair: bool) -> str:
+    read = f"{table}: {counted(items, 'item')} read"
+    if not findings:
+        return f"{read}, all match the schema"
+    said = f"{read}, {_kinds(findings)}"
+    if repair:
+        rest = len(findings) - repaired
+        left = f", {rest} left: they have changed meanwhile, or need your decision" if rest else ""
+        return f"{said}; {repaired} repaired{left}"
+    return f"{said}; `--repair` repairs what it can"
+
+
+class _Progress:
+    """Reports the number of items every two seconds."""
+
+    def __init__(self) -> None:
+        self.items = 0
+        self._next = time.monotonic() + SECONDS
+
+    def __call__(self, items: int) -> None:
+        self.items = items
+        if time.monotonic() >= self._next:
+            say(f"{items:,} items read")
+            self._next = time.monotonic() + SECONDS

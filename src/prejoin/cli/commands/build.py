@@ -1,0 +1,108 @@
+"""`prejoin build`: everything from the document."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from prejoin.cli.command import command, has_terminal
+from prejoin.cli.documents import file_or_default
+from prejoin.cli.outcome import Outcome
+from prejoin.cli.output import show
+from prejoin.pipeline.document import DOCUMENT
+from prejoin.pipeline.record import BuildRecord, read_record, up_to_date
+from prejoin.pipeline.settings import Language, Overrides, Style, misnamed, settings_text
+from prejoin.pipeline.summary import counted
+
+
+@command("build", format_aware=True)
+@click.argument("document", required=False, type=click.Path())
+@click.option("--yes", is_flag=True, help="Write without asking.")
+@click.option("--check", is_flag=True, help="Write nothing; fail if document, design and code do not match.")
+@click.option("--diff", "diffs", is_flag=True, help="Show the changes of each file.")
+@click.option("--prune", is_flag=True, help="Delete files of earlier builds that are not generated any more.")
+@click.option("--style", type=click.Choice(get_args(Style)), help="The kind of entity classes (default: dataclass).")
+@click.option("--package", help="The name of the Python package (default: from the title).")
+@click.option(
+    "--infrastructure",
+    multiple=True,
+    type=click.Choice([*get_args(Language), "none"]),
+    help="What deploys the table; may be given several times (default: cloudformation).",
+)
+@click.option("--workbench/--no-workbench", default=None, help="Whether to write a NoSQL Workbench model.")
+@click.option("--tests/--no-tests", default=None, help="Whether to run the generated tests (default: yes).")
+def build(
+    document: str | None,
+    yes: bool,
+    check: bool,
+    diffs: bool,
+    prune: bool,
+    style: Style | None,
+    package: str | None,
+    infrastructure: tuple[str, ...],
+    workbench: bool | None,
+    tests: bool | None,
+    as_json: bool,
+) -> Outcome:
+    """Generate everything from DOCUMENT (access-patterns.md): the design, proven, and typed Python with tests.
+
+    Files are written beside the document. Files that somebody changed by hand are never overwritten. A design with the
+    status APPROVED keeps its keys, and what is new is added to it. Put these options, and more about the table and its
+    roles, into prejoin.toml beside the document to make them permanent. A build without options uses those of the last
+    build, unless prejoin.toml overrides them.
+    """
+    if check and (yes or prune):
+        raise click.UsageError("`--check` writes nothing: leave out `--yes` and `--prune`")
+    if package and (wrong := misnamed(package)):
+        raise click.UsageError(f"--package: {wrong}")
+    languages = tuple(name for name in get_args(Language) if name in infrastructure)
+    given = Overrides(style, package or None, languages if infrastructure else None, workbench, tests)
+    path = Path(document or DOCUMENT)
+    overrides = given.with_remembered(read_record(path.parent).options, settings_text(path.parent))
+    if not (check or diffs) and (record := up_to_date(path, overrides)):
+        return _nothing_to_do(path, record)
+    return _build(file_or_default(document), overrides, yes, check, diffs, prune, as_json)
+
+
+def _nothing_to_do(document: Path, record: BuildRecord) -> Outcome:
+    result: dict[str, Any] = {
+        "document": str(document),
+        "files": [{"path": path, "state": "same", "reason": ""} for path in sorted(record.files)],
+        "keys": [],
+        "growth": None,
+        "served": record.served,
+        "proven": True,
+        "written": False,
+        "next": [],
+    }
+    return Outcome(result=result, page=[(f"{counted(len(record.files), 'file')} up to date",)])
+
+
+def _build(file: str, overrides: Overrides, yes: bool, check: bool, diffs: bool, prune: bool, as_json: bool) -> Outcome:
+    # The designer takes longer to load than finding out that there is nothing to do.
+    from prejoin.cli.progress import ProgressSteps
+    from prejoin.cli.prompt.line import ask
+    from prejoin.cli.text.build import BuildFlags, build_json, build_outcome, build_page
+    from prejoin.pipeline.build import build as build_plan
+
+    flags = BuildFlags(check, diffs, prune)
+    with ProgressSteps(as_json) as steps:
+        plan = build_plan(file, overrides=overrides, redesign=check, progress=steps)
+    wanted = bool(plan.writable) or (prune and bool(plan.deletable))
+    asking = not (yes or check or as_json or plan.stuck) and has_terminal() and wanted
+    write = yes and not plan.stuck
+    if asking:
+        show(build_page(plan, flags, written=False), sys.stderr)
+        write = ask("Write the files?")
+        plan = plan.again()
+        if not write:
+            return Outcome(result=build_json(plan, flags, False), notes=("nothing was written",))
+    if write:
+        with ProgressSteps(as_json) as steps:
+            steps.begin("writing", "write")
+            plan.write(prune)
+            steps.result(f"{counted(len(plan.writable), 'file')} in {plan.product.folder}")
+    return build_outcome(plan, flags, write, shown=asking)

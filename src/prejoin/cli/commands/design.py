@@ -1,0 +1,225 @@
+"""`prejoin design`: the table for a document, explained, priced, checked, proven and written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from prejoin.cli.command import command, has_terminal
+from prejoin.cli.documents import file_or_default, load
+from prejoin.cli.outcome import ExitStatus, Line, Outcome, outcome_of
+from prejoin.cli.output import say
+from prejoin.cli.progress import ProgressLine
+from prejoin.cli.prompt.approval import Approval, alternative_lines
+from prejoin.cli.prompt.line import ask
+from prejoin.cli.text.design import besides_page, conflict_lines, design_page
+from prejoin.cli.text.design_answers import Why, Without
+from prejoin.cli.text.design_json import Questions, answers_json, conflicts_json, design_json
+from prejoin.cli.text.messages import coded
+from prejoin.design.explain import as_text
+from prejoin.design.files import design_beside
+from prejoin.pipeline.build_design import record_design
+from prejoin.pipeline.decisions import add_decisions
+from prejoin.pipeline.design import (
+    FEW,
+    MOST,
+    ContradictionError,
+    DesignRequest,
+    DesignResult,
+    read_decisions,
+    solve_request,
+    why,
+    without,
+)
+from prejoin.pipeline.design_document import DesignTarget, changes, design_target, result_text, write_design
+from prejoin.pipeline.design_file import design_in_use
+from prejoin.pipeline.document import check_writable, read_document
+from prejoin.pipeline.summary import counted
+from prejoin.workload.grammar.statements import write_pin
+
+_FEW_CHANGES = 12
+"""Changes of the keys that are listed."""
+
+
+@command("design", format_aware=True)
+@click.argument("document", required=False, type=click.Path(allow_dash=True))
+@click.option("-o", "--output", help="The file to write (default: table-design.md beside the document); `-` prints it.")
+@click.option("--yes", is_flag=True, help="Write the design without asking.")
+@click.option(
+    "--decide", "sentences", multiple=True, help='A decision that the document lacks: "Order lives under User".'
+)
+@click.option("--at-most", "limits", multiple=True, help='A limit: "1 GSIs", "0 copies", "2 structures".')
+@click.option("--remember", is_flag=True, help="Add these decisions to the document.")
+@click.option("--keep", metavar="DESIGN", help="A design in use: its keys stay, and what is new is added.")
+@click.option("--explain", is_flag=True, help="Explain every key, index and copy, and its cost.")
+@click.option("--why", "topics", multiple=True, help="Explain one entity, index, copy or access pattern.")
+@click.option("--alternatives", is_flag=True, help="Solve and price other designs, too.")
+@click.option("--drop", "dropped", multiple=True, help="Show the design without an access pattern.")
+@click.option("--hints/--no-hints", default=False, help="Whether to show all messages of the checks.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Use the best design found in this time; another run may find another (default: no limit).",
+)
+@click.option("--no-proof", is_flag=True, help="Do not prove the design by running it.")
+def design(
+    document: str | None,
+    output: str | None,
+    yes: bool,
+    sentences: tuple[str, ...],
+    limits: tuple[str, ...],
+    remember: bool,
+    keep: str | None,
+    explain: bool,
+    topics: tuple[str, ...],
+    alternatives: bool,
+    dropped: tuple[str, ...],
+    hints: bool,
+    time_limit: float | None,
+    no_proof: bool,
+    as_json: bool,
+) -> Outcome:
+    """Design the table for the access patterns in DOCUMENT (access-patterns.md).
+
+    On a terminal the design is shown for approval: ask why, add a decision and design again. Otherwise it is printed,
+    and written with --yes. The exit status is 1 if a pattern is not served or a check fails.
+    """
+    read = load(file_or_default(document))
+    read.require_no_errors("the document has errors; nothing was designed")
+    pins = read_decisions((*sentences, *(f"at most {limit}" for limit in limits)), read.workload)
+    kept = design_in_use(keep, read.workload, f"{keep} cannot be kept; nothing was designed") if keep else None
+    target = None if output == "-" else design_target(Path(output) if output else design_beside(Path(read.file)))
+    questions = Questions(explain, topics, alternatives, dropped)
+    # Questions are answered from the keys; a design is run before it is shown for approval or written.
+    proven = not no_proof and (yes or target is None or not questions)
+    request = DesignRequest(read, pins, kept, proven, MOST if alternatives else FEW, time_limit)
+    try:
+        with ProgressLine() as progress:
+            found = solve_request(request, progress)
+            dropping = tuple(_without(found, pattern, progress) for pattern in dropped)
+    except ContradictionError as problem:
+        return _contradiction(problem, read.file)
+    explained = tuple(Why(topic, "\n".join(why(found, topic))) for topic in topics)
+    data: dict[str, Any] = {**design_json(found), "dropped": [], "output": None}
+    if questions:
+        data = msgspec.to_builtins(answers_json(found, explained, dropping, questions))
+    status = ExitStatus.FINE if found.fine else ExitStatus.FAILED
+    if target is None:
+        text = result_text(found, "md")
+        return Outcome(status, {**data, "text": text}, text, sources=(found.source(hints),))
+    if not yes and not as_json and not questions and has_terminal():
+        return _approve(found, target)
+    notes: list[str] = []
+    if found.unserved:
+        notes.append(f"not served: {', '.join(operation.pattern for operation in found.unserved)}")
+    if yes:
+        check_writable(target.path, *([Path(read.file)] if remember and pins else []))
+        notes += [*_announced(target, found), _written(found, target), *_remembered(found, remember)]
+        record_design(found, target.path)
+        data["output"] = str(target.path)
+    elif not questions:
+        notes += [*_announced(target, found), f"nothing was written; `--yes` writes {target.path}"]
+    page: list[Line] = _answers(found, questions, explained, dropping)
+    said = found.source(hints or (as_json and not questions))
+    if not questions:
+        data["changes"] = changes(target.before, found.design) if target.before else []
+        page = design_page(found)
+        said = said if as_json else besides_page(said)
+    return Outcome(status, data, page, sources=(said,), notes=tuple(notes))
+
+
+def _contradiction(problem: ContradictionError, file: str) -> Outcome:
+    sets = problem.conflicts
+    outcome = outcome_of(problem, {"document": file, "conflicts": conflicts_json(sets)})
+    return replace(outcome, page=list(conflict_lines(sets)) if len(sets) > 1 else "")
+
+
+# --- Questions ------------------------------------------------------------------------------------------------------
+
+
+def _without(found: DesignResult, pattern: str, progress: ProgressLine) -> Without:
+    progress.begin(f"designing without {pattern}")
+    one = without(found, pattern)
+    return Without(pattern, one.text, one.structures, one.dollars, one.unserved)
+
+
+def _answers(
+    found: DesignResult, questions: Questions, explained: Sequence[Why], dropping: Sequence[Without]
+) -> list[Line]:
+    lines: list[Line] = []
+    if questions.explain:
+        lines += [coded(line) for line in as_text(found.explanation)]
+    for topic in explained:
+        lines += [(), *map(coded, topic.text.split("\n"))]
+    if questions.alternatives and not questions.explain:
+        lines += [(), *alternative_lines(found)]
+    for one in dropping:
+        lines += [(), coded(f"{one.text}.")]
+    return lines if questions.explain or not lines else lines[1:]
+
+
+# --- Writing --------------------------------------------------------------------------------------------------------
+
+
+def _announced(target: DesignTarget, found: DesignResult) -> list[str]:
+    """The changes from the design that the file has now."""
+    differences = changes(target.before, found.design) if target.before else []
+    if not differences:
+        return []
+    more = len(differences) - _FEW_CHANGES
+    notes = [f"{target.path} has other keys. This design changes:", *(f"  {one}" for one in differences[:_FEW_CHANGES])]
+    notes += [f"  … and {more} more"] if more > 0 else []
+    if target.approved and found.request.kept is None:
+        notes.append(f"{target.path} is APPROVED: `--keep {target.path}` keeps its keys and adds what is new")
+    return notes
+
+
+def _written(found: DesignResult, target: DesignTarget) -> str:
+    return f"wrote {target.path}" if write_design(found, target) else f"{target.path} is up to date"
+
+
+def _remembered(found: DesignResult, remember: bool) -> list[str]:
+    """What happened to the decisions that are not in the document."""
+    pins, document = found.request.pins, found.request.document
+    if not pins:
+        return []
+    file = document.file
+    if not remember or file == "-":
+        noun = counted(len(pins), "decision")
+        return [
+            f"{noun} not in {file}, so the next design will not follow them; `--remember` adds them to the document"
+        ]
+    aside = add_decisions(document, pins)
+    saved = (f"some text of {file} could not be carried over: the old text is in {aside}",) if aside else ()
+    return [*saved, f"added to the Decisions of {file}: {'; '.join(map(write_pin, pins))}"]
+
+
+def _approve(found: DesignResult, target: DesignTarget) -> Outcome:
+    """Shows the design on the terminal, and writes it if the user approves."""
+    check_writable(target.path)  # before somebody answers questions in vain
+    approval = Approval(found)
+    for note in _announced(target, found):
+        say(*coded(note))
+    approved = approval.talk(f"Write it to {target.path}?")
+    found = approval.result
+    if not approved:
+        return Outcome(ExitStatus.FINE, design_json(found), notes=("nothing was written",))
+    document = found.request.document
+    pins = found.request.pins if document.file != "-" else ()
+    remember = bool(pins) and ask(f"Add to the Decisions of {document.file}: {'; '.join(map(write_pin, pins))}?")
+    check_writable(target.path, *([Path(document.file)] if remember else []))
+    notes = [_written(found, design_target(target.path))]  # as it is now: somebody may have edited it meanwhile
+    if document.file != "-" and read_document(document.file).text != document.text:
+        notes.append(f"{document.file} has changed meanwhile, and the design does not follow it: run the command again")
+    if remember:
+        notes += _remembered(found, remember)
+    elif pins:
+        notes.append(f"{document.file} is unchanged: the next design will not follow these decisions")
+    record_design(found, target.path)
+    return Outcome(ExitStatus.FINE if found.fine else ExitStatus.FAILED, design_json(found), notes=tuple(notes))

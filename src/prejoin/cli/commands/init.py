@@ -1,0 +1,83 @@
+"""`prejoin init`: a document to start from, with comments or with the entities and patterns of the options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from msgspec.structs import replace
+
+from prejoin.cli.command import command
+from prejoin.cli.outcome import Outcome
+from prejoin.diagnostics import Severity
+from prejoin.pipeline import codes
+from prejoin.pipeline.document import DOCUMENT, document_text, output_form, read_document, refuse_to_overwrite, write
+from prejoin.pipeline.errors import InputError, InvalidArgumentError, Source
+from prejoin.pipeline.examples import folder, names
+from prejoin.pipeline.new_document import extended
+from prejoin.pipeline.summary import contents, figures
+from prejoin.workload.files import read_text
+from prejoin.workload.model import Workload
+from prejoin.workload.starter import retitled, starter
+
+
+@command("init")
+@click.argument("path", type=click.Path(path_type=Path), default=DOCUMENT)
+@click.option("--title", help="The name of the application.")
+@click.option("--entity", "entities", multiple=True, help='As "User: userId (uuid, id), email (string, unique)".')
+@click.option("--read", "reads", multiple=True, help='As "Order by userId sort placedAt DESC", "all User".')
+@click.option("--write", "writes", multiple=True, help='As "create Order; update User (orderCount += 1)".')
+@click.option("--example", type=click.Choice(names()), help="Copy one of the examples.")
+@click.option("--from", "origin", type=click.Path(), help="Start from a document in YAML, JSON or Markdown.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+def init(
+    path: Path,
+    title: str | None,
+    entities: tuple[str, ...],
+    reads: tuple[str, ...],
+    writes: tuple[str, ...],
+    example: str | None,
+    origin: str | None,
+    force: bool,
+) -> Outcome:
+    """Write a document to start from at PATH (access-patterns.md).
+
+    Without options it is a small one, with comments on each part. With --entity it has these entities and their
+    usual patterns: get by id, list under the parent, create, update, delete.
+    """
+    form = output_form(path)
+    if not force:
+        refuse_to_overwrite(path)
+    if example is not None:
+        if entities or reads or writes or origin:
+            raise click.UsageError("`--example` is a whole document; change it after it is written")
+        origin = str(folder() / example / DOCUMENT)
+    if origin is None and not entities:
+        if reads or writes:
+            raise click.UsageError("`--read` and `--write` need entities: give `--entity` or `--from`")
+        document = retitled(starter(), title) if title else starter()
+        workload = read_text(document, "md").workload
+        text = document if form == "md" else document_text(workload, form)
+    else:
+        workload = Workload(title=title or _titled(path))
+        if origin is not None:
+            found = read_document(origin)
+            if found.unusable:
+                raise InputError(found.source())
+            workload = replace(found.workload, title=title or found.workload.title or _titled(path))
+        workload = extended(workload, entities, reads, writes)
+        text = document_text(workload, form)
+    if title and read_text(text, form).workload.title != title:
+        raise InvalidArgumentError(codes.FLAG, f"`{title}` cannot be a title", "write it on one line")
+    write(path, text)
+    said = tuple(d for d in read_text(text, form).diagnostics if d.severity is Severity.ERROR)
+    notes = (f"wrote {path}: {contents(workload)}", f"edit it, then run `prejoin check {path}`")
+    return Outcome(
+        result={"path": str(path), **figures(workload)}, sources=(Source(str(path), text, said),), notes=notes
+    )
+
+
+def _titled(path: Path) -> str:
+    """A title from the name of the folder."""
+    name = path.resolve().parent.name.replace("-", " ").replace("_", " ").strip()
+    return name[:1].upper() + name[1:] if name.replace(" ", "").isalnum() else "Application"

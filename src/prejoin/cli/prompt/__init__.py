@@ -1,0 +1,1 @@
+"""Conversations on a terminal: the approval of a design, and the interview."""

@@ -1,0 +1,1 @@
+"""What the commands print: messages, tables and pages."""

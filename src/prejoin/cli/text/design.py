@@ -1,0 +1,265 @@
+"""A design as text: item collections, keys, indexes, the operation and price of each pattern, and the verdicts."""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from prejoin.cli.outcome import Line
+from prejoin.cli.output import width_of
+from prejoin.cli.text.messages import coded, shown
+from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, titled
+from prejoin.design.checks.fit import FitVerdict
+from prejoin.design.explain.explanation import claim
+from prejoin.design.explain.phrases import listed, money
+from prejoin.design.layout.growth import Growth
+from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, ProjectionKind, Slot
+from prejoin.design.solver.conflicts import ConflictStatement
+from prejoin.keys import fields_of
+from prejoin.pipeline import codes
+from prejoin.pipeline.design import DesignResult
+from prejoin.pipeline.design_document import titled as item_title
+from prejoin.pipeline.design_file import structures
+from prejoin.pipeline.errors import Source
+from prejoin.pipeline.summary import contents, counted, tally
+from prejoin.render.python.package import Options, package_name
+from prejoin.workload.model import Workload
+
+_ATTRIBUTE = re.compile(r"\{\w++([^{}]*)\}")
+_FEW = 3
+"""Attributes of an index that are listed by name."""
+_DESCRIBED = 26
+"""Characters of a description that stay as long as a key can be cut instead."""
+_MANY = frozenset({Call.TRANSACT_WRITE, Call.BATCH_WRITE})
+
+
+def design_page(result: DesignResult) -> list[Line]:
+    """The whole design, for approval."""
+    lines = [_head(result), (), *_together(result.design)]
+    lines += [*_keys(result.design, result.workload), (), *_indexes(result.design), *_patterns(result), ()]
+    if result.growth is not None:
+        package = package_name(result.workload, Options())
+        lines += [*growth_lines(result.growth, result.design.table, package), ()]
+    lines += [*unserved_lines(result), *_verdicts(result)]
+    return lines
+
+
+def besides_page(source: Source) -> Source:
+    """The diagnostics that the page does not show: all but those about patterns that are not served."""
+    return replace(source, diagnostics=tuple(d for d in source.diagnostics if d.code != codes.UNSERVED.id))
+
+
+def _head(result: DesignResult) -> Line:
+    w = result.workload
+    name = shown(result.request.document.file)
+    return ((w.title or name, "bold"), f": {contents(w)}, from ", (name, "bold"), f"; {structures(result.design)}.")
+
+
+# --- Keys and indexes ------------------------------------------------------------------------------------------------
+
+
+def collections(design: Design) -> list[tuple[str, str, list[str]]]:
+    """Slot, partition key and items, for partitions that several kinds of items share.
+
+    Their attributes may have different names, but hold the same value.
+    """
+    found: dict[tuple[str, str], tuple[str, list[str]]] = {}
+    for item in design.items:
+        for facet in item.facets:
+            text = " ".join(facet.pk)
+            _, names = found.setdefault((facet.slot, _ATTRIBUTE.sub(r"{\1}", text)), (text, []))
+            names.append(item_title(item))
+    return [(slot, text, names) for (slot, _), (text, names) in found.items() if len(names) > 1]
+
+
+def _together(design: Design) -> Iterator[Line]:
+    rows: list[Row] = [(text, slot, ", ".join(names)) for slot, text, names in collections(design)]
+    if rows:
+        yield from titled(("Read together", "In", "What lies in one partition"), rows, ("", "cyan", "bold"))
+        yield ()
+
+
+def _keys(design: Design, workload: Workload) -> list[Line]:
+    rows: list[Row] = []
+    for item in design.items:
+        for facet in item.facets:
+            said = {w.attribute: f"{w.attribute} is {' or '.join(w.values) or 'there'}" for w in facet.when}
+            said = {**{name: f"{name} is there" for name in _required(workload, item, facet)}, **said}
+            only = " and ".join(said.values())
+            rows.append((item_title(item), facet.slot, " ".join(facet.pk), " ".join(facet.sk), only))
+    guards = [f"{guard.entity}!{'+'.join(guard.attributes)}" for guard in design.guards]
+    rows += [(guard, TABLE, "(makes it unique)", "", "") for guard in guards]
+    header: Row = ("Entity", "In", "Partition key", "Sort key", "Only when")
+    if not any(row[-1] for row in rows):
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    return titled(header, rows, ("bold", "cyan", "", "", ""))
+
+
+def _required(workload: Workload, item: Item, facet: Facet) -> list[str]:
+    """The optional attributes that an item needs to be in a slot."""
+    entity = workload.entity(item.entity)
+    optional = {a.name for a in entity.attributes if a.optional} if entity else set()
+    names = [n for text in (*facet.pk, *facet.sk) for n in fields_of(text) if f"{{{n}?" not in text]
+    return [name for name in dict.fromkeys(names) if name in optional]
+
+
+def _indexes(design: Design) -> list[Line]:
+    """The purpose of each index, wrapped to the terminal."""
+    if not design.indexes:
+        return []
+    holds = [_projection(slot) for slot in design.indexes]
+    left = max(len(slot.name) for slot in design.indexes) + max(map(len, (*holds, "Holds"))) + 4
+    width = width_of(sys.stdout)
+    rows: list[Row] = []
+    for slot, held in zip(design.indexes, holds, strict=True):
+        purpose = slot.purpose or "-"
+        first, *more = textwrap.wrap(purpose, max(width - left, 30)) if width else [purpose]
+        rows += [(slot.name, held, first), *(("", "", line) for line in more)]
+    return [*titled(("Index", "Holds", "For"), rows, ("cyan", "", "")), ()]
+
+
+def _projection(slot: Slot) -> str:
+    names = slot.projection.attributes
+    if slot.projection.kind is not ProjectionKind.INCLUDE:
+        return slot.projection.kind.value
+    return ", ".join(names) if len(names) <= _FEW else f"{len(names)} attributes"
+
+
+# --- Patterns -------------------------------------------------------------------------------------------------------
+
+
+def _patterns(result: DesignResult) -> list[Line]:
+    header = ("Pattern", "", "Operation", "Index", "Key", "Units", "A month")
+    rows: list[Row] = []
+    for pattern in result.workload.patterns:
+        operation = result.design.operation(pattern.id)
+        if operation is None:
+            rows.append((pattern.id, pattern.description, "out of scope", "", "", "", ""))
+            continue
+        cost = result.bill.pattern(pattern.id)
+        dollars = money(cost.dollars) if cost and operation.served else "-"
+        units = operation.units
+        spent = f"{units.read + units.write:g}" if units and operation.served else "-"
+        rows.append((pattern.id, pattern.description, *_operation(operation), spent, dollars))
+    fit_to = width_of(sys.stdout)
+    cut_to = ((1, _DESCRIBED), (4, SHORTEST), (1, SHORTEST))
+    return titled(header, fitted(header, rows, fit_to, cut_to), ("bold", "", "green", "cyan", "", "", ""))
+
+
+def _operation(operation: Operation) -> tuple[str, str, str]:
+    """The call, its index and its key."""
+    if not operation.served:
+        return "not served", "", ""
+    if not operation.requests:
+        return "(TTL)", "-", ""
+    request, more = operation.requests[0], len(operation.requests) - 1
+    times = f" ×{request.shards}" if request.shards > 1 else ""
+    each = f" each {request.bucket or request.each}" if request.bucket or request.each else ""
+    called = f"{request.call}{times}{each}" + (", filtered" if request.filters else "") + (f" +{more}" if more else "")
+    if request.call in _MANY:
+        key = ", ".join(f"{a.action} {a.item}{'[]' * a.many}" for a in request.actions)
+    else:
+        action = next(iter(request.actions), None)
+        pk, sk = (action.pk, action.sk) if action else (request.pk, request.sk)
+        key = f"{pk} / {sk}" if sk else pk
+    return called, "-" if request.slot == TABLE else request.slot, cut(key)
+
+
+def unserved_lines(result: DesignResult) -> Iterator[Line]:
+    """Patterns that are not served: why, the alternatives, and the statements that prevent it."""
+    for operation in result.unserved:
+        about = next((one for one in result.explanation.patterns if one.pattern == operation.pattern), None)
+        yield ((f"{operation.pattern} ", "bold red"), ("is not served", "bold"))
+        for sentence in about.text if about else (operation.problem,):
+            yield ("  ", *coded(sentence))
+        for one in about.alternatives if about else ():
+            yield ("  Possible: ", *coded(one.text))
+    yield from conflict_lines(result.conflicts)
+    if result.unserved:
+        yield ()
+
+
+def conflict_lines(sets: Sequence[Sequence[ConflictStatement]]) -> Iterator[Line]:
+    """Sets of statements that cannot all hold. Sets that differ in one pattern only are shown as one."""
+    merged: dict[tuple[ConflictStatement, ...], list[ConflictStatement]] = {}
+    for statements in sets:
+        asked = [one for one in statements if one.kind == "pattern"]
+        rest = tuple(one for one in statements if one not in asked[-1:])
+        if len(statements) > 1:
+            merged.setdefault(rest, []).extend(asked[-1:])
+    for rest, patterns in merged.items():
+        yield (("These cannot all hold; changing any one of them is enough:", "bold"),)
+        if patterns:
+            names = listed(one.name for one in patterns)
+            yield ("  - ", f"{names} {'is' if len(patterns) == 1 else 'are, each on its own,'} required")
+        for statement in rest:
+            yield ("  - ", *coded(str(statement)))
+
+
+def growth_lines(grown: Growth, table: str, package: str) -> Iterator[Line]:
+    """What has to be done to the table that is in use, and the commands for it."""
+    if not grown:
+        yield (("The table in use needs no change.", "bold"),)
+        return
+    yield (("Changes to the table in use:", "bold"),)
+    for slot in grown.indexes:
+        names = listed(a.name for a in (*slot.pk, *slot.sk))
+        yield ("  - ", *coded(f"create the index `{slot.name}`, with the keys {names} ({_projection(slot)})"))
+    if grown.indexes:
+        yield ("    ", *coded("`db.add_indexes()` does this, with the generated schema; so does a deployment"))
+    new = grown.entities
+    if new:
+        yield ("  - ", f"{listed(new)} {'is' if len(new) == 1 else 'are'} new: no stored item has to change")
+    for backfill in grown.backfills:
+        many = f"{backfill.items:,} {backfill.entity} items"
+        yield ("  - ", f"for about {many} that may exist, write {listed(backfill.why)}")
+    if grown.backfills:
+        yield ("    ", *coded(f"`prejoin audit {package}.schema:SCHEMA --table {table} --repair` does this"))
+
+
+# --- Verdicts ------------------------------------------------------------------------------------------------
+
+
+def _verdicts(result: DesignResult) -> Iterator[Line]:
+    operations = result.design.operations
+    served = sum(operation.served for operation in operations)
+    bill = result.bill
+    yield (
+        (f"{served} of {len(operations)} patterns served", "bold red" if result.unserved else "bold green"),
+        f", for {money(bill.total)} a month at the rates of the document, {money(bill.kept)} of it storage",
+        f"{_bound(result)}.",
+    )
+    yield _proven(result)
+    found = result.fit
+    style = {FitVerdict.FITS: "bold green", FitVerdict.CARE: "bold yellow", FitVerdict.DOUBT: "bold yellow"}[
+        found.verdict
+    ]
+    reasons = found.speaks_against or found.speaks_for
+    why = f": {'; '.join(reasons)}" if reasons else ""
+    yield ("A single table ", (found.verdict.value, style), f"{why}.")
+    if result.explanation.assumed:
+        yield coded(f"{counted(len(result.explanation.assumed), 'assumption')} made where the document says nothing.")
+    if said := tally(result.diagnostics):
+        yield coded(f"The checks have {said}.")
+
+
+def _bound(result: DesignResult) -> str:
+    known = "" if result.request.kept else claim(result.workload, result.solution)
+    return f"; {known}" if known else ""
+
+
+def _proven(result: DesignResult) -> Line:
+    proof = result.proof
+    if proof is None:
+        return ("Not proven: ", *coded("`--no-proof` was given."))
+    cases = sum(answer.cases for answer in proof.in_scope)
+    whole = proof.right
+    number = counted(len(proof.in_scope), "pattern")
+    return (
+        ("Proven" if whole else "Not proven", "bold green" if whole else "bold red"),
+        f": {number if whole else f'{proof.proven} of {number}'} run {cases} times on the embedded engine, ",
+        f"each result compared with the data itself{'' if whole else '; see the messages below for the others'}.",
+    )

@@ -1,0 +1,131 @@
+"""The result of `prejoin design --format json`: all that is known of a design, or the answers to questions about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from prejoin.cli.text.design_answers import DesignAnswers, OtherDesign, Why, Without
+from prejoin.design.explain import Explanation
+from prejoin.pipeline.design import ConflictSet, DesignResult, alternatives_of
+from prejoin.proof.result import PatternProof
+from prejoin.workload.grammar.statements import write_pin
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Questions about a design, which are answered instead of showing the design."""
+
+    explain: bool = False
+    why: tuple[str, ...] = ()
+    alternatives: bool = False
+    drop: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.explain or self.why or self.alternatives or self.drop)
+
+
+def design_json(result: DesignResult) -> dict[str, Any]:
+    solution, bill = result.solution, result.bill
+    return {
+        "document": result.request.document.file,
+        "decided": [write_pin(pin) for pin in result.request.pins],
+        "score": {
+            "unserved": len(result.unserved),
+            "structures": result.explanation.structures,
+            "indexes": len(result.design.indexes),
+            "copies": len(result.design.copies),
+            "dollars": float(bill.total),
+        },
+        "exact": solution.exact and result.request.kept is None,
+        "search": {"ended": solution.ended, "candidates": solution.chosen.candidates},
+        "bound": {"structures": solution.chosen.least},
+        "reproducible": not result.cut_short,
+        "seconds": round(result.seconds, 3),
+        "design": msgspec.to_builtins(result.design, str_keys=True),
+        "bill": {
+            "total": float(bill.total),
+            "requests": float(bill.requests),
+            "storage": float(bill.kept),
+            "provisioned": float(bill.provisioned),
+            "patterns": [
+                {"pattern": one.pattern, "rate": one.rate, "read": one.units.read, "write": one.units.write,
+                 "dollars": float(one.dollars)}
+                for one in bill.patterns
+            ],
+            "kept": [
+                {"item": one.item, "slot": one.slot, "entries": one.entries, "size": one.size,
+                 "dollars": float(one.dollars)}
+                for one in bill.storage
+            ],
+        },
+        "explanation": msgspec.to_builtins(result.explanation, str_keys=True),
+        "unserved": [
+            {"pattern": one.pattern, "problem": one.problem, "remedy": one.remedy} for one in result.unserved
+        ],
+        "conflicts": conflicts_json(result.conflicts),
+        "fit": {
+            "verdict": result.fit.verdict.value,
+            "for": list(result.fit.speaks_for),
+            "against": list(result.fit.speaks_against),
+            "elsewhere": [{"pattern": one.pattern, "why": one.why, "use": one.use} for one in result.fit.elsewhere],
+        },
+        "proof": _proof(result),
+        "growth": msgspec.to_builtins(result.growth, str_keys=True) if result.growth is not None else None,
+    }  # fmt: skip
+
+
+def answers_json(
+    result: DesignResult, why: tuple[Why, ...], dropped: tuple[Without, ...], asked: Questions
+) -> DesignAnswers:
+    """The answers to questions about a design."""
+    return DesignAnswers(
+        result.request.document.file,
+        tuple(write_pin(pin) for pin in result.request.pins),
+        why or UNSET,
+        _other_designs(result.explanation) if asked.alternatives else UNSET,
+        dropped or UNSET,
+        msgspec.to_builtins(result.explanation, str_keys=True) if asked.explain else UNSET,
+    )
+
+
+def _other_designs(explanation: Explanation) -> tuple[OtherDesign, ...]:
+    return tuple(
+        OtherDesign(about, one.text, one.structures, one.dollars, one.unserved)
+        for about, one in alternatives_of(explanation)
+    )
+
+
+def conflicts_json(sets: tuple[ConflictSet, ...]) -> list[list[dict[str, str]]]:
+    return [[{"kind": one.kind, "name": one.name, "text": str(one)} for one in statements] for statements in sets]
+
+
+def _proof(result: DesignResult) -> dict[str, Any] | None:
+    found = result.proof
+    if found is None:
+        return None
+    return {
+        "right": found.right,
+        "items": found.items,
+        "findings": list(found.findings),
+        "patterns": [_answer(answer) for answer in found.patterns],
+    }
+
+
+def _answer(answer: PatternProof) -> dict[str, Any]:
+    return {
+        "pattern": answer.pattern,
+        "right": answer.right,
+        "cases": answer.cases,
+        "pages": answer.pages,
+        "refused": list(answer.refused),
+        "items": answer.items,
+        "units": answer.units,
+        "predicted": answer.predicted,
+        "wrong": answer.wrong,
+        "problem": answer.problem,
+        "outside": answer.out_of_scope,
+    }

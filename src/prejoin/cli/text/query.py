@@ -1,0 +1,108 @@
+"""The result of `prejoin query` as text: items in a table for each entity, then the requests and their units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from prejoin.cli.outcome import Line
+from prejoin.cli.text.messages import cells, safe
+from prejoin.cli.text.tables import table
+from prejoin.pipeline.query import ENTITY, QueryResult, plain
+from prejoin.pipeline.summary import counted
+from prejoin.table import Call
+
+_LEAST = 12
+"""Cells of a column on a narrow terminal. If even these do not fit, each attribute gets a line of its own."""
+
+
+def query_page(result: QueryResult, width: int | None) -> Iterator[Line]:
+    """The pattern, its items, and its requests. Arguments that were made up are marked."""
+    asked, method, items = result.pattern, result.method, result.items
+    yield ((f"{asked.id} ", "bold"), safe(asked.description or asked.id))
+    arguments = ", ".join(f"{name}={_cell(plain(value))}" for name, value in result.arguments.items())
+    yield ((_cut(f"{method.name}({arguments})", width), "dim"),)
+    if result.made_up:
+        names = ", ".join(name for name in result.arguments if name in result.made_up)
+        yield ((_cut(f"made up from the data: {names}", width), "dim"),)
+    yield ()
+    kinds = list(dict.fromkeys(item.get(ENTITY, "") for item in items))
+    for kind in kinds:
+        own = [item for item in items if item.get(ENTITY, "") == kind]
+        if kind:
+            yield ((f"{kind}", "bold cyan"), f"  {len(own)}" if len(kinds) > 1 or len(own) > 1 else "")
+        yield from _items(own, width)
+        yield ()
+    for call in result.calls:
+        yield from _call(call, width)
+    reads = isinstance(method.result, str) and method.result != "None"
+    found = f"{counted(len(items), 'item')}, " if items or reads else ""
+    yield (f"{found}{counted(len(result.calls), 'request')}, {result.units:g} unit{'s' * (result.units != 1)}.",)
+
+
+def _call(call: Call, width: int | None) -> Iterator[Line]:
+    where = f" on {call.index}" if call.index else ""
+    head, units = f"{call.operation}{where}", f"{call.units:g} unit{'s' * (call.units != 1)}"
+    first, *others = [safe(key) for key in call.key.split(", ")]
+    if others:  # the keys of a transaction, one below the other
+        yield ((head, "green"), f"  {units}")
+        yield from ((f"  {_cut(key, width - 2 if width else None)}",) for key in (first, *others))
+    else:
+        yield ((head, "green"), f"  {_cut(first, width - len(head) - len(units) - 4 if width else None)}  {units}")
+
+
+def _items(items: Sequence[Mapping[str, Any]], width: int | None) -> Iterator[Line]:
+    names = [name for name in dict.fromkeys(name for item in items for name in item) if name != ENTITY]
+    rows = [[_cell(item.get(name)) for name in names] for item in items]
+    fitted = _fitted(names, rows, width)
+    if fitted is None:
+        longest = max(map(cells, names))
+        for at, row in enumerate(rows):
+            if at:
+                yield ()
+            for name, cell in zip(names, row, strict=True):
+                value = _cut(cell, width - longest - 4 if width else None)
+                yield (("  " + name + " " * (longest - cells(name) + 2), "dim"), value)
+        return
+    first, *rest = table([names, *fitted], [""] * len(names))
+    yield [(piece if isinstance(piece, str) else piece[0], "dim") for piece in first]
+    yield from rest
+
+
+def _fitted(names: Sequence[str], rows: list[list[str]], width: int | None) -> list[list[str]] | None:
+    """The rows cut to the width of the terminal, the widest column first; None if too little would be left."""
+    widths = [max(cells(row[at]) for row in (names, *rows)) for at in range(len(names))]
+    if width is None:
+        return rows
+    while (over := sum(widths) + 2 * (len(widths) - 1) - width) > 0:
+        at = max(range(len(widths)), key=lambda one: widths[one] - max(_LEAST, cells(names[one])))
+        room = widths[at] - max(_LEAST, cells(names[at]))
+        if room <= 0:
+            return None
+        second = sorted(widths)[-2] if len(widths) > 1 else 0
+        widths[at] -= min(over, room, max(widths[at] - second, 1))
+    return [[_cut(cell, widths[at]) for at, cell in enumerate(row)] for row in rows]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return safe(value)
+    return safe(msgspec.json.encode(value).decode())
+
+
+def _cut(text: str, width: int | None) -> str:
+    """Cuts a text to some cells of a terminal.
+
+    >>> _cut("maple", 4), _cut("日本語", 5)
+    ('map…', '日本…')
+    """
+    if width is None or cells(text) <= width:
+        return text
+    end = len(text)
+    while end and cells(text[:end]) > width - 1:
+        end -= 1
+    return f"{text[:end]}…"

@@ -1,0 +1,145 @@
+"""Build everything from a document: the design, typed Python with tests, infrastructure, documents and pictures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from prejoin.design.files import design_beside
+from prejoin.design.model import Design
+from prejoin.pipeline import codes
+from prejoin.pipeline.build_design import design_again, new_design
+from prejoin.pipeline.build_plan import BuildPlan, Product, plan_of
+from prejoin.pipeline.design_document import design_target
+from prejoin.pipeline.document import Document, check_writable, read_document
+from prejoin.pipeline.errors import GeneratedCodeError, InputError, PipelineError, Source
+from prejoin.pipeline.generated_tests import run_tests
+from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.record import read_record, source_of, text_at
+from prejoin.pipeline.settings import (
+    FILE,
+    Overrides,
+    Settings,
+    check_roles,
+    infrastructure_of,
+    misnamed,
+    read_settings,
+    settings_text,
+)
+from prejoin.pipeline.summary import contents, counted
+from prejoin.pipeline.workbench import workbench_model
+from prejoin.render.documents.render_documents import DocumentOptions, render_documents
+from prejoin.render.infrastructure.errors import InfrastructureError
+from prejoin.render.infrastructure.languages import LANGUAGES
+from prejoin.render.pictures.render_pictures import render_pictures
+from prejoin.render.python.package import Options, package_name, render_python, repository_methods
+
+
+def build(
+    path: str | os.PathLike[str],
+    *,
+    overrides: Overrides | None = None,
+    redesign: bool = False,
+    progress: Progress = SILENT,
+) -> BuildPlan:
+    """Generates everything from a document: checked, designed, proven, rendered and tested. Nothing is written yet.
+
+    The plan says what happens to each file; its `write()` writes them. `overrides` come before the settings of
+    prejoin.toml beside the document. A design that was proven when it was written, for the same document, is neither
+    solved nor proven again, unless `redesign` is True. An approved design is kept, and what is new is added to it.
+
+    Raises an `InputError` if the document, its design or prejoin.toml has errors or a generated test fails, and another
+    `PipelineError` if the files could not be written or deployed.
+    """
+    file, overrides = os.fspath(path), overrides or Overrides()
+    progress.begin(file, "check")
+    read = read_document(file)
+    read.require_no_errors("the document has errors; nothing was built")
+    folder = Path(file).parent
+    settings = overrides.over(_settings(folder, read))
+    package = package_name(read.workload, Options(settings.package))
+    if wrong := misnamed(package):
+        fix = f'pass `--package NAME`, or write `package = "name"` in {FILE}'
+        raise PipelineError(codes.SETTING, f"the package: {wrong}", fix, file)
+    progress.result(contents(read.workload))
+    source = source_of(text_at(Path(file)) or "", settings_text(folder), overrides)
+    place = design_beside(Path(file))
+    check_writable(place)
+    target = design_target(place)
+    designed = None if redesign else design_again(read, target, read_record(folder), progress)
+    designed = designed or new_design(read, target, folder, progress)
+    own = PurePosixPath(place.name)
+    options = Options(settings.package, settings.style)
+    python = render_python(read.workload, designed.design, options)
+    _compile(python)
+    passed = _passed_tests(python, package, read, progress) if settings.tests else None
+    progress.begin("infrastructure, documents, pictures", "render")
+    files = {**python, **dict(_rendered(read, designed.design, settings, folder, options, passed)), own: designed.text}
+    _compile({path: text for path, text in files.items() if path not in python})
+    progress.result(counted(len(files), "file"))
+    return plan_of(Product(read, folder, settings, overrides, designed, files, own, source))
+
+
+def _settings(folder: Path, read: Document) -> Settings:
+    text = settings_text(folder)
+    if text is None:
+        return Settings()
+    found = read_settings(text)
+    said = (*found.diagnostics, *check_roles(found, read.workload))
+    if said:
+        raise InputError(Source(str(folder / FILE), text, said), note=f"{FILE} has errors; nothing was built")
+    return found.settings
+
+
+def _compile(files: Mapping[PurePosixPath, str]) -> None:
+    """Compiles generated Python before anything is written. A file that does not compile is a bug in prejoin."""
+    for path, text in files.items():
+        if path.suffix == ".py":
+            try:
+                compile(text, str(path), "exec", dont_inherit=True)
+            except (SyntaxError, ValueError) as problem:
+                message = f"the generated {path} is not Python ({problem}); nothing was written"
+                raise GeneratedCodeError(codes.FAULT, message, "report it, with the document", str(path)) from None
+
+
+def _passed_tests(
+    python: Mapping[PurePosixPath, str], package: str, read: Document, progress: Progress
+) -> frozenset[str] | None:
+    """The generated tests that pass; None if they cannot be run here. Raises an `InputError` if one fails."""
+    progress.begin("running the generated tests", "test")
+    ran = run_tests(python, package)
+    if ran.problem:
+        progress.result(f"not run: {ran.problem}")
+        return None
+    if ran.failed:
+        fix = "please report it, with the document; `--no-tests` writes the code without running them"
+        said = tuple(codes.TEST_FAILED.at(None, f"{name} fails: {why}", fix) for name, why in ran.failed.items())
+        raise InputError(Source(read.file, read.text, said), note="generated tests fail; nothing was written")
+    progress.result(f"{counted(len(ran.passed), 'test')} passed")
+    return ran.passed
+
+
+def _rendered(
+    read: Document,
+    design: Design,
+    settings: Settings,
+    folder: Path,
+    python: Options,
+    passed: frozenset[str] | None,
+) -> Iterator[tuple[PurePosixPath, str]]:
+    workload = read.workload
+    methods = repository_methods(workload, design, python)
+    yield from render_documents(workload, design, DocumentOptions(methods, passed)).items()
+    yield from render_pictures(workload, design).items()
+    if settings.workbench:
+        yield from workbench_model(workload, design, read.file).items()
+    served = frozenset(operation.pattern for operation in design.operations if operation.served)
+    try:
+        options = infrastructure_of(settings, workload, served)
+        for name in settings.infrastructure:
+            yield from LANGUAGES[name](workload, design, options).items()
+    except InfrastructureError as problem:
+        file = str(folder / FILE) if (folder / FILE).exists() else read.file
+        fix = problem.fix or f"change it in {FILE}, or in the Decisions"
+        raise PipelineError(codes.UNDEPLOYABLE, problem.message, fix, file) from None

@@ -1,0 +1,179 @@
+"""The design of a build: solved and proven, or read from its document if nothing has changed since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from prejoin.design.checks import check_design
+from prejoin.design.document.read_document import parse_document
+from prejoin.design.explain import annotate, explain_design
+from prejoin.design.files import design_beside, read_design_text
+from prejoin.design.layout.growth import Growth, growth, keeps, record_attributes
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.model import Design
+from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.solve import solve
+from prejoin.diagnostics import Diagnostic, Severity, has_errors
+from prejoin.pipeline.design import (
+    FEW,
+    DesignRequest,
+    DesignResult,
+    design_diagnostics,
+    prove,
+    solve_request,
+    unserved,
+)
+from prejoin.pipeline.design_document import (
+    DesignTarget,
+    changes,
+    design_target,
+    design_text,
+    result_text,
+    validation_again,
+)
+from prejoin.pipeline.design_file import design_in_use, places_of, structures
+from prejoin.pipeline.document import Document, read_document
+from prejoin.pipeline.errors import InputError, Source
+from prejoin.pipeline.progress import Progress
+from prejoin.pipeline.record import BuildRecord, digest, program, read_record, write_record
+from prejoin.render.stamp import ours
+from prejoin.workload.model import Status, Workload
+
+_WRONG = "the design has errors; nothing was written"
+
+
+@dataclass(frozen=True, slots=True)
+class BuildDesign:
+    """The design that a build uses, and its document."""
+
+    design: Design
+    text: str
+    diagnostics: tuple[Diagnostic, ...]
+    keys: tuple[str, ...] = ()
+    """How the keys differ from those of the design that the file has now."""
+    kept: bool = False
+    """Whether the file's design is approved: its keys stay, and what is new is added."""
+    source: str = ""
+    """A digest of what it was made from; empty if it cannot be read from its document again."""
+    growth: Growth | None = None
+    """What has to be done to a table of the approved design."""
+
+    @property
+    def approved(self) -> bool:
+        """Whether it is still approved. Keys that changed need another review."""
+        return self.kept and parse_document(self.text).kept.status is Status.APPROVED
+
+    @property
+    def served(self) -> int:
+        return sum(operation.served for operation in self.design.operations)
+
+
+def design_again(read: Document, target: DesignTarget, record: BuildRecord, progress: Progress) -> BuildDesign | None:
+    """The design that was proven when it was written; None if the document or the design has changed since."""
+    source = design_source(read.workload)
+    text = target.text or ""
+    if record.designed != source or record.writing or not record.generated(target.path.name, text):
+        return None
+    design = _from_document(text, target, read.workload)
+    if design is None:
+        return None
+    progress.begin("reading", "design")
+    progress.result(f"{structures(design)}, unchanged since it was proven ({target.path})")
+    return BuildDesign(design, text, tuple(check_design(design, read.workload, places_of(read))), source=source)
+
+
+def record_design(result: DesignResult, path: Path) -> None:
+    """Records a design that was written to a file, so that the next build does not solve and prove it again.
+
+    Only a design that a build would make itself is recorded: one for all that its document says now, and nothing else.
+    """
+    request, file = result.request, result.request.document.file
+    if file in ("", "-") or path != design_beside(Path(file)) or request.kept or request.alternatives != FEW:
+        return
+    if result.proof is None or not result.fine or result.cut_short:
+        return
+    target = design_target(path)
+    now = read_document(file).workload
+    text = target.text or ""
+    if now != result.workload or _from_document(text, target, now) != result.design:
+        return
+    record, generated = read_record(path.parent), digest(ours(text))
+    # Files of the last build may be for another design.
+    source = record.source if record.files.get(path.name) == generated else ""
+    files = {**record.files, path.name: generated}
+    write_record(path.parent, msgspec.structs.replace(record, source=source, designed=design_source(now), files=files))
+
+
+def new_design(read: Document, target: DesignTarget, folder: Path, progress: Progress) -> BuildDesign:
+    """Solves and proves a design. Raises an `InputError` if it has errors."""
+    kept = None
+    if target.approved:
+        note = f"{target.path} is APPROVED and has errors; nothing was built"
+        kept = design_in_use(target.path, read.workload, note)
+        if standing := _approved_design(read, target, kept, folder, progress):
+            return standing
+    result = solve_request(DesignRequest(read, kept=kept), progress)
+    if not result.fine:
+        raise InputError(result.source(hints=False), note=_WRONG)
+    text = result_text(result, target.form, target.text, folder)
+    keys = tuple(changes(target.before, result.design)) if target.before else ()
+    same = _from_document(text, target, read.workload) == result.design
+    source = design_source(read.workload) if same else ""
+    return BuildDesign(result.design, text, result.diagnostics, keys, target.approved, source, result.growth)
+
+
+def _approved_design(
+    read: Document, target: DesignTarget, kept: Design, folder: Path, progress: Progress
+) -> BuildDesign | None:
+    """The approved design itself, if it serves the document and nothing has to be added; None otherwise.
+
+    So a second build of it makes the same files as the first, even if the solver would choose other keys now.
+    """
+    workload, text = read.workload, target.text or ""
+    design = _from_document(text, target, workload)
+    if design is None or unserved(workload, design) or not _explained(design, workload):
+        return None
+    if has_errors(design_diagnostics(read, workload, design)):
+        return None
+    progress.begin("looking for additions", "design")
+    try:
+        wanted = solve(workload, kept, progress.update).design
+    except InfeasibleError:
+        return None  # `new_design` reports the contradiction
+    missing = [guard for guard in wanted.guards if guard not in design.guards]
+    if missing or wanted.ttl_attribute != design.ttl_attribute or not keeps(design, wanted):
+        return None
+    progress.result(f"{structures(design)}, as in {target.path}")
+    proof = prove(workload, design, progress=progress)
+    said = design_diagnostics(read, workload, design, proof)
+    if has_errors(said):
+        raise InputError(Source(read.file, read.text, said).only(Severity.ERROR, Severity.WARNING), note=_WRONG)
+    design = record_attributes(design, workload)
+    checked = validation_again(text, workload, design, proof, said)
+    again = design_text(read.file, workload, design, checked, target.form, text, folder)
+    return BuildDesign(design, again, said, (), True, design_source(workload), growth(kept, design, workload))
+
+
+def _explained(design: Design, workload: Workload) -> bool:
+    """Whether the explanations in a design are right for the patterns and rates of the workload now."""
+    now = annotate(design, explain_design(workload, design))
+    said = {choice.about: choice.text for choice in design.decisions}
+    return design.slots == now.slots and all(
+        choice.text == said.get(choice.about)
+        # The one about the table may continue with a bound, which is known only after solving.
+        or (choice.about == "table" and said.get("table", "").startswith(f"{choice.text} "))
+        for choice in now.decisions
+    )
+
+
+def _from_document(text: str, target: DesignTarget, workload: Workload) -> Design | None:
+    reading = read_design_text(text, workload, target.form)
+    return None if has_errors(reading.diagnostics) else map_patterns(reading.design, workload)
+
+
+def design_source(workload: Workload) -> str:
+    """A digest of all that a design is made from: the workload, and this version of the program."""
+    return digest(program() + msgspec.json.encode(workload, order="sorted").decode())

@@ -1,0 +1,124 @@
+"""Connections to a table that exists: its schema by name, and a client of a file, a server or AWS."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from prejoin.engine import Embedded
+from prejoin.pipeline import codes
+from prejoin.pipeline.errors import InvalidArgumentError, PipelineError
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table import Client, Schema, TableError
+from prejoin.transport import AWS, Endpoint, OutcomeUnknown, TransportError
+from prejoin.transport.errors import CredentialsMissing, NotConfigured
+
+_NAMED = 10
+"""Tables that a message names at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """Where a table is: a file of the embedded engine, a server, or AWS if neither is given."""
+
+    db: str | None = None
+    endpoint: str | None = None
+    region: str | None = None
+
+    def __str__(self) -> str:
+        return self.db or self.endpoint or "AWS"
+
+
+def load_schema(name: str) -> Schema:
+    """Imports a schema by its name, such as `shop.tables:schema`; modules are found from the current folder, too."""
+    module, colon, variable = name.partition(":")
+    if not module or not colon or not variable.isidentifier():
+        fix = "write `module:name`, such as `shop.tables:schema`"
+        raise InvalidArgumentError(codes.MISUSED, f"`{name}` does not name a schema", fix)
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        found = getattr(import_module(module), variable, None)
+    except Exception as problem:
+        message = f"{module} cannot be imported: {type(problem).__name__}: {problem}"
+        fix = "run the command where `python` can import it, with its dependencies installed"
+        raise PipelineError(codes.NO_SCHEMA, message, fix) from problem
+    finally:
+        sys.path.remove(here)
+    if not isinstance(found, Schema):
+        what = f"is a {type(found).__name__}, not a Schema" if found is not None else "does not exist"
+        fix = "name the variable that holds the `Schema` of the table"
+        raise PipelineError(codes.NO_SCHEMA, f"{variable} in {module} {what}", fix)
+    return found
+
+
+@contextmanager
+def connect(schema: Schema, table: str, place: TablePlace) -> Iterator[Client]:
+    """A client of the table. Errors inside of the context, such as a missing table, become a `PipelineError`."""
+    try:
+        transport = _transport(place)
+        with Client(schema, table, transport) as client:
+            try:
+                yield client
+            except DynamoDBError as problem:
+                if problem.code != "ResourceNotFoundException":
+                    raise
+                message = f"there is no table `{table}` in {place}"
+                raise PipelineError(codes.NO_TABLE, message, _other_tables(transport)) from problem
+    except (DynamoDBError, TransportError, TableError, sqlite3.Error) as problem:
+        raise PipelineError(codes.NO_TABLE, *_unusable(problem, place)) from problem
+
+
+def _transport(place: TablePlace) -> Any:
+    if place.db:
+        try:
+            return Embedded(place.db)
+        except (ValueError, OSError, sqlite3.Error) as problem:
+            fix = "name a file that `prejoin serve --db` or `Embedded` created"
+            raise PipelineError(codes.NO_TABLE, str(problem), fix, place.db) from None
+    if place.endpoint:
+        return Endpoint(place.endpoint, region=place.region or "us-east-1")
+    return AWS(place.region)
+
+
+class _Tables(msgspec.Struct):
+    """The response of ListTables."""
+
+    TableNames: list[str]
+
+
+def _other_tables(transport: Any) -> str:
+    """What to do about a missing table, with the names of others."""
+    create = "create it with `create_table()` of a client, or deploy the design"
+    try:
+        names = msgspec.json.decode(transport.send("ListTables", b'{"Limit":%d}' % _NAMED), type=_Tables).TableNames
+    except (DynamoDBError, TransportError, msgspec.MsgspecError):
+        return f"check the name and the place, or {create}"
+    if not names:
+        return f"it has no tables: {create}"
+    return f"it has {', '.join(f'`{name}`' for name in names)}: name one with `--table`, or {create}"
+
+
+def _unusable(problem: Exception, place: TablePlace) -> tuple[str, str]:
+    """Why a place does not respond, and what to do."""
+    if isinstance(problem, DynamoDBError):
+        return str(problem), "check the name of the table, and the permissions of your credentials"
+    if isinstance(problem, OutcomeUnknown):
+        return str(problem), "read the item to find out whether the write was applied, before you repeat the command"
+    if isinstance(problem, CredentialsMissing):
+        return str(problem), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with the AWS CLI"
+    if isinstance(problem, TransportError) and place.endpoint:
+        return str(problem), "check `--endpoint`: it is the address that `prejoin serve` prints"
+    if isinstance(problem, NotConfigured) and not place.region:
+        return "the region of AWS is not known", "pass `--region NAME`, or set AWS_REGION"
+    if isinstance(problem, TransportError):
+        return str(problem), "check `--region`, and the network"
+    return str(problem), "check that the table is one of this schema"

@@ -1,0 +1,91 @@
+"""A demonstration of a document: its table in memory, filled with data, and every access pattern run once."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from prejoin.design.cost.bill import Bill, bill
+from prejoin.design.files import read_design_file
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.model import Design
+from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.solve import solve
+from prejoin.diagnostics import Diagnostic, Span, has_errors
+from prejoin.engine import Embedded
+from prejoin.pipeline import codes
+from prejoin.pipeline.design import unproven
+from prejoin.pipeline.design_file import places_of
+from prejoin.pipeline.document import Document, text_of
+from prejoin.pipeline.errors import InputError, PipelineError, Source
+from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.proof.prove import prove_patterns
+from prejoin.proof.result import PatternProof
+from prejoin.proof.sample_table import SampleTable
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A design, and the answers of its access patterns."""
+
+    document: Document
+    design: Design
+    answers: tuple[PatternProof, ...]
+    bill: Bill
+    design_seconds: float
+    run_seconds: float
+
+    @property
+    def fine(self) -> bool:
+        return all(answer.right for answer in self.answers)
+
+    @property
+    def source(self) -> Source:
+        """The document, with a diagnostic for each pattern without a right answer."""
+        at = places_of(self.document)
+        served = {operation.pattern for operation in self.design.operations if operation.served}
+        wrong = (answer for answer in self.answers if not answer.right)
+        said = tuple(_problem(one, one.pattern in served, at(one.pattern, "")) for one in wrong)
+        return Source(self.document.file, self.document.text, said)
+
+
+def demonstrate(document: Document, design: str | None = None, *, progress: Progress = SILENT) -> Demonstration:
+    """Designs a table, or reads its design from a file, and runs every access pattern on the embedded engine.
+
+    Raises an `InputError` if the document or the design has errors.
+    """
+    if has_errors(document.diagnostics):
+        raise InputError(document.source(), note="the document has errors; nothing was run")
+    started = time.perf_counter()
+    found = _design(document, progress) if design is None else _read_design(design, document)
+    designed = time.perf_counter()
+    with Embedded() as engine:
+        answers = tuple(prove_patterns(SampleTable.create(document.workload, found, engine, datetime.now(UTC))))
+    took = time.perf_counter() - designed
+    return Demonstration(document, found, answers, bill(document.workload, found), designed - started, took)
+
+
+def _design(document: Document, progress: Progress) -> Design:
+    progress.begin("choosing keys")
+    try:
+        return solve(document.workload, told=progress.update).design
+    except InfeasibleError:
+        message = f"the decisions of the document cannot all hold; `prejoin design {document.file}` says why"
+        fix = "change one of the decisions"
+        raise PipelineError(codes.CONTRADICTION, message, fix, document.file) from None
+
+
+def _read_design(file: str, document: Document) -> Design:
+    reading = read_design_file(Path(file), document.workload)
+    if has_errors(reading.diagnostics):
+        raise InputError(Source(file, text_of(Path(file)), reading.diagnostics))
+    return map_patterns(reading.design, document.workload)
+
+
+def _problem(answer: PatternProof, served: bool, span: Span | None) -> Diagnostic:
+    if answer.problem and not served:
+        fix = answer.remedy or "say in the Decisions what may be done, or that it is out of scope"
+        return codes.UNSERVED.at(span, f"{answer.pattern} is not served: {answer.problem}", fix)
+    return unproven(answer, span)

@@ -1,0 +1,338 @@
+"""Design a table from a document: `design_table` solves, explains, checks, prices and proves it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as with_other
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from prejoin.design import codes as design_codes
+from prejoin.design.checks import TableFit, check_design, fit, new_attributes
+from prejoin.design.cost.bill import Bill, bill
+from prejoin.design.explain import (
+    Alternative,
+    Explanation,
+    UnknownTopicError,
+    add_alternatives,
+    annotate,
+    explain_design,
+)
+from prejoin.design.explain import why as explain_topic
+from prejoin.design.explain import without as design_without
+from prejoin.design.explain.text import WIDTH
+from prejoin.design.layout.growth import Growth, growth
+from prejoin.design.model import Design, Operation
+from prejoin.design.solver.conflicts import ConflictStatement, conflicts
+from prejoin.design.solver.constraints import constraints_of
+from prejoin.design.solver.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
+from prejoin.design.solver.solve import Solution, solve
+from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
+from prejoin.engine import Embedded
+from prejoin.pipeline import codes
+from prejoin.pipeline.decisions import read_decision, with_decisions
+from prejoin.pipeline.design_file import places_of, structures
+from prejoin.pipeline.document import Document
+from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, Source
+from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.summary import counted
+from prejoin.proof.prove import prove as run_proof
+from prejoin.proof.result import PatternProof, Proof
+from prejoin.workload.grammar.lexer import Inexact
+from prejoin.workload.lookup import suggest
+from prejoin.workload.model import Pin, Workload
+
+FEW = 3
+"""Alternatives that are priced by default. More take longer."""
+MOST = 8
+_NOT_SERVED = frozenset(
+    code.id
+    for code in (
+        design_codes.NOT_SERVED,
+        design_codes.NOT_SORTED,
+        design_codes.NOT_RANGED,
+        design_codes.STRONG_INDEX,
+        design_codes.NOT_HELD,
+        design_codes.FILTERED,
+        design_codes.NOT_TOGETHER,
+    )
+)
+"""Diagnostics of the checks about a read that no key serves. `UNSERVED` replaces them here: it has the remedy."""
+ConflictSet: TypeAlias = tuple[ConflictStatement, ...]
+"""Statements that cannot all hold; without any one of them, the others can."""
+
+
+class ContradictionError(PipelineError):
+    """The decisions of a document, or a design that is kept, leave no design. `conflicts` says which of them."""
+
+    def __init__(self, document: Document, conflicts: tuple[ConflictSet, ...]) -> None:
+        self.conflicts = conflicts
+        said = tuple(_contradictions(document, conflicts))
+        self._fill((Source(document.file, document.text, said),), "nothing was designed")
+
+
+@dataclass(frozen=True, slots=True)
+class DesignRequest:
+    """What is to be designed."""
+
+    document: Document
+    pins: tuple[Pin, ...] = ()
+    """Decisions in addition to those of the document."""
+    kept: Design | None = None
+    """A design whose table is in use: its keys stay, and what is new is added."""
+    prove: bool = True
+    alternatives: int = FEW
+    """How many other designs are priced."""
+    time_limit: float | None = None
+    """Seconds that the solver may take; None is no limit."""
+
+    @property
+    def workload(self) -> Workload:
+        return with_decisions(self.document.workload, self.pins)
+
+
+@dataclass(frozen=True, slots=True)
+class DesignResult:
+    """A design, and all that is known about it."""
+
+    request: DesignRequest
+    workload: Workload
+    """The workload of the document, with the decisions of the request."""
+    solution: Solution
+    design: Design
+    explanation: Explanation
+    bill: Bill
+    fit: TableFit
+    seconds: float
+    """The time that the solver took."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    proof: Proof | None = None
+    growth: Growth | None = None
+    """What has to be done to the table that is in use, if the request keeps its design."""
+    conflicts: tuple[ConflictSet, ...] = ()
+    """Why patterns are not served: the statements that cannot all hold."""
+    cut_short: bool = False
+    """Whether the time limit ended the search, so that another run may find another design."""
+
+    @property
+    def unserved(self) -> tuple[Operation, ...]:
+        return unserved(self.workload, self.design)
+
+    @property
+    def fine(self) -> bool:
+        """Whether there are no errors."""
+        return not has_errors(self.diagnostics)
+
+    def source(self, hints: bool = True) -> Source:
+        """The document with the diagnostics about its design."""
+        document = self.request.document
+        own = (self._time_limit(),) if self.cut_short else ()
+        said = tuple(d for d in (*own, *self.diagnostics) if hints or d.severity is not Severity.HINT)
+        return Source(document.file, document.text, said)
+
+    def _time_limit(self) -> Diagnostic:
+        least = self.solution.chosen.least
+        found = self.explanation.structures
+        bound = f"{counted(found, 'structure')}, and no fewer than {min(least, found)} can serve as much"
+        limit = f"the time limit of {self.request.time_limit:g} s"
+        message = f"{limit} ended the search; the best design found has {bound}"
+        return codes.TIME_LIMIT.at(None, message, "allow more time: another run may find another design")
+
+
+def design_table(
+    document: Document | Workload,
+    *,
+    decisions: Sequence[str | Pin] = (),
+    keep: Design | None = None,
+    prove: bool = True,
+    alternatives: int = FEW,
+    time_limit: float | None = None,
+    progress: Progress = SILENT,
+) -> DesignResult:
+    """Designs the table for a document: solves, explains, prices, checks and proves it.
+
+    `decisions` are sentences (`"Order lives under User"`, `"at most 1 GSIs"`) in addition to those of the document.
+    `keep` is a design whose table is in use: its keys stay, and what is new is added. A design with errors, such as a
+    pattern that is not served, is returned, and its `fine` is False.
+
+    Raises an `InputError` if the document has errors, an `InvalidArgumentError` for a decision that cannot be read, and
+    a `ContradictionError` if the decisions leave no design.
+    """
+    document = document if isinstance(document, Document) else Document.of(document)
+    document.require_no_errors("the document has errors; nothing was designed")
+    pins = read_decisions(decisions, document.workload)
+    return solve_request(DesignRequest(document, pins, keep, prove, alternatives, time_limit), progress)
+
+
+def read_decisions(sentences: Iterable[str | Pin], workload: Workload) -> tuple[Pin, ...]:
+    """Reads decisions, each of which may depend on those before it."""
+    pins: tuple[Pin, ...] = ()
+    for one in sentences:
+        if isinstance(one, str):
+            try:
+                one = read_decision(one, with_decisions(workload, pins))
+            except Inexact as problem:
+                raise InvalidArgumentError(codes.FLAG, problem.message, problem.fix) from None
+        pins = (*pins, one)
+    return pins
+
+
+def solve_request(request: DesignRequest, progress: Progress = SILENT) -> DesignResult:
+    """The same as `design_table`, for a request whose document has no errors."""
+    document, workload = request.document, request.workload
+    began = time.perf_counter()
+    progress.begin("choosing keys", "design")
+    limit = None if request.time_limit is None else TimeLimit(request.time_limit)
+    try:
+        solution = solve(workload, request.kept, progress.update, limit)
+    except InfeasibleError:
+        progress.begin("looking for contradictions")
+        raise ContradictionError(document, conflicts(workload, request.kept)) from None
+    except OutOfTimeError:
+        code = replace(codes.TIME_LIMIT, severity=Severity.ERROR)
+        fix = "give a longer `--time-limit`, or none"
+        raise PipelineError(code, f"no design was found in {request.time_limit:g} s", fix, document.file) from None
+    seconds = time.perf_counter() - began
+    progress.result(structures(solution.design))
+    # With a kept design it is not known whether another design would need fewer structures.
+    explanation = explain_design(workload, solution.design, None if request.kept else solution)
+    cut_short = limit is not None and limit.struck
+    if request.alternatives and not cut_short:  # each alternative would take as long again
+        progress.begin("pricing alternatives")
+        explanation = add_alternatives(workload, solution, explanation, request.kept, request.alternatives)
+    found = annotate(solution.design, explanation)
+    proof = prove(workload, found, progress=progress) if request.prove else None
+    in_conflict: tuple[ConflictSet, ...] = ()
+    if unserved(workload, found) and not cut_short:
+        progress.begin("looking for what prevents a pattern from being served")
+        in_conflict = conflicts(workload, request.kept)
+    added = new_attributes(request.kept, workload, found, places_of(document)) if request.kept else []
+    return DesignResult(
+        request,
+        workload,
+        solution,
+        found,
+        explanation,
+        bill(workload, found),
+        fit(workload),
+        seconds,
+        in_order((*design_diagnostics(document, workload, found, proof), *added)),
+        proof,
+        growth=growth(request.kept, found, workload) if request.kept else None,
+        conflicts=in_conflict,
+        cut_short=cut_short,
+    )
+
+
+def prove(workload: Workload, design: Design, *, progress: Progress = SILENT) -> Proof:
+    """Runs every access pattern on the embedded engine, and compares its results with those of the data itself."""
+    progress.begin("running every pattern", "prove")
+    with Embedded() as engine:
+        proof = run_proof(workload, design, engine, progress=progress.update)
+    progress.result(f"{proof.proven} of {counted(len(proof.in_scope), 'pattern')} proven")
+    return proof
+
+
+# --- Questions about a design ---------------------------------------------------------------------------------------
+
+
+def why(result: DesignResult, topic: str, width: int = WIDTH) -> list[str]:
+    """The explanation of an entity, an index, a copy or an access pattern, as lines of text.
+
+    Raises an `InvalidArgumentError` if there is nothing of that name.
+    """
+    try:
+        return explain_topic(result.explanation, topic, width)
+    except UnknownTopicError as problem:
+        fix = f"did you mean `{problem.meant}`?" if problem.meant else f"ask about one of {', '.join(problem.known)}"
+        message = f"there is no entity, index, copy or access pattern `{topic}`"
+        raise InvalidArgumentError(codes.NO_TOPIC, message, fix) from None
+
+
+def without(result: DesignResult, pattern: str) -> Alternative:
+    """The design without an access pattern, which shows what the pattern costs.
+
+    Raises an `InvalidArgumentError` if there is no such pattern.
+    """
+    if result.workload.pattern(pattern) is None:
+        meant = suggest(pattern, [one.id for one in result.workload.patterns])
+        fix = f"did you mean {meant}?" if meant else "name one of the document"
+        raise InvalidArgumentError(codes.NO_TOPIC, f"there is no access pattern `{pattern}`", fix)
+    return design_without(result.workload, pattern, result.solution, result.request.kept)
+
+
+def with_alternatives(result: DesignResult, most: int = MOST) -> DesignResult:
+    """The same design, with more alternatives priced."""
+    found = add_alternatives(result.workload, result.solution, result.explanation, result.request.kept, most)
+    return with_other(result, explanation=found)
+
+
+def alternatives_of(explanation: Explanation) -> list[tuple[str, Alternative]]:
+    """The alternatives of a design, each with its subject: the table, a copy or an entity."""
+    found = [("the table", one) for one in explanation.alternatives]
+    found += [(f"{c.entity}/{c.copy}", one) for c in explanation.copies for one in c.alternatives]
+    return found + [(e.entity, one) for e in explanation.entities for one in e.alternatives]
+
+
+# --- Diagnostics ----------------------------------------------------------------------------------------------------
+
+
+def unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
+    """The patterns that no key serves, unless a decision accepts that."""
+    aside = constraints_of(workload).aside
+    return tuple(o for o in design.operations if not o.served and o.pattern not in aside)
+
+
+def unproven(answer: PatternProof, span: Span | None) -> Diagnostic:
+    """The diagnostic for a pattern that the design serves and the proof does not confirm."""
+    if answer.wrong:
+        message, fix = f"{answer.pattern} was run, and {answer.wrong}", "please report it, with the document"
+    else:
+        message = f"{answer.pattern} is not proven: it could not be run, because {answer.problem}"
+        fix = "check its writes and conditions; if they are right, please report it, with the document"
+    return codes.UNPROVEN.at(span, message, answer.remedy or fix)
+
+
+def design_diagnostics(
+    document: Document, workload: Workload, design: Design, proof: Proof | None = None
+) -> tuple[Diagnostic, ...]:
+    """The diagnostics of the checks, of patterns that are not served, and of the proof."""
+    return in_order(_diagnostics(document, workload, design, proof))
+
+
+def _diagnostics(document: Document, workload: Workload, design: Design, proof: Proof | None) -> Iterator[Diagnostic]:
+    at = places_of(document)
+    lost = {operation.pattern: operation for operation in unserved(workload, design)}
+    accepted = {operation.pattern for operation in design.operations if not operation.served} - lost.keys()
+    for d in check_design(design, workload, at):
+        if d.code not in _NOT_SERVED or d.about not in lost:
+            yield d
+    for pattern, operation in lost.items():
+        fix = operation.remedy or "say in its Decisions what may be done: `may use a second request`, `is out of scope`"
+        yield codes.UNSERVED.at(at(pattern, ""), f"{pattern} is not served: {operation.problem}", fix)
+    if proof is not None:
+        for answer in proof.failed:
+            if answer.pattern not in lost and answer.pattern not in accepted:
+                yield unproven(answer, at(answer.pattern, ""))
+        for finding in proof.findings:
+            yield codes.UNPROVEN.at(None, f"in the proof, {finding}", "please report it, with the document")
+
+
+def _contradictions(document: Document, conflicts: Iterable[ConflictSet]) -> Iterator[Diagnostic]:
+    at = places_of(document)
+    conflicts = tuple(conflicts)
+    for statements in conflicts:
+        spans = (at(one.name, "") for one in statements if one.kind != "kept")
+        message, fix = f"this cannot hold: {statements[0]}", "change it, or leave it out"
+        if len(statements) > 1:
+            message = f"these cannot all hold: {'; '.join(map(str, statements))}"
+            fix = "change or leave out any one of them"
+        if any(one.kind == "kept" for one in statements):
+            fix = "change or leave out what the document says; or design all keys again: without `--keep`, as a DRAFT"
+        yield codes.CONTRADICTION.at(next(filter(None, spans), None), message, fix)
+    if not conflicts:
+        fix = "leave out decisions, one after the other, to find which"
+        yield codes.CONTRADICTION.at(None, "the decisions leave no design", fix)

@@ -1,0 +1,179 @@
+"""The table-design document: written from a design, and compared with the one that exists."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from prejoin.design.checks import fit
+from prejoin.design.document.annotations import Annotations, Validation
+from prejoin.design.document.read_document import parse_document
+from prejoin.design.document.write_document import rewrite_document, write_document
+from prejoin.design.explain.explanation import claim
+from prejoin.design.files import read_design_text
+from prejoin.design.files import write_design as design_data
+from prejoin.design.model import TABLE, Design, Facet, Item
+from prejoin.diagnostics import Diagnostic
+from prejoin.pipeline import codes
+from prejoin.pipeline.design import DesignResult
+from prejoin.pipeline.document import output_form, report_unwritable, write
+from prejoin.pipeline.errors import RefusedError
+from prejoin.pipeline.summary import tally
+from prejoin.proof.result import Proof
+from prejoin.workload.files import Form
+from prejoin.workload.model import Status, Workload
+
+_FEWEST = "Indexes and copies"
+_KEPT = "what was there is kept"
+
+
+@dataclass(frozen=True, slots=True)
+class DesignTarget:
+    """The file that a design is to be written to, and the design that it has now."""
+
+    path: Path
+    form: Form
+    text: str | None = None
+    before: Design | None = None
+    approved: bool = False
+
+
+def design_target(path: Path) -> DesignTarget:
+    """Reads what the file has now. Raises a `RefusedError` if that is not a design."""
+    form = output_form(path)
+    if not path.exists():
+        return DesignTarget(path, form)
+    fix = "move it away, or give `--output FILE`"
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        message = f"{path} exists and cannot be read: {getattr(problem, 'strerror', None) or 'it is not UTF-8'}"
+        raise RefusedError(codes.WOULD_OVERWRITE, message, fix, str(path)) from None
+    reading = parse_document(text) if form == "md" else read_design_text(text, Workload(), form)
+    if not reading.design.items and text.strip():
+        raise RefusedError(codes.WOULD_OVERWRITE, f"{path} exists and is not a table design", fix, str(path))
+    return DesignTarget(path, form, text, reading.design, reading.kept.status is Status.APPROVED)
+
+
+def write_design(result: DesignResult, target: DesignTarget) -> bool:
+    """Writes a design to its file; False if the file already had this text."""
+    text = result_text(result, target.form, target.text, target.path.parent)
+    if text == target.text:
+        return False
+    write(target.path, text)
+    return True
+
+
+def result_text(result: DesignResult, form: Form, before: str | None = None, folder: Path | None = None) -> str:
+    """The document of a design, with all that people wrote into the text before."""
+    request = result.request
+    # Only a design that was not bound to keep another one is known to need no more structures than these.
+    known = _KEPT if request.kept else claim(result.workload, result.solution) or "none is needed"
+    fewest = Validation(_FEWEST, str(result.explanation.structures), known)
+    checked = validation(result.workload, result.design, result.proof, result.diagnostics, fewest)
+    return design_text(request.document.file, result.workload, result.design, checked, form, before, folder)
+
+
+def design_text(
+    file: str,
+    workload: Workload,
+    design: Design,
+    checked: tuple[Validation, ...],
+    form: Form,
+    before: str | None = None,
+    folder: Path | None = None,
+) -> str:
+    """The document of a design for the access patterns in `file`, with all that people wrote into the text before."""
+    if form != "md":
+        return design_data(design, form, workload)
+    source = "access-patterns.md" if file in ("", "-") else os.path.relpath(file, folder or Path())
+    with report_unwritable(file, "give `--output table-design.yaml`"):
+        if before and before.strip():
+            return rewrite_document(before, design, workload, source, checked)
+        return write_document(design, workload, Annotations(source=source), checked)
+
+
+def validation_again(
+    before: str, workload: Workload, design: Design, proof: Proof, said: tuple[Diagnostic, ...]
+) -> tuple[Validation, ...]:
+    """The validation of a design that is kept. How few structures it needs is known from its document."""
+    structures = str(len(design.indexes) + len(design.copies))
+    then = (v for v in parse_document(before).kept.validation if (v.check, v.result) == (_FEWEST, structures))
+    return validation(workload, design, proof, said, next(then, Validation(_FEWEST, structures, _KEPT)))
+
+
+def validation(
+    workload: Workload, design: Design, proof: Proof | None, said: tuple[Diagnostic, ...], fewest: Validation
+) -> tuple[Validation, ...]:
+    """What was checked and proven, for the document. It is the same for every run."""
+    return tuple(_validation(workload, design, proof, said, fewest))
+
+
+def _validation(
+    workload: Workload, design: Design, proof: Proof | None, said: tuple[Diagnostic, ...], fewest: Validation
+) -> Iterator[Validation]:
+    operations = design.operations
+    lost = [operation.pattern for operation in operations if not operation.served]
+    served = f"{len(operations) - len(lost)} of {len(operations)}"
+    yield Validation("Access patterns served", served, f"not served: {', '.join(lost)}" if lost else "")
+    if proof is None:
+        yield Validation("Proven by running", "not run", "`--no-proof`")
+    else:
+        how = "each answer compared with the data itself, each write with the table it should leave"
+        result = f"{proof.proven} of {len(proof.in_scope)}"
+        unproven = ", ".join(answer.pattern for answer in proof.failed)
+        detail = f"on the embedded engine; {how}" + (f"; not proven: {unproven}" if unproven else "")
+        yield Validation("Proven by running", result, detail)
+        if proof.findings:
+            yield Validation("Table after the proof", "not as it should be", "; ".join(proof.findings))
+    yield fewest
+    rest = [d for d in said if d.code not in {codes.UNSERVED.id, codes.UNPROVEN.id}]
+    yield Validation("Checks", tally(rest) or "nothing to say", "`prejoin check` tells each" if rest else "")
+    found = fit(workload)
+    yield Validation("Single table", found.verdict.value, "; ".join(found.speaks_against))
+
+
+def changes(before: Design, after: Design) -> list[str]:
+    """The differences between the keys of two designs, a sentence each."""
+    return list(_changes(before, after))
+
+
+def _changes(before: Design, after: Design) -> Iterator[str]:
+    old = {slot.name: slot for slot in before.slots}
+    new = {slot.name: slot for slot in after.slots}
+    yield from (f"`{name}` is new" for name in new if name not in old)
+    yield from (f"`{name}` is gone" for name in old if name not in new)
+    for name in new:
+        if name in old and (old[name].pk, old[name].sk) != (new[name].pk, new[name].sk):
+            yield f"`{name}` has other key attributes"
+        elif name in old and old[name].projection != new[name].projection:
+            yield f"`{name}` holds {new[name].projection.kind} instead of {old[name].projection.kind}"
+    for item in after.items:
+        was = before.item(item.entity, item.copy)
+        if was is None:
+            yield f"{titled(item)} is new, at {keyed(item.facets[0])}"
+            continue
+        for facet in item.facets:
+            then = was.facet(facet.slot)
+            if then != facet:
+                place = "the table" if facet.slot == TABLE else f"`{facet.slot}`"
+                yield f"{titled(item)} in {place} is at {keyed(facet)}" + (f", was {keyed(then)}" if then else "")
+        gone = [f.slot for f in was.facets if item.facet(f.slot) is None]
+        yield from (f"{titled(item)} is not in `{slot}` any more" for slot in gone)
+    yield from (f"{titled(i)} is gone" for i in before.items if after.item(i.entity, i.copy) is None)
+    for word, ones, others in (("new", after, before), ("gone", before, after)):
+        for guard in ones.guards:
+            if guard not in others.guards:
+                yield f"the item that makes {guard.entity}'s {' and '.join(guard.attributes)} unique is {word}"
+
+
+def titled(item: Item) -> str:
+    return f"{item.entity} (copy {item.copy})" if item.copy else item.entity
+
+
+def keyed(facet: Facet) -> str:
+    """A key as it is shown: `` `USER#{userId} / ORDER#{orderId}` ``."""
+    sort = f" / {' '.join(facet.sk)}" if facet.sk else ""
+    return f"`{' '.join(facet.pk)}{sort}`"

@@ -1,0 +1,200 @@
+"""Table designs in files: read with their diagnostics, for the document of access patterns that they belong to."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from dataclasses import replace as with_other
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from prejoin.design.checks import At, check_design, new_attributes
+from prejoin.design.document.annotations import DesignReading
+from prejoin.design.document.read_document import parse_document
+from prejoin.design.explain.phrases import count, listed
+from prejoin.design.files import design_beside, read_design_file, read_design_text
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.model import Design
+from prejoin.design.solver.violations import ignored_decisions, violations
+from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
+from prejoin.pipeline.codes import NO_PATTERNS
+from prejoin.pipeline.document import DOCUMENT, Document, read_document, text_of
+from prejoin.pipeline.errors import InputError, Source
+from prejoin.workload.files import form_of
+from prejoin.workload.grammar.statements import write_pin
+from prejoin.workload.model import Spread, Status, Workload
+
+_DOCUMENTS = (DOCUMENT, "access-patterns.yaml", "access-patterns.yml", "access-patterns.json")
+
+
+@dataclass(frozen=True, slots=True)
+class DesignFile:
+    """A design as it was read: the document it belongs to, and all diagnostics about it."""
+
+    file: str
+    text: str
+    reading: DesignReading
+    document: Document
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def design(self) -> Design:
+        return self.reading.design
+
+    @property
+    def unusable(self) -> bool:
+        """Whether nothing could be read at all."""
+        return not self.design.items and has_errors(self.diagnostics)
+
+    @property
+    def fails(self) -> bool:
+        """Whether the design or its document has errors, so that one does not fit the other."""
+        return has_errors(self.reading.diagnostics) or has_errors(self.document.reading.diagnostics)
+
+    @property
+    def contents(self) -> str:
+        """What the design contains: `3 entities, 1 index, 4 access patterns`."""
+        design = self.design
+        parts = [
+            (len({i.entity for i in design.items}), "entity", "entities"),
+            (len(design.indexes), "index", "indexes"),
+        ]
+        parts += [(len(design.copies), "copy", "copies"), (len(design.operations), "access pattern", "access patterns")]
+        return ", ".join(count(number, one, many) for number, one, many in parts if number)
+
+    def source(self, *severities: Severity) -> Source:
+        """The design with its diagnostics; of these severities, if some are given."""
+        return Source(self.file, self.text, self.diagnostics).only(*(severities or Severity))
+
+
+def read_design(path: str | os.PathLike[str], document: str | os.PathLike[str] | None = None) -> DesignFile:
+    """Reads a design and its document: the one that is given, or is named in the design, or lies beside it.
+
+    A file that cannot be read is a diagnostic of the result, too, not an exception.
+    """
+    file, path = os.fspath(path), Path(path)
+    text = text_of(path)
+    patterns = read_document(document or _document_of(path, text))
+    reading = read_design_file(path, patterns.workload)
+    said = [*reading.diagnostics]
+    if has_errors(patterns.diagnostics):
+        # Diagnostics about names that could not be read in the document would only mislead.
+        message = f"its access patterns, {patterns.file}, have errors or cannot be read"
+        fix = f"see `prejoin check {patterns.file}`, or name others with `--for FILE`"
+        said = [NO_PATTERNS.at(None, message, fix)] if reading.design.items else said
+    elif not has_errors(said):
+        if not reading.design.operations:
+            reading = with_other(reading, design=map_patterns(reading.design, patterns.workload))
+        said += check_design(reading.design, patterns.workload, places_in(reading))
+    return DesignFile(file, text, reading, patterns, in_order(said))
+
+
+def design_in_use(path: str | os.PathLike[str], workload: Workload, note: str = "") -> Design:
+    """Reads a design whose table is in use, for a workload that has grown since: it may lack new entities.
+
+    Raises an `InputError` with this note if the design has errors.
+    """
+    file, path = os.fspath(path), Path(path)
+    reading = read_design_file(path, Workload())
+    names = {item.entity for item in reading.design.items}
+    then = replace(
+        workload,
+        entities=tuple(entity for entity in workload.entities if entity.name in names),
+        reads=(),
+        writes=(),
+        deletes=(),
+        decisions=(),
+    )
+    text = text_of(path)
+    if reading.design.items:
+        reading = read_design_text(text, then, form_of(path) or "md")
+    if has_errors(reading.diagnostics):
+        raise InputError(Source(file, text, reading.diagnostics).only(Severity.ERROR), note=note)
+    return replace(reading.design, operations=(), decisions=())
+
+
+def new_since_approval(document: Document) -> tuple[Diagnostic, ...]:
+    """Diagnostics about attributes that the approved design beside a document lacks."""
+    if not Path(document.file).is_file():
+        return ()
+    path = design_beside(Path(document.file))
+    if not path.is_file() or form_of(path) != "md":
+        return ()
+    reading = parse_document(text_of(path))
+    if reading.kept.status is not Status.APPROVED:
+        return ()
+    return tuple(new_attributes(reading.design, document.workload, reading.design, places_of(document)))
+
+
+def outdated(file: str, workload: Workload) -> tuple[str, ...]:
+    """Access patterns that a design lacks and decisions that it does not follow, a phrase each.
+
+    Rates and sizes are not compared: they change what a design costs, not what it answers.
+    """
+    reading = read_design_file(Path(file), workload)
+    design = reading.design
+    # Operations are planned again for all patterns; only those that the file lists have a place in it.
+    known = {one.pattern for at, one in enumerate(design.operations) if reading.places.find(("operations", at))}
+    # A design written by hand may list no patterns at all.
+    found = [f"it lacks {one.id}" for one in workload.patterns if one.id not in known] if known else []
+    broken = [one.pin for one in violations(design, workload)]
+    broken += [one.pin for one in ignored_decisions(design, workload) if not isinstance(one.pin, Spread)]
+    return (*found, *(f"it does not follow `{write_pin(pin)}`" for pin in dict.fromkeys(broken)))
+
+
+def places_in(reading: DesignReading) -> At:
+    """The place of an entity (in a slot), an index or a pattern in the file of a design."""
+    design, places = reading.design, reading.places
+
+    def at(name: str, slot: str) -> Span | None:
+        entity, _, copy = name.partition("/")
+        for number, item in enumerate(design.items):
+            if item.entity == entity and item.copy == copy:
+                numbers = [n for n, facet in enumerate(item.facets) if facet.slot == slot]
+                return places.find(("items", number, "facets", *numbers) if numbers else ("items", number))
+        for kind, names in (
+            ("slots", [one.name for one in design.slots]),
+            ("operations", [one.pattern for one in design.operations]),
+        ):
+            if name in names:
+                return places.find((kind, names.index(name)))
+        return None
+
+    return at
+
+
+def places_of(document: Document) -> At:
+    """The place of an entity, a pattern or a decision in a document: for diagnostics about its design."""
+    w, places = document.workload, document.reading.places
+    known = {entity.name: ("entities", number) for number, entity in enumerate(w.entities)}
+    known |= {read.id: ("reads", number) for number, read in enumerate(w.reads)}
+    for kind, writes in (("writes", w.writes), ("deletes", w.deletes)):
+        known |= {write.id: (kind, number) for number, write in enumerate(writes)}
+    known |= {write_pin(one.pin): ("decisions", number) for number, one in enumerate(w.decisions) if one.pin}
+
+    def at(name: str, slot: str) -> Span | None:
+        found = known.get(name) or known.get(name.partition("/")[0])
+        return places.find(found) if found else None
+
+    return at
+
+
+def _document_of(path: Path, text: str) -> Path:
+    """The document of a design: the one it names, if that exists; else the one beside it."""
+    named = parse_document(text).kept.source if form_of(path) == "md" else ""
+    if named and (beside := path.parent / named).is_file():
+        return beside
+    found = [path.with_name(name) for name in _DOCUMENTS if path.with_name(name).is_file()]
+    return found[0] if found else path.parent / (named or DOCUMENT)
+
+
+def structures(design: Design) -> str:
+    """What a design consists of: `one table, 2 indexes and 1 copy`.
+
+    >>> structures(Design("shop"))
+    'one table'
+    """
+    parts = [count(len(design.indexes), "index", "indexes")] if design.indexes else []
+    parts += [count(len(design.copies), "copy", "copies")] if design.copies else []
+    return listed(["one table", *parts])

@@ -1,0 +1,98 @@
+"""The record of a build, beside its document: what was generated, from what, with which options."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+import prejoin
+from prejoin.pipeline.output_files import write_file
+from prejoin.pipeline.settings import Overrides, settings_text
+from prejoin.render.stamp import ours
+
+RECORD = ".prejoin-build.json"
+"""The name of its file. It belongs into version control, with the generated files."""
+_MAKERS = ("workload", "design", "render", "proof", "keys", "protocol")
+"""The packages that decide what generated files contain."""
+
+
+class BuildRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Digests of generated files, by path."""
+
+    source: str = ""
+    """What all files were made from."""
+    designed: str = ""
+    """What the design was made from, if all of it can be read from its document again."""
+    served: int = 0
+    """How many access patterns the design serves."""
+    files: dict[str, str] = {}
+    left: dict[str, str] = {}
+    """Files of earlier builds that are not needed any more."""
+    options: Overrides | None = None
+    """The options of the command line of the last build."""
+    writing: dict[str, str] = {}
+    """Files that an interrupted build was about to write."""
+
+    def generated(self, path: str, text: str) -> bool:
+        """Whether a file is as one of the builds wrote it."""
+        return digest(ours(text)) in {self.files.get(path), self.left.get(path), self.writing.get(path)}
+
+
+def digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def source_of(document: str, settings: str | None, overrides: Overrides) -> str:
+    """A digest of all that files are generated from: the document, the settings, and this version of the program."""
+    return digest("\0".join([program(), document, settings or "", repr(overrides)]))
+
+
+@cache
+def program() -> str:
+    """A digest of this version; in a working copy, of its code."""
+    found = sha256(prejoin.__version__.encode())
+    root = Path(prejoin.__file__).parent
+    for part in _MAKERS:
+        for file in sorted((root / part).rglob("*.py")):
+            found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def read_record(folder: Path) -> BuildRecord:
+    """The record of a folder; an empty one if there is none, or it cannot be read."""
+    try:
+        return msgspec.json.decode((folder / RECORD).read_bytes(), type=BuildRecord)
+    except (OSError, msgspec.MsgspecError):
+        return BuildRecord()
+
+
+def write_record(folder: Path, record: BuildRecord) -> None:
+    text = msgspec.json.format(msgspec.json.encode(record, order="sorted"), indent=1).decode() + "\n"
+    if text_at(folder / RECORD) != text:
+        write_file(folder, PurePosixPath(RECORD), text)
+
+
+def up_to_date(document: Path, overrides: Overrides) -> BuildRecord | None:
+    """The record of the last build, if a build would generate the same files and all of them are unchanged."""
+    folder, text = document.parent, text_at(document)
+    record = read_record(folder)
+    if text is None or not record.files or record.writing or record.left:
+        return None
+    if record.source != source_of(text, settings_text(folder), overrides):
+        return None
+    texts = {path: text_at(folder / path) for path in record.files}
+    same = all(found is not None and digest(ours(found)) == record.files[path] for path, found in texts.items())
+    return record if same else None
+
+
+def text_at(path: Path) -> str | None:
+    """The text of a file that may have been generated; None if there is no file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError):
+        return ""  # it was not generated: a conflict

@@ -1,0 +1,49 @@
+"""Numbers and short phrases about documents and diagnostics: `3 entities, 2 reads`, `1 error, 2 hints`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from prejoin.diagnostics import Diagnostic, Severity
+from prejoin.workload.model import Workload
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "error"), counted(2, "entity"), counted(3, "index")
+    ('1 error', '2 entities', '3 indexes')
+    """
+    ending = "es" if noun.endswith("x") else "s"
+    plural = noun if number == 1 else noun[:-1] + "ies" if noun.endswith("y") else noun + ending
+    return f"{number} {plural}"
+
+
+def counts(diagnostics: Iterable[Diagnostic]) -> dict[str, int]:
+    """How many errors, warnings and hints there are."""
+    found = [d.severity for d in diagnostics]
+    return {f"{severity.value}s": found.count(severity) for severity in Severity}
+
+
+def tally(diagnostics: Iterable[Diagnostic]) -> str:
+    """The same as a phrase: `1 error, 2 hints`; empty if there are none."""
+    return ", ".join(counted(n, kind.removesuffix("s")) for kind, n in counts(diagnostics).items() if n)
+
+
+def contents(workload: Workload) -> str:
+    """What a document contains: `3 entities, 2 reads`."""
+    parts = {"entity": workload.entities, "read": workload.reads, "write": workload.writes, "delete": workload.deletes}
+    return ", ".join(counted(len(found), noun) for noun, found in parts.items() if found) or "nothing"
+
+
+def figures(workload: Workload) -> dict[str, Any]:
+    """The same as data, with title and status."""
+    return {
+        "title": workload.title,
+        "status": workload.status.value if workload.status else None,
+        "entities": len(workload.entities),
+        "reads": len(workload.reads),
+        "writes": len(workload.writes),
+        "deletes": len(workload.deletes),
+    }

@@ -1,0 +1,35 @@
+"""Documents to work on, and a recorder of progress."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@dataclass
+class Recorder:
+    """The steps that were reported, with their results."""
+
+    steps: list[str] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
+
+    def begin(self, activity: str, step: str = "") -> None:
+        if step:
+            self.steps.append(step)
+
+    def update(self, detail: str) -> None: ...
+
+    def result(self, summary: str) -> None:
+        self.results.append(summary)
+
+
+@pytest.fixture
+def teams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The document of the example teams, alone in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copy(EXAMPLES / "teams" / "access-patterns.md", tmp_path))

@@ -1,0 +1,116 @@
+"""Building from Python: a plan first, files when it is written, and no work twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from prejoin.cli.run import run
+from prejoin.pipeline.build import build
+from prejoin.pipeline.errors import InputError, PipelineError
+from prejoin.pipeline.record import RECORD, read_record
+from prejoin.pipeline.settings import Overrides
+from tests.pipeline.conftest import Recorder
+
+QUICK = Overrides(tests=False)
+
+
+def steps_of_build(teams: Path) -> list[str]:
+    recorder = Recorder()
+    build(teams, overrides=QUICK, progress=recorder)
+    return recorder.steps
+
+
+def test_nothing_is_written_before_the_plan_is(teams: Path) -> None:
+    plan = build(teams, overrides=QUICK)
+    assert {one.merged.state for one in plan.files} == {"new"}
+    assert [path.name for path in teams.parent.iterdir()] == [teams.name]
+    plan.write()
+    assert {str(path.relative_to(teams.parent)) for path in teams.parent.rglob("*") if path.is_file()} == {
+        teams.name,
+        RECORD,
+        *(str(one.path) for one in plan.files),
+    }
+    assert not plan.again().writable
+
+
+def test_a_second_build_neither_solves_nor_proves(teams: Path) -> None:
+    assert steps_of_build(teams) == ["check", "design", "prove", "render"]
+    build(teams, overrides=QUICK).write()
+    assert steps_of_build(teams) == ["check", "design", "render"]
+
+
+def test_a_build_after_design_neither_solves_nor_proves(teams: Path) -> None:
+    assert run(["design", "--yes"]) == 0
+    design = (teams.parent / "table-design.md").read_text("utf-8")
+    recorder = Recorder()
+    plan = build(teams, overrides=QUICK, progress=recorder)
+    assert recorder.steps == ["check", "design", "render"]
+    assert "unchanged since it was proven" in recorder.results[1]
+    plan.write()
+    assert (teams.parent / "table-design.md").read_text("utf-8") == design
+
+
+def test_a_build_after_design_makes_the_files_of_a_build_alone(teams: Path) -> None:
+    alone = {one.path: one.merged.text for one in build(teams, overrides=QUICK).files}
+    assert run(["design", "--yes"]) == 0
+    assert {one.path: one.merged.text for one in build(teams, overrides=QUICK).files} == alone
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--no-proof",),
+        ("--decide", "at most 1 GSIs"),
+        ("--alternatives",),
+        ("--output", "other.md"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_design_that_a_build_would_not_make_is_not_recorded(teams: Path, arguments: tuple[str, ...]) -> None:
+    run(["design", "--yes", *arguments])
+    assert not read_record(teams.parent).designed
+
+
+def test_a_remembered_decision_is_part_of_the_recorded_design(teams: Path) -> None:
+    assert run(["design", "--yes", "--decide", "no copies", "--remember"]) == 0
+    assert "no copies" in teams.read_text("utf-8")
+    assert steps_of_build(teams) == ["check", "design", "render"]
+
+
+def test_a_document_or_a_design_that_has_changed_is_designed_again(teams: Path) -> None:
+    assert run(["design", "--yes"]) == 0
+    design = teams.parent / "table-design.md"
+    text = design.read_text("utf-8")
+    design.write_text(text.replace("## ", "A note.\n\n## ", 1), "utf-8")
+    assert "prove" in steps_of_build(teams)
+    design.write_text(text, "utf-8")
+    assert "prove" not in steps_of_build(teams)
+    teams.write_text(teams.read_text("utf-8").replace("- `name` (string", "- `title` (string", 1), "utf-8")
+    assert "prove" in steps_of_build(teams)
+
+
+def test_a_design_over_other_keys_makes_the_last_build_outdated(teams: Path) -> None:
+    assert run(["design", "--yes"]) == 0
+    design = teams.parent / "table-design.md"
+    approved = design.read_text("utf-8").replace("ASSIGNMENT", "MEMBER").replace("DRAFT", "APPROVED", 1)
+    design.write_text(approved, "utf-8")
+    build(teams, overrides=QUICK).write()
+    assert read_record(teams.parent).source
+    assert run(["design", "--yes"]) == 0
+    assert read_record(teams.parent).source == ""
+
+
+def test_settings_with_errors_are_reported_by_file(teams: Path) -> None:
+    (teams.parent / "prejoin.toml").write_text('styel = "msgspec"\n')
+    with pytest.raises(InputError, match=r"prejoin\.toml:1:1: there is no setting `styel`"):
+        build(teams)
+
+
+def test_infrastructure_errors_have_their_fix_apart(teams: Path) -> None:
+    (teams.parent / "prejoin.toml").write_text('[table]\ntags = { "aws:x" = "1" }\n')
+    with pytest.raises(PipelineError) as caught:
+        build(teams, overrides=QUICK)
+    (said,) = caught.value.diagnostics
+    assert (said.message, said.fix) == ("the tag 'aws:x'", "keys that begin with aws: are those of AWS")
