@@ -1,14 +1,13 @@
 """The generated package of a design, loaded in memory: the code that a proof runs.
 
-Nothing is written to disk. The modules are in `sys.modules` under a private name, because type hints are resolved
-there, and leave it when nothing uses the schema any more.
+Nothing is written to disk, and nothing stays in `sys.modules` when the schema of the package is no longer used.
 """
 
 from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from itertools import count
 from types import ModuleType
@@ -108,7 +107,7 @@ def load_package(
 
 
 def _load(rendered: RenderedPackage) -> dict[str, ModuleType]:
-    """The modules, loaded; they are unloaded when nothing refers to the schema any more."""
+    """Loads the modules. `entities` stays in `sys.modules` while the schema, which resolves type hints, is used."""
     package = f"_prejoin_generated_{next(_numbers)}"
     names = {module: f"{package}.{module}" for module in rendered.modules}
     sys.modules[package] = ModuleType(package)
@@ -119,13 +118,8 @@ def _load(rendered: RenderedPackage) -> dict[str, ModuleType]:
             loaded.__package__ = package
             exec(compile(source, f"<{names[module]}>", "exec", dont_inherit=True), vars(loaded))  # noqa: S102 - ours
         found = {module: sys.modules[name] for module, name in names.items()}
-    except BaseException:
-        _unload([package, *names.values()])
-        raise
-    weakref.finalize(found["schema"].SCHEMA, _unload, [package, *names.values()])
+        weakref.finalize(found["schema"].SCHEMA, sys.modules.pop, names.pop("entities"), None)
+    finally:
+        for name in (package, *names.values()):
+            sys.modules.pop(name, None)
     return found
-
-
-def _unload(names: Iterable[str]) -> None:
-    for name in names:
-        sys.modules.pop(name, None)

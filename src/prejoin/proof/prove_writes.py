@@ -61,7 +61,7 @@ def prove_write(sample: SampleTable, write: Write, expected: ExpectedTable | Non
     except (NothingFitsError, LookupError, *REFUSALS) as error:
         unproven = first or PatternProof(write.id, write.description)
         return replace(unproven, items=0, cases=count, predicted=None, problem=str(error))
-    except BrokenMethodError as error:
+    except (BrokenMethodError, ValueError) as error:
         unproven = first or PatternProof(write.id, write.description)
         return replace(unproven, cases=count + 1, wrong=str(error))
     assert first is not None  # the last attempt has run, or raised

@@ -76,7 +76,7 @@ class Driver:
         assert found is not None
         return self.sample.package.record(entity, found)
 
-    def get(self, entity: str, **key: object) -> Any:
+    def get(self, entity: str, **key: Any) -> Any:
         return self.sample.client.get(self.sample.package.classes[entity], **key)
 
 
