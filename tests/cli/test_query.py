@@ -18,8 +18,8 @@ from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
 from prejoin.pipeline.errors import InvalidArgumentError
-from prejoin.pipeline.query import QueryResult
-from prejoin.pipeline.query_arguments import example, read_value
+from prejoin.pipeline.query.arguments import example, read_value
+from prejoin.pipeline.query.query import QueryResult
 from prejoin.proof.package import load_package
 from prejoin.proof.sample_table import SampleTable
 from prejoin.render.python.package import repository_methods
