@@ -81,7 +81,7 @@ def test_what_is_wrong_is_on_standard_output_and_the_status_is_1(app: Any, here:
     assert ran.status == 1
     assert sorted(ran.out.splitlines()) == [
         f"missing: User unique tenant_id, email {GUARD} / UNIQUE: write it",
-        "unknown:  X�[31m / Y: it is of no entity of the schema: add that, or delete it",
+        "unknown:  X�[31m / Y: it is of no entity of the schema: add the entity, or delete the item",
     ]
     assert "1 missing" in ran.err
     assert "`--repair` repairs what it can" in ran.err
