@@ -1,15 +1,19 @@
-"""Writes what is made from the code: all messages, the JSON Schemas, and the tables of the guide to the document.
+"""Writes what is made from the code: the public API, messages, JSON Schemas, tables of the guide to the document.
 
 `--check` only compares.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
 from pathlib import Path
 
+import prejoin
+import prejoin.testing
+from prejoin._exports import HOMES
 from prejoin.cli.commands.schema import envelope_schema
 from prejoin.design import codes as design_codes
 from prejoin.pipeline import codes as pipeline_codes
@@ -34,10 +38,69 @@ def pages() -> dict[str, str]:
     )
     return {
         "reference/messages.md": "\n".join([head, *entries]),
+        "reference/api.md": api(),
         "reference/workload.schema.json": json.dumps(json_schema(), indent=2) + "\n",
         "reference/envelope.schema.json": json.dumps(envelope_schema(), indent=2) + "\n",
         GUIDE: with_tables((DOCS / GUIDE).read_text(encoding="utf-8")),
     }
+
+
+GROUPS = {
+    "Clients": "prejoin.table.client",
+    "Schema and keys": "prejoin.table.schema prejoin.keys",
+    "Reads": "prejoin.table.read",
+    "Conditions": "prejoin.table.condition",
+    "Updates": "prejoin.table.update",
+    "Patterns": "prejoin.patterns",
+    "Places": "prejoin.engine prejoin.transport",
+    "The table itself, and ids": "prejoin.table.admin prejoin.table.ids",
+    "Errors": "prejoin",
+}
+"""The sections of the API page, and the packages whose names belong there. The first that fits counts."""
+
+
+def api() -> str:
+    """The page of all public names, each with its signature and the first sentence of its docstring."""
+    rest = {name: getattr(prejoin, name) for name in prejoin.__all__}
+    errors = {name: found for name, found in rest.items() if inspect.isclass(found) and issubclass(found, Exception)}
+    text = [
+        "# The public API",
+        "",
+        "Made by `scripts/reference.py`. Everything public is imported from `prejoin` or from `prejoin.testing`; all",
+        "other modules are private. The methods of the clients are in [the client](client.md).",
+    ]
+    for title, packages in GROUPS.items():
+        homes = tuple(packages.split())
+        found = {n: v for n, v in rest.items() if HOMES[n].startswith(homes) and (n not in errors or title == "Errors")}
+        text += ["", f"## {title}", "", *_rows(found)]
+        rest = {name: value for name, value in rest.items() if name not in found}
+    testing = {name: getattr(prejoin.testing, name) for name in prejoin.testing.__all__}
+    text += ["", "## `prejoin.testing`", "", *_rows(testing)]
+    return "\n".join(text) + "\n"
+
+
+def _rows(names: dict[str, object]) -> list[str]:
+    rows = ["| Name | What it is |", "| --- | --- |"]
+    return rows + [f"| `{_call(name, found)}` | {_summary(found)} |" for name, found in sorted(names.items())]
+
+
+def _call(name: str, found: object) -> str:
+    """How a function is called: the names of its parameters. A class is named only; its page shows how it is made."""
+    if not inspect.isfunction(found):
+        return name
+    return f"{name}({', '.join(_parameter(one) for one in inspect.signature(found).parameters.values())})"
+
+
+def _parameter(one: inspect.Parameter) -> str:
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(one.kind, "")
+    return f"{stars}{one.name}" + ("" if one.default is one.empty or stars else "=…")
+
+
+def _summary(found: object) -> str:
+    if not inspect.isfunction(found) and not inspect.isclass(found):
+        return f"A type: `{str(found).replace('typing.', '').replace('collections.abc.', '')}`"
+    paragraph = (inspect.getdoc(found) or "").split("\n\n")[0].replace("\n", " ")
+    return re.match(r".*?[.:?!](?=\s|\Z)|.*", paragraph)[0].rstrip(":").replace("|", "\\|")  # type: ignore[index]
 
 
 def with_tables(guide: str) -> str:

@@ -16,8 +16,7 @@ from uuid import UUID
 
 from fastapi import Depends, FastAPI, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
-from prejoin.table import AsyncClient, Page, TableError, TransactionCancelled
-from prejoin.transport import TransportError
+from prejoin import AsyncClient, Page, TableError, TransactionCancelled, TransportError
 from pydantic import AwareDatetime
 
 import place

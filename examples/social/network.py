@@ -6,9 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from prejoin.engine import Embedded
-from prejoin.table import Client, ConditionFailed, NotFound, Page, TransactionCancelled, ulid
-from prejoin.transport import AWS, Endpoint
+from prejoin import AWS, Client, ConditionFailed, Embedded, Endpoint, NotFound, Page, TransactionCancelled, ulid
 
 from social_network.entities import Comment, Follow, Group, Like, Membership, Post, User
 from social_network.repository import SocialNetworkRepository

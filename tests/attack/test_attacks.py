@@ -179,5 +179,5 @@ def test_mutated_documents(tmp_path: Path) -> None:
         (0, json.dumps({"diagnostics": [{"code": "PJ1", "message": "m", "fix": "f", "line": 9}]}), "line 9"),
     ],
 )
-def test_answer_that_is_no_proper_answer_is_noticed(status: int, text: str, problem: str) -> None:
+def test_improper_response_is_detected(status: int, text: str, problem: str) -> None:
     assert problem in documents.problem(status, text, b"one\ntwo\n")

@@ -42,7 +42,7 @@ def test_attack_names_are_unique() -> None:
     assert len({one.name for one in ATTACKS}) == len(ATTACKS) > 5
 
 
-def test_unknown_attack_lists_those_there_are() -> None:
+def test_unknown_attack_lists_known_attacks() -> None:
     with pytest.raises(KeyError, match="there are kills, "):
         attack("nothing")
 
@@ -78,7 +78,7 @@ def hangs(seconds: float, seed: int) -> Result:
         ("hangs", 0, "did not end within 2 s"),
     ],
 )
-def test_whatever_an_attack_does_is_in_its_result(function: str, tries: int, finding: str) -> None:
+def test_attack_result_records_everything(function: str, tries: int, finding: str) -> None:
     patience = 2.0 if function == "hangs" else 100.0
     result = run_apart(Attack(function, f"test_harness:{function}"), 0.0, 5, patience)
     assert result.tries == tries

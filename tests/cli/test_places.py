@@ -120,7 +120,7 @@ def test_endpoint_that_is_no_dynamodb_is_named_without_its_page(
     with _web_server(status) as url:
         ran = prejoin(*command, "--endpoint", url)
     assert ran.status == 1
-    assert f"error PJ021: {url} does not speak DynamoDB: it answered {status} (text/html)" in ran.err
+    assert f"error PJ021: {url} is not a DynamoDB: it returned {status} (text/html)" in ran.err
     assert "`prejoin serve` prints" in ran.err
     assert "<html>" not in ran.err
 

@@ -68,7 +68,7 @@ KNOWN = [
     ("electrodb_library", "PJ542", "AP7 is about what is overdue"),
     ("houlihan_flight_fares", "PJ594", "Fare:"),
     ("houlihan_flight_fares", "PJ525", "Fare ({origin} / {dest}#{start}#{class}) and Flight"),
-    ("houlihan_flight_fares", "PJ583", "nothing reads Fare in GSI1"),
+    ("houlihan_flight_fares", "PJ583", "no pattern reads Fare in GSI1"),
     ("onetable_overview", "PJ571", "`user#`"),
     ("onetable_overview", "PJ511", "`account#{name}{accountId}`"),
     ("seed_music_ranking", "PJ520", "`username` of User"),
@@ -78,7 +78,7 @@ KNOWN = [
     ("seed_music_ranking", "PJ550", "AP-021 writes GlobalRating without `songKey`"),
     ("seed_music_ranking", "PJ550", "AP-030 writes Song without `score`"),
     ("seed_music_ranking", "PJ539", "AP-001 is a Query"),
-    ("seed_music_ranking", "PJ583", "nothing reads Song/title copy in GSI2"),
+    ("seed_music_ranking", "PJ583", "no pattern reads Song/title copy in GSI2"),
     ("seed_music_ranking", "PJ514", "`averageScore:floor`"),
     ("seed_music_ranking", "PJ555", "AP-022 has two actions on the same Song/title copy"),
 ]

@@ -190,7 +190,7 @@ def asked(pattern: str, request: str) -> tuple[str, str]:
 
 CASES: list[tuple[str, Edits, Edits, str]] = [
     ("PJ510", (), ((LOAN, 'sk: ["MEMBER"]'),), "can have the same key"),
-    ("PJ511", (), ((BRANCH, BRANCH.replace("{dueOn}#", "{book}")),), "where `book` ends"),
+    ("PJ511", (), ((BRANCH, BRANCH.replace("{dueOn}#", "{book}")),), "has no separator after it"),
     ("PJ512", (loan("`fee` (integer)"),), (RAW, (LOAN, 'sk: ["LOAN#{fee}#{loanId}"]')), "10 before 9"),
     ("PJ513", (), (RAW, (LOAN, 'sk: ["LOAN#{dueOn:MM/DD/YY}#{loanId}"]')), "do not sort by time"),
     ("PJ514", (loan("`fee` (number)"),), ((LOAN, 'sk: ["LOAN#{fee:floor}#{loanId}"]'),), "rounded"),
@@ -223,7 +223,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "PJ525",
         (),
         (RAW, ('sk: ["MEMBER"]', 'sk: ["MEMBER DATA"]'), (LOAN, 'sk: ["{book}"]')),
-        "spelled like the other's",
+        "equals the word of the other",
     ),
     (
         "PJ526",
@@ -259,7 +259,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
     ("PJ530", (read(BY_BOOK),), (), "scan"),
     ("PJ531", ((LISTED, "| by book | memberId | Collection | book ASC"),), (), "order of book"),
     ("PJ532", (("branchId, dueOn <", "branchId, book <"), UNSORTED), (), "the range over book"),
-    ("PJ533", ((f"{SIGN_IN} Eventual", f"{SIGN_IN} Strong"),), (), "never read consistently"),
+    ("PJ533", ((f"{SIGN_IN} Eventual", f"{SIGN_IN} Strong"),), (), "cannot be read consistently"),
     (
         "PJ534",
         (),
@@ -271,7 +271,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "PJ536",
         (),
         ((f'pk: ["MEMBER#{{memberId}}"], {LOAN}', f'pk: ["LOANS#{{memberId}}"], {LOAN}'),),
-        "not side by side",
+        "not neighbours",
     ),
     ("PJ537", (), (asked("AP-003", "call: GetItem, entities: [Loan]"),), "`dueOn`, `loanId` is not given"),
     (
@@ -297,7 +297,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
             ("~5 per Member", "~50000 per Member"),
         ),
         (),
-        "MB in one answer",
+        "MB in one result",
     ),
     ("PJ542", (("| of a branch | branchId, dueOn <", "| overdue | branchId, dueOn >"),), (), "what is overdue"),
     (
@@ -328,9 +328,14 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "PJ552",
         (),
         ((BRANCH, BRANCH.replace("{dueOn}", "{loanState}#{dueOn}")), update("SET loanState = {loanState}")),
-        "leaves `gsi1sk`",
+        "updating `gsi1sk`",
     ),
-    ("PJ553", (read(BY_BOOK),), ((GUARDS, COPY + GUARDS), update("SET loanState = {loanState}")), "leaves its copy"),
+    (
+        "PJ553",
+        (read(BY_BOOK),),
+        ((GUARDS, COPY + GUARDS), update("SET loanState = {loanState}")),
+        "without updating its copy",
+    ),
     (
         "PJ554",
         (
@@ -338,7 +343,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
             write("| AP-013 | Member | rename | memberId, fullName | update Member (fullName) | No | - | Cold |"),
         ),
         (),
-        "stays as it was",
+        "is not updated",
     ),
     (
         "PJ555",
@@ -359,7 +364,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "PJ557",
         (("~5 per Member, ~10K total", "~10K total"), ("create Loan; update", "create Loan[]; update")),
         (),
-        "nothing says how many",
+        "without a limit on their number",
     ),
     (
         "PJ558",
@@ -372,20 +377,20 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "PJ560",
         (("loanId` (ulid, generated)", "loanId` (string, natural)"),),
         (put("AP-011", "PutItem"),),
-        "over one that is there",
+        "over an existing one",
     ),
     ("PJ561", (), ((BRANCH, BRANCH.replace("{dueOn}", "{loanState}#{dueOn}")),), "moves Loan in `gsi1`"),
     (
         "PJ570",
         (("| Yes | - | Warm |\n| AP-012", "| Yes | - | 5000/s |\n| AP-012"),),
         ((BRANCH, BRANCH.replace("BRANCH#{branchId}", "LOANS#{dueOn:day}")),),
-        "cut it into",
+        "split it into",
     ),
     (
         "PJ571",
         (("branchId, dueOn <", "dueOn <"),),
         ((BRANCH, BRANCH.replace("BRANCH#{branchId}", "LOANS")),),
-        "it bears",
+        "it takes",
     ),
     (
         "PJ572",
@@ -393,7 +398,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         index("lsi1", "Loan", "MEMBER#{memberId}", "{loanState}#{loanId}", ", local: true"),
         "10 GB",
     ),
-    ("PJ573", (("~5 per Member", "unbounded per Member"),), (), "nothing limits how many"),
+    ("PJ573", (("~5 per Member", "unbounded per Member"),), (), "nothing limits the number"),
     ("PJ574", (loan("`scan` (binary, 500 KB)"),), (), "500 KB"),
     ("PJ575", (loan("`scan` (binary, 200 KB)"),), (), "each write of the item"),
     ("PJ580", (), LOTS, "22 global"),
@@ -406,7 +411,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
             *index("gsi2", "Loan", "X#{book}", "{loanId}"),
             (EMAIL, EMAIL + '      - {slot: gsi2, pk: ["M#{memberId}"], sk: ["M"]}\n'),
         ),
-        "nothing reads Member in gsi2",
+        "no pattern reads Member in gsi2",
     ),
     ("PJ584", (), ((GUARDS, COPY + GUARDS),), "no pattern needs the copy `by-book`"),
     (
@@ -462,14 +467,14 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
     ("PJ590", (member("`status` (string)"),), (), "`status` is a reserved word"),
     ("PJ591", (), (("name: gsi1pk", "name: GSI1-PK"),), "`GSI1-PK`"),
     ("PJ592", (loan("`endsAt` (integer, optional, ttl)"),), (), "not set"),
-    ("PJ593", (), ((GUARDS, GUARDS + 'typeAttribute: ""\n'),), "none says which it is"),
+    ("PJ593", (), ((GUARDS, GUARDS + 'typeAttribute: ""\n'),), "no type attribute"),
     (
         "PJ594",
         (("`book` (string, immutable)", "`book` (string, immutable)"),),
         (RAW, ('pk: ["MEMBER#{memberId}"]', 'pk: ["{memberId}"]'), (LOAN, 'sk: ["{dueOn}#{loanId}"]')),
-        "does not say what it is",
+        "has no literal word",
     ),
-    ("PJ595", (), (("name: gsi1pk", "name: branchId"),), "`branchId` is to hold"),
+    ("PJ595", (), (("name: gsi1pk", "name: branchId"),), "`branchId` would hold"),
     ("PJ596", (), ((BRANCH, BRANCH.replace("BRANCH#", "member#")),), "differ only in case"),
     (
         "PJ597",

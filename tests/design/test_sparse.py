@@ -82,9 +82,9 @@ def test_read_sorted_by_an_optional_attribute_finds_items_without_it(reads: tupl
 
 def test_undeclared_filter_is_reported_with_its_price() -> None:
     (warning,) = said(read(UNASSIGNED), "PJ547")
-    assert "`assigneeId not exists`: AP-003 reads the others, too" in warning.message
+    assert "`assigneeId not exists`: AP-003 reads all items and filters" in warning.message
     assert "50 read units a call and $16.20 a month" in warning.message
-    assert "would be 25 and $8.10" in warning.message
+    assert "would cost 25 and $8.10" in warning.message
     assert "`filter assigneeId not exists` accepts it" in (warning.fix or "")
 
 

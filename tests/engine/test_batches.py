@@ -53,7 +53,7 @@ def test_one_item_twice_in_a_batch_is_refused(shop: Ask) -> None:
 
 
 @pytest.mark.parametrize("wrong", [item(pk="a"), item(pk="a", sk=1), item(sk="a"), item(pk={"L": []}, sk="a")])
-def test_a_batch_calls_every_wrong_key_a_mismatch(shop: Ask, wrong: dict[str, Any]) -> None:
+def test_batch_reports_wrong_keys_as_mismatch(shop: Ask, wrong: dict[str, Any]) -> None:
     for request in ({"PutRequest": {"Item": {**wrong, "n": {"N": "1"}}}}, {"DeleteRequest": {"Key": wrong}}):
         error = refusal(shop, "BatchWriteItem", RequestItems={"shop": [request]})
         assert error.message == "The provided key element does not match the schema"
@@ -105,7 +105,7 @@ CAPACITY = (
 
 
 @pytest.mark.parametrize("name", ["a b", "ab", ""])
-def test_a_batch_repeats_the_request_that_has_no_name_of_a_table(shop: Ask, name: str) -> None:
+def test_batch_error_repeats_request_in_java_notation(shop: Ask, name: str) -> None:
     wish = {name: {"Keys": [item(pk="a", sk="1")]}}
     shown = f'Value \'{{"{name}":{{"Keys":[{{"pk":{{"S":"a"}},"sk":{{"S":"1"}}}}]}}}}\' {NAMES}'
     error = refusal(shop, "BatchGetItem", RequestItems=wish)
@@ -129,7 +129,7 @@ def test_a_batch_with_one_wrong_request_writes_nothing(shop: Ask) -> None:
     assert shop("Scan")["Count"] == 0
 
 
-def test_a_table_that_is_not_there_is_not_found(shop: Ask) -> None:
+def test_missing_table_is_not_found(shop: Ask) -> None:
     for operation, members in (
         ("BatchWriteItem", [{"PutRequest": {"Item": item(pk="a", sk="1")}}]),
         ("BatchGetItem", {"Keys": [item(pk="a", sk="1")]}),

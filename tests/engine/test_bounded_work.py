@@ -62,7 +62,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Decompressors:
 
 
 @pytest.mark.parametrize("number", [1_000, 50_000])
-def test_members_that_hold_nothing_are_not_read_to_the_end(made: Decompressors, number: int) -> None:
+def test_empty_gzip_members_are_limited(made: Decompressors, number: int) -> None:
     with pytest.raises(DynamoDBError):
         compression.decompress(MEMBER * number, "gzip", 10**6)
     assert made.made == 16

@@ -66,7 +66,7 @@ def test_processes_may_open_a_new_file_at_the_same_moment(tmp_path: Path) -> Non
             assert opener.returncode == 0, complaint.decode()
 
 
-def test_an_index_that_one_makes_the_other_keeps_and_reads(tmp_path: Path) -> None:
+def test_index_created_by_one_process_is_maintained_by_another(tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
     with Embedded(path) as one, Embedded(path) as other:
         send(one, "CreateTable", **SHOP)
@@ -99,7 +99,7 @@ def test_an_index_that_one_makes_the_other_keeps_and_reads(tmp_path: Path) -> No
         assert refusal(send, other, "Scan", IndexName="by-mail").code == "ValidationException"
 
 
-def test_whoever_finds_the_file_held_waits_for_it(tmp_path: Path) -> None:
+def test_writer_waits_for_locked_file(tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
     with Embedded(path) as dynamodb:
         send(dynamodb, "CreateTable", **SHOP)
@@ -113,9 +113,7 @@ def test_whoever_finds_the_file_held_waits_for_it(tmp_path: Path) -> None:
         assert send(dynamodb, "Scan")["Count"] == 1
 
 
-def test_a_file_held_for_too_long_is_a_dynamodb_error_that_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_file_lock_raises_readable_dynamodb_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "shop.db"
     monkeypatch.setattr("prejoin.engine.store.file.store._PATIENCE_SECONDS", 0.05)
     monkeypatch.setattr("prejoin.BUSY_MILLISECONDS", 50)
@@ -126,7 +124,7 @@ def test_a_file_held_for_too_long_is_a_dynamodb_error_that_says_so(
         with pytest.raises(DynamoDBError) as caught:
             send(dynamodb, "PutItem", Item=item(pk="a", sk="1"))
         assert caught.value.status == 500
-        assert "Another process holds the file" in caught.value.message
+        assert "Another process has locked the file" in caught.value.message
         assert send(dynamodb, "Scan")["Count"] == 0
         holder.close()
 

@@ -14,8 +14,6 @@ from .crashing import kill_and_check
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 @pytest.mark.parametrize("durability", ["normal", "full"])
-def test_after_a_kill_what_was_acknowledged_is_there_and_nothing_is_there_in_part(
-    tmp_path: Path, durability: Durability
-) -> None:
+def test_kill_keeps_acknowledged_writes_and_no_partial_ones(tmp_path: Path, durability: Durability) -> None:
     written = kill_and_check(tmp_path / "shop.db", durability, rounds=5, seed=7)
     assert written > 20

@@ -24,7 +24,7 @@ COUNT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("durability", ["normal", "full"])
-def test_what_is_in_a_file_is_there_when_it_is_opened_again(tmp_path: Path, durability: Durability) -> None:
+def test_file_content_survives_reopening(tmp_path: Path, durability: Durability) -> None:
     path = tmp_path / "shop.db"
     with Embedded(path, durability=durability) as dynamodb:
         send(dynamodb, "CreateTable", **SHOP)
@@ -34,7 +34,7 @@ def test_what_is_in_a_file_is_there_when_it_is_opened_again(tmp_path: Path, dura
         assert send(dynamodb, "Scan", IndexName="by-city")["Count"] == 1
 
 
-def test_memory_is_each_engines_own() -> None:
+def test_memory_engines_are_independent() -> None:
     with Embedded() as one, Embedded() as other:
         send(one, "CreateTable", **SHOP)
         assert send(other, "ListTables") == {"TableNames": []}
@@ -48,7 +48,7 @@ def test_durability_and_path_go_together(tmp_path: Path) -> None:
         Embedded(tmp_path / "x.db", durability="memory")
 
 
-def test_a_closed_engine_answers_with_an_error() -> None:
+def test_closed_engine_raises_error() -> None:
     dynamodb = Embedded()
     dynamodb.close()
     assert refusal(dynamodb.send, "ListTables", b"{}").code == "InternalServerError"
@@ -136,5 +136,5 @@ def test_an_operation_that_does_not_exist_is_unknown(dynamodb: Embedded) -> None
         b'{"TableName":"shop","Item":' + b'{"a":{"M":' * 20_000,
     ],
 )
-def test_bytes_that_are_no_request_are_a_serialization_error(dynamodb: Embedded, body: bytes) -> None:
+def test_invalid_bytes_raise_serialization_error(dynamodb: Embedded, body: bytes) -> None:
     assert refusal(dynamodb.send, "PutItem", body).code == "SerializationException"

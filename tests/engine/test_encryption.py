@@ -16,7 +16,7 @@ def told(answer: dict[str, Any]) -> Any:
     return description.get("SSEDescription")
 
 
-def test_of_a_key_that_aws_owns_nothing_is_told(ask: Ask) -> None:
+def test_aws_owned_encryption_key_is_not_described(ask: Ask) -> None:
     assert told(ask("CreateTable", **create_table("plain"))) is None
     assert told(ask("CreateTable", **create_table("off"), SSESpecification={"Enabled": False})) is None
     assert told(ask("DescribeTable", TableName="off")) is None
@@ -30,7 +30,7 @@ def test_of_a_key_that_aws_owns_nothing_is_told(ask: Ask) -> None:
         ("arn:aws:kms:eu-west-1:111122223333:key/1234abcd", "arn:aws:kms:eu-west-1:111122223333:key/1234abcd"),
     ],
 )
-def test_the_key_of_an_account_is_told_by_its_arn(ask: Ask, key: str, arn: str) -> None:
+def test_account_encryption_key_is_described_by_arn(ask: Ask, key: str, arn: str) -> None:
     wish = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key}
     created = told(ask("CreateTable", **create_table("shop"), SSESpecification=wish))
     assert created == {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": arn}
@@ -47,7 +47,7 @@ def test_a_table_keeps_its_key_until_it_is_changed(ask: Ask) -> None:
     assert told(ask("DescribeTable", TableName="shop")) == created
 
 
-def test_there_are_two_kinds_of_encryption(ask: Ask) -> None:
+def test_invalid_encryption_type_is_refused(ask: Ask) -> None:
     error = refusal(ask, "CreateTable", **create_table("shop"), SSESpecification={"Enabled": True, "SSEType": "ROT13"})
     assert "Value 'ROT13' at 'sSESpecification.sSEType'" in error.message
     assert error.message.endswith("Member must satisfy enum value set: [AES256, KMS]")

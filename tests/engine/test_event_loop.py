@@ -179,7 +179,7 @@ def test_requests_of_one_task_are_done_in_order(path: Path, dynamodb: Embedded) 
     asyncio.run(main())
 
 
-def test_answers_come_without_a_thread_where_nobody_else_is_busy(dynamodb: Embedded) -> None:
+def test_uncontended_requests_need_no_thread(dynamodb: Embedded) -> None:
     async def main(engine: Embedded, *more: str) -> None:
         await put(engine, "1")
         await get(engine, "1")
@@ -263,7 +263,7 @@ STEPS = st.lists(
 
 
 @given(steps=STEPS)
-def test_totals_are_those_of_the_items_whatever_is_done(steps: list[tuple[str, int, str]]) -> None:
+def test_totals_match_items_after_any_operation(steps: list[tuple[str, int, str]]) -> None:
     with Embedded() as dynamodb:
         send(dynamodb, "CreateTable", **SHOP)
         for step, number, name in steps:

@@ -378,13 +378,13 @@ def test_damaged_index_entry_is_named(path: Path) -> None:
         assert len(engine.verify()) == 1
 
 
-def test_no_flipped_bit_is_answered_wrongly() -> None:
+def test_flipped_bits_never_give_wrong_results() -> None:
     result = run_bit_flips(2, 1)
     assert result.findings == []
     assert result.tries >= 20
 
 
-def test_engine_that_is_well_has_nothing_to_tell(shop: Embedded) -> None:
+def test_verify_reports_nothing_for_intact_engine(shop: Embedded) -> None:
     assert shop.verify() == []
     with Embedded() as memory:
         send(memory, "CreateTable", **SHOP)
@@ -535,7 +535,7 @@ def test_file_without_our_tables_is_damaged_and_left_as_it_is(path: Path) -> Non
 
 
 @pytest.mark.parametrize("kept_open", [False, True])
-def test_file_that_becomes_ours_during_the_look_is_not_called_foreign(
+def test_file_created_concurrently_is_not_called_foreign(
     path: Path, monkeypatch: pytest.MonkeyPatch, kept_open: bool
 ) -> None:
     others: list[Embedded] = []
@@ -597,7 +597,7 @@ def test_file_copied_with_its_log_is_whole(shop: Embedded, path: Path, tmp_path:
         assert send(engine, "Scan")["Count"] == 5
 
 
-def test_places_that_cannot_hold_a_file_are_named(tmp_path: Path) -> None:
+def test_unusable_paths_raise_readable_error(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     cases = {
@@ -605,7 +605,7 @@ def test_places_that_cannot_hold_a_file_are_named(tmp_path: Path) -> None:
         tmp_path / "missing" / "shop.db": "there is no folder",
         Path("/dev/null"): "is not a regular file",
         tmp_path / "null\0.db": "null character",
-        tmp_path / "half \ud800.db": "no name of a file",
+        tmp_path / "half \ud800.db": "half of a surrogate pair",
     }
     for place, said in cases.items():
         with pytest.raises(OpenError, match=said):
@@ -614,7 +614,7 @@ def test_places_that_cannot_hold_a_file_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="becomes another user")
-def test_place_without_permission_is_named(shop: Embedded, path: Path, tmp_path: Path) -> None:
+def test_path_without_permission_raises_readable_error(shop: Embedded, path: Path, tmp_path: Path) -> None:
     shop.close()
     tmp_path.chmod(0o755)
     path.chmod(0o444)
@@ -633,7 +633,7 @@ def test_place_without_permission_is_named(shop: Embedded, path: Path, tmp_path:
     assert files_in(tmp_path) == before
 
 
-def test_full_disk_is_named_when_opening_and_when_writing(path: Path) -> None:
+def test_full_disk_raises_readable_error(path: Path) -> None:
     program = f"""
 import json, resource, signal, sys
 from prejoin.engine import Embedded, OpenError
@@ -662,7 +662,7 @@ print(engine.verify())
 
 
 @pytest.mark.parametrize("length", [1, 50, 100, 2000, 4096, 5000, 9000, 12_288, -1])
-def test_truncated_file_is_a_sentence_with_its_path(shop: Embedded, path: Path, length: int) -> None:
+def test_truncated_file_raises_readable_error(shop: Embedded, path: Path, length: int) -> None:
     expected = send(shop, "Scan")
     shop.close()
     path.write_bytes(path.read_bytes()[:length])

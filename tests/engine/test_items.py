@@ -11,7 +11,7 @@ from .conftest import SHOP, Ask, item, refusal, values
 KEY = item(pk="a", sk="1")
 
 
-def test_what_is_put_is_what_is_got(shop: Ask) -> None:
+def test_put_item_is_read_back(shop: Ask) -> None:
     whole = item(pk="a", sk="1", n=5, ok=True, empty="", deep={"M": {"l": {"L": [{"NULL": True}, {"B": "AAE="}]}}})
     assert shop("PutItem", Item=whole) == {}
     assert shop("GetItem", Key=KEY) == {"Item": whole}
@@ -38,7 +38,7 @@ def test_sets_are_answered_in_order_whatever_made_them(shop: Ask) -> None:
     }
 
 
-def test_an_item_that_is_not_there_is_an_empty_answer(shop: Ask) -> None:
+def test_missing_item_is_an_empty_response(shop: Ask) -> None:
     assert shop("GetItem", Key=KEY) == {}
 
 
@@ -293,9 +293,7 @@ def test_a_delete_of_nothing_with_a_condition_on_something_fails(shop: Ask) -> N
         ),
     ],
 )
-def test_a_wrong_request_is_refused_in_awss_words(
-    shop: Ask, operation: str, members: dict[str, Any], complaint: str
-) -> None:
+def test_invalid_request_has_aws_message(shop: Ask, operation: str, members: dict[str, Any], complaint: str) -> None:
     error = refusal(shop, operation, **members)
     assert (error.code, error.message) == ("ValidationException", complaint)
 
@@ -313,7 +311,7 @@ def test_an_update_that_grows_an_item_past_400_kb_is_refused(shop: Ask) -> None:
 
 
 @pytest.mark.parametrize("operation", ["GetItem", "DeleteItem", "UpdateItem"])
-def test_a_table_that_is_not_there_is_not_found(ask: Ask, operation: str) -> None:
+def test_missing_table_is_not_found(ask: Ask, operation: str) -> None:
     error = refusal(ask, operation, TableName="nowhere", Key=KEY)
     assert (error.code, error.message) == ("ResourceNotFoundException", "Requested resource not found")
 
@@ -335,12 +333,12 @@ def test_a_condition_that_fails_comes_before_an_update_of_the_key(shop: Ask) -> 
     assert shop("Scan")["Items"] == [item(pk="a", sk="1", n=1)]
 
 
-def test_an_update_of_the_key_is_worse_than_a_wrong_type_for_an_index(shop: Ask) -> None:
+def test_key_update_is_reported_before_wrong_index_type(shop: Ask) -> None:
     change = {"UpdateExpression": "SET sk = :new, city = :n", "ExpressionAttributeValues": values(new="2", n=2)}
     assert "Cannot update attribute sk" in refusal(shop, "UpdateItem", Key=KEY, **change).message
 
 
-def test_an_update_of_something_else_leaves_alone_what_an_index_made_later_cannot_hold(shop: Ask) -> None:
+def test_unrelated_update_ignores_unsuitable_index_value(shop: Ask) -> None:
     shop("PutItem", Item=item(pk="a", sk="1", later=5, n=1))
     shop(
         "UpdateTable",
@@ -385,7 +383,7 @@ def test_an_index_follows_an_attribute_of_any_name(ask: Ask, name: str) -> None:
     assert ask("Scan", TableName="odd", IndexName="odd-index")["Items"] == []
 
 
-def test_an_update_that_empties_an_index_key_is_told_so(shop: Ask) -> None:
+def test_update_emptying_index_key_has_own_message(shop: Ask) -> None:
     shop("PutItem", Item=item(pk="a", sk="1", city="Bern"))
     error = refusal(
         shop,

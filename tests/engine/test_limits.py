@@ -78,7 +78,7 @@ def test_a_path_has_at_most_32_steps(shop: Ask) -> None:
         ),
     ],
 )
-def test_no_attribute_is_without_a_name(shop: Ask, members: dict[str, Any], complaint: str) -> None:
+def test_empty_attribute_name_is_refused(shop: Ask, members: dict[str, Any], complaint: str) -> None:
     update = {"UpdateExpression": "SET #a = :v", "ExpressionAttributeValues": values(v=1), **members}
     assert complaint in refusal(shop, "UpdateItem", Key=KEY, **update).message
     assert refusal(shop, "PutItem", Item={**KEY, "": {"S": "x"}}).message == "Empty attribute name"
@@ -214,7 +214,7 @@ def test_a_legacy_parameter_is_refused_by_name(shop: Ask, operation: str, member
     )
 
 
-def test_what_is_still_to_come_says_so(ask: Ask, dynamodb: Embedded) -> None:
+def test_unimplemented_operation_says_so(ask: Ask, dynamodb: Embedded) -> None:
     streams = {**SHOP, "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
     assert refusal(ask, "CreateTable", **streams).message == "StreamSpecification: this engine has no streams yet"
     error = refusal(dynamodb.send, "ExecuteStatement", b"{}")

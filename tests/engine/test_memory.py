@@ -84,7 +84,7 @@ def everything(store: MemoryStore) -> object:
         )
 
 
-def test_all_that_an_error_undoes_is_as_it_was() -> None:
+def test_error_rolls_back_everything() -> None:
     store = MemoryStore()
     with store.writing() as session:
         session.put_expiring(b"a", None, StoredRow(1, b"1"), 10)
@@ -143,7 +143,7 @@ def test_a_session_interrupted_anywhere_is_undone(where: str, monkeypatch: pytes
         assert everything(store) == before
 
 
-def test_a_write_broken_off_halfway_leaves_the_item(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_write_leaves_item(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
@@ -157,7 +157,7 @@ def test_a_write_broken_off_halfway_leaves_the_item(monkeypatch: pytest.MonkeyPa
         assert send(dynamodb, "Scan")["Items"] == [item(pk="a", sk="1", name="old")]
 
 
-def test_what_was_interrupted_even_in_undoing_is_undone_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_rollback_is_finished_by_next_session(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     real = SortedMap.restore
 
@@ -212,7 +212,7 @@ def counted(dynamodb: Embedded) -> tuple[int, int]:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_child_forked_in_the_middle_of_another_threads_write_sees_none_of_it() -> None:
+def test_forked_child_sees_no_partial_write() -> None:
     store, begun, end = MemoryStore(), threading.Event(), threading.Event()
 
     def write() -> None:
@@ -237,7 +237,7 @@ def test_a_child_forked_in_the_middle_of_another_threads_write_sees_none_of_it()
     assert store.read(read) == StoredRow(1, b"1")
 
 
-def test_a_closed_store_says_so() -> None:
+def test_closed_store_raises_error() -> None:
     store = MemoryStore()
     store.close()
     with pytest.raises(StoreError, match="closed"), store.reading():
@@ -247,7 +247,7 @@ def test_a_closed_store_says_so() -> None:
 
 
 @pytest.mark.parametrize("how", ["closed", "left"])
-def test_what_is_in_an_engine_goes_with_it(how: str) -> None:
+def test_engine_memory_is_freed(how: str) -> None:
     dynamodb = Embedded()
     send(dynamodb, "CreateTable", **SHOP)
     send(dynamodb, "PutItem", Item=item(pk="a", sk="1"))

@@ -73,7 +73,7 @@ def test_an_index_is_read_in_its_own_order(stocked: Ask) -> None:
 
 @pytest.mark.parametrize("index", [None, "gsi1", "by-city", "by-rank"])
 @pytest.mark.parametrize("forward", [True, False])
-def test_pages_add_up_to_the_whole(stocked: Ask, index: str | None, forward: bool) -> None:
+def test_pages_cover_everything(stocked: Ask, index: str | None, forward: bool) -> None:
     partition, content = {"gsi1": ("g1pk", "x"), "by-city": ("city", "Bern")}.get(index or "", ("pk", "a"))
     members: dict[str, Any] = {
         "KeyConditionExpression": f"{partition} = :p",
@@ -396,7 +396,7 @@ def test_a_multi_attribute_key_is_asked_from_left_to_right(ask: Ask) -> None:
         ),
     ],
 )
-def test_a_wrong_query_is_refused_in_awss_words(stocked: Ask, members: dict[str, Any], complaint: str) -> None:
+def test_invalid_query_has_aws_message(stocked: Ask, members: dict[str, Any], complaint: str) -> None:
     error = refusal(stocked, "Query", **{"ExpressionAttributeValues": values(p="a"), **members})
     assert (error.code, error.message) == ("ValidationException", complaint)
 
@@ -409,9 +409,7 @@ def test_a_wrong_query_is_refused_in_awss_words(stocked: Ask, members: dict[str,
         ({"M": {"": {"S": "x"}}}, "Empty attribute name"),
     ],
 )
-def test_a_query_is_told_of_a_wrong_value_no_more_than_what_is_wrong(
-    stocked: Ask, wrong: dict[str, Any], complaint: str
-) -> None:
+def test_query_reports_invalid_value_without_placeholder(stocked: Ask, wrong: dict[str, Any], complaint: str) -> None:
     given = values(p="a", wrong=wrong)
     for members in (
         {"FilterExpression": "n = :wrong", "ExpressionAttributeValues": given},
@@ -435,7 +433,7 @@ def test_a_query_is_told_of_a_wrong_value_no_more_than_what_is_wrong(
         ),
     ],
 )
-def test_what_a_key_condition_says_is_judged_after_all_expressions_are_read(
+def test_key_condition_is_checked_after_other_expressions(
     stocked: Ask, members: dict[str, Any], complaint: str
 ) -> None:
     for _ in range(2):  # also when the expression is known
@@ -485,7 +483,7 @@ def test_segments_of_a_scan_are_disjoint_and_complete(stocked: Ask) -> None:
     assert all(segments)
 
 
-def test_the_one_item_of_a_partition_is_a_whole_page_that_nothing_follows(ask: Ask) -> None:
+def test_partition_without_sort_key_has_no_next_page(ask: Ask) -> None:
     ask(
         "CreateTable",
         TableName="users",

@@ -9,6 +9,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,13 +181,13 @@ def test_a_body_that_is_not_a_json_object_cannot_be_serialized(client: Client, b
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "PATCH"])
-def test_other_methods_find_nothing(client: Client, method: str) -> None:
+def test_other_methods_are_not_found(client: Client, method: str) -> None:
     client.send(f"{method} /tables HTTP/1.1\r\nHost: {client.host}\r\n\r\n".encode())
     got = client.read()
     assert (got.status, got.body) == (404, b"<UnknownOperationException/>\n")
 
 
-def test_a_body_of_another_type_finds_nothing(client: Client) -> None:
+def test_other_content_type_is_not_found(client: Client) -> None:
     got = client.ask("ListTables", b"{}", Content_Type="text/plain")
     assert (got.status, got.body) == (404, b"<UnknownOperationException/>\n")
     assert client.ask("ListTables", b"{}", Content_Type="application/json; charset=utf-8").status == 200
@@ -199,17 +200,17 @@ def test_only_the_root_is_served(client: Client) -> None:
     assert client.read().status == 200
 
 
-def test_further_requests_are_sent_where_this_one_came(client: Client) -> None:
+def test_describe_endpoints_returns_same_host(client: Client) -> None:
     (endpoint,) = client.ask("DescribeEndpoints").json["Endpoints"]
     assert endpoint["Address"] == client.host
 
 
-def test_it_says_that_it_is_there(client: Client) -> None:
+def test_health_check(client: Client) -> None:
     client.send(f"GET / HTTP/1.1\r\nHost: {client.host}\r\n\r\n".encode())
     assert client.read().body.startswith(b"healthy")
 
 
-def test_a_mistake_of_ours_is_an_answer_too(short: tuple[str, Slow]) -> None:
+def test_engine_bug_is_a_500_response(short: tuple[str, Slow]) -> None:
     with Client(short[0]) as client:
         got = client.ask("Query")
         assert (got.status, got.kind) == (500, "com.amazon.coral.service#InternalFailure")
@@ -293,7 +294,7 @@ def test_a_gzipped_body_may_be_in_several_members_and_what_follows_them_is_ignor
         pytest.param("br", LIST, id="br-plain"),
     ],
 )
-def test_a_body_that_is_not_compressed_as_it_says_is_a_fault(client: Client, encoding: str, body: bytes) -> None:
+def test_wrong_content_encoding_is_internal_error(client: Client, encoding: str, body: bytes) -> None:
     got = client.ask("ListTables", body, Content_Encoding=encoding)
     assert (got.status, got.kind) == (500, "com.amazonaws.dynamodb.v20120810#InternalServerError")
 
@@ -333,7 +334,7 @@ def test_a_large_answer_is_compressed_as_the_client_likes_it(
         assert "content-encoding" not in client.ask("GetItem", Accept_Encoding=accepted).headers
 
 
-def test_a_client_that_wants_it_is_told_to_go_on(client: Client) -> None:
+def test_expect_100_continue(client: Client) -> None:
     client.send(client.head("ListTables", 2, Expect="100-continue"))
     assert client.read().status == 100
     client.send(b"{}")
@@ -394,7 +395,7 @@ def test_headers_have_a_limit(short: tuple[str, Slow], end: bytes) -> None:
         assert client.closed()
 
 
-def test_what_is_not_http_is_refused_after_what_came_before(short: tuple[str, Slow]) -> None:
+def test_non_http_bytes_are_refused_after_earlier_requests(short: tuple[str, Slow]) -> None:
     url, engine = short
     with Client(url) as client:
         client.send(client.head("Scan", 0) + b"\x16\x03\x01 what?\r\n\r\n")
@@ -407,7 +408,7 @@ def test_what_is_not_http_is_refused_after_what_came_before(short: tuple[str, Sl
     "lengths",
     ["Content-Length: 2\r\nContent-Length: 3", "Content-Length: 2\r\nTransfer-Encoding: chunked", "Content-Length: -1"],
 )
-def test_a_request_with_two_ends_is_refused(client: Client, lengths: str) -> None:
+def test_request_with_conflicting_lengths_is_refused(client: Client, lengths: str) -> None:
     client.send(f"POST / HTTP/1.1\r\nHost: {client.host}\r\n{lengths}\r\n\r\n".encode())
     assert client.read().status == 400
     assert client.closed()
@@ -439,7 +440,7 @@ def test_a_client_that_stops_in_its_body_is_timed_out(short: tuple[str, Slow]) -
         assert client.closed()
 
 
-def test_an_idle_connection_is_closed_without_a_word(short: tuple[str, Slow]) -> None:
+def test_idle_connection_is_closed_silently(short: tuple[str, Slow]) -> None:
     with Client(short[0]) as client:
         assert client.ask("GetItem").status == 200
         assert client.closed()
@@ -454,13 +455,16 @@ def test_a_request_that_takes_long_is_not_timed_out(short: tuple[str, Slow]) -> 
         assert client.read().status == 200
 
 
-def test_a_client_that_takes_no_answers_is_cut_off(short: tuple[str, Slow]) -> None:
-    with Client(short[0]) as client:
-        client.send(client.head("BatchGetItem", 0) * 10)
-        time.sleep(1)
-        with pytest.raises((ConnectionError, EOFError)):
+def test_client_that_reads_nothing_is_disconnected(short: tuple[str, Slow]) -> None:
+    for patience in (1, 4, 16):  # a busy machine may cut off late
+        with Client(short[0]) as client, suppress(ConnectionError, EOFError):
+            client.send(client.head("BatchGetItem", 0) * 10)
+            time.sleep(patience)
             for _ in range(10):
                 client.read()
+            continue
+        return
+    pytest.fail("all answers came")
 
 
 # --- Stopping -------------------------------------------------------------------------------------------------------
@@ -508,7 +512,7 @@ def test_it_listens_on_ipv6_too(dynamodb: Embedded) -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "", "localhost:x"])
-def test_a_name_that_was_pointed_at_this_machine_is_refused(client: Client, host: str) -> None:
+def test_rebound_host_name_is_refused(client: Client, host: str) -> None:
     got = client.ask("ListTables", Host=host)
     assert (got.status, got.kind) == (403, "com.amazon.coral.service#AccessDeniedException")
 
@@ -535,14 +539,14 @@ def test_a_preflight_is_never_agreed_to(client: Client) -> None:
     assert not [name for name in got.headers if name.startswith("access-control")]
 
 
-def test_what_is_allowed_by_name_is_served(dynamodb: Embedded) -> None:
+def test_allowed_host_is_served(dynamodb: Embedded) -> None:
     policy = OriginPolicy(hosts=frozenset({"dynamodb"}), origins=frozenset({"http://localhost:3000"}))
     with Server(dynamodb, port=0, policy=policy) as url, Client(url) as client:
         assert client.ask("ListTables", Host="dynamodb:8000", Origin="http://localhost:3000").status == 200
         assert client.ask("ListTables", Host="other:8000").status == 403
 
 
-def test_a_page_of_an_allowed_origin_is_told_that_it_may_read_the_answers(dynamodb: Embedded) -> None:
+def test_allowed_origin_gets_cors_headers(dynamodb: Embedded) -> None:
     page = "http://localhost:3000"
     with Server(dynamodb, port=0, policy=OriginPolicy(origins=frozenset({page}))) as url, Client(url) as client:
         client.send(

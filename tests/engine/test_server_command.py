@@ -72,7 +72,7 @@ TABLE = {
 }
 
 
-def test_it_says_where_it_is_and_what_to_do_next(tmp_path: Path) -> None:
+def test_serve_prints_url_and_next_steps(tmp_path: Path) -> None:
     with serving(folder=tmp_path) as process:
         with Client(process.url) as client:
             assert client.ask("ListTables").status == 200
@@ -105,7 +105,7 @@ def test_serve_started_by_a_background_job_can_be_interrupted(tmp_path: Path) ->
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_port_in_use_is_a_sentence(tmp_path: Path) -> None:
+def test_port_in_use_raises_readable_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with serving("--port", str(port), folder=tmp_path) as process:
@@ -115,13 +115,13 @@ def test_a_port_in_use_is_a_sentence(tmp_path: Path) -> None:
     assert f"--port {port + 1}" in said
 
 
-def test_an_address_of_another_machine_is_a_sentence(tmp_path: Path) -> None:
+def test_foreign_address_raises_readable_error(tmp_path: Path) -> None:
     with serving("--host", "192.0.2.1", folder=tmp_path) as process:
         assert process.wait()[0] == 1
     assert "cannot listen on port 0 of 192.0.2.1" in process.said
 
 
-def test_a_file_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_serve_leaves_foreign_file_unchanged(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("not a database" * 100)
     with serving("--db", "notes.txt", folder=tmp_path) as process:
         assert process.wait()[0] == 1
@@ -131,12 +131,12 @@ def test_a_file_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize("arguments", [("--durability", "full"), ("--access-key", "a"), ("--secret-key", "b")])
-def test_half_of_a_pair_of_options_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_access_key_needs_secret_key(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     with serving(*arguments, folder=tmp_path, PREJOIN_SECRET_KEY="") as process:
         assert process.wait()[0] == 2
 
 
-def test_with_keys_only_their_holder_is_answered(tmp_path: Path) -> None:
+def test_server_with_keys_verifies_signatures(tmp_path: Path) -> None:
     with serving("--access-key", "AKID", folder=tmp_path, PREJOIN_SECRET_KEY="secret") as process:
         here = {"endpoint_url": process.url, "region_name": "eu-west-1", "aws_access_key_id": "AKID"}
         right = boto3.client("dynamodb", aws_secret_access_key="secret", **here)

@@ -90,7 +90,7 @@ def test_half_a_request_is_timed_out(url: str, at: int) -> None:
 
 @SETTINGS
 @given(at=st.integers(0, len(REQUEST) - 1), put=st.binary(min_size=1, max_size=4), cut=st.integers(0, 4))
-def test_a_damaged_request_leaves_the_server_well(url: str, at: int, put: bytes, cut: int) -> None:
+def test_damaged_request_does_not_harm_server(url: str, at: int, put: bytes, cut: int) -> None:
     said = _swallow(url, REQUEST[:at] + put + REQUEST[at + cut :], done=True)
     assert said == b"" or said.startswith(b"HTTP/1.1 ")
     with Client(url) as other:

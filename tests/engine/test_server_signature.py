@@ -53,7 +53,7 @@ def authorization(request: HttpRequest) -> str:
     return (request.header(b"authorization") or b"").decode()
 
 
-def test_what_botocore_signs_is_right() -> None:
+def test_botocore_signature_is_accepted() -> None:
     assert refusal(signed(), KEYS) is None
 
 
@@ -62,7 +62,7 @@ def test_what_botocore_signs_is_right() -> None:
     query=st.dictionaries(st.text("abc %+/~é", min_size=1, max_size=5), st.text("xyz %+&=", max_size=5), max_size=3),
     header=st.text("ab  c", min_size=1, max_size=9).filter(str.strip),
 )
-def test_whatever_is_signed_is_right(body: bytes, query: dict[str, str], header: str) -> None:
+def test_any_signed_request_is_accepted(body: bytes, query: dict[str, str], header: str) -> None:
     from urllib.parse import quote
 
     text = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query.items())
@@ -147,7 +147,7 @@ def test_a_header_that_lacks_a_part_is_incomplete(part: str) -> None:
         ("x-amz-date", "99999999T999999Z", "IncompleteSignatureException"),
     ],
 )  # fmt: skip
-def test_a_broken_header_is_refused_in_the_words_of_aws(name: str, value: str | None, kind: str) -> None:
+def test_broken_authorization_header_has_aws_message(name: str, value: str | None, kind: str) -> None:
     assert error(changed(signed(), name, value))[0] == kind
 
 

@@ -138,7 +138,7 @@ class Both:
 
 @settings(max_examples=examples(25), deadline=None)
 @given(asked=st.lists(requests | st.integers(0, 3), max_size=20))
-def test_both_stores_answer_alike(asked: list[Request | int]) -> None:
+def test_both_stores_respond_alike(asked: list[Request | int]) -> None:
     with TemporaryDirectory() as folder:
         both = Both(folder)
         both.ask("CreateTable", SHOP)

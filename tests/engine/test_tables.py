@@ -173,12 +173,12 @@ ONLY_CITY: dict[str, Any] = {"LocalSecondaryIndexes": None, "AttributeDefinition
         ),
     ],
 )
-def test_a_table_that_cannot_be_is_refused_in_awss_words(ask: Ask, change: dict[str, Any], complaint: str) -> None:
+def test_invalid_table_has_aws_message(ask: Ask, change: dict[str, Any], complaint: str) -> None:
     error = refusal(ask, "CreateTable", **{**SHOP, **change})
     assert (error.code, error.message) == ("ValidationException", complaint)
 
 
-def test_what_is_wrong_with_global_indexes_is_listed_before_local_ones(ask: Ask) -> None:
+def test_global_index_errors_come_before_local_ones(ask: Ask) -> None:
     kinds = ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
     renamed = {kind: [{**SHOP[kind][0], "IndexName": "ab"}] for kind in reversed(kinds)}
     listed = (
@@ -233,7 +233,7 @@ def test_an_index_projects_at_most_20_attributes_by_name(ask: Ask) -> None:
     assert described["Projection"]["NonKeyAttributes"] == names[:20]
 
 
-def test_what_a_table_and_its_indexes_take_from_the_start_is_described_once_they_are_there(ask: Ask) -> None:
+def test_warm_throughput_is_described_after_creation(ask: Ask) -> None:
     created = ask("CreateTable", **SHOP)["TableDescription"]
     assert "WarmThroughput" not in created
     assert "Backfilling" not in created["GlobalSecondaryIndexes"][0]
@@ -252,11 +252,11 @@ def test_what_a_table_and_its_indexes_take_from_the_start_is_described_once_they
     assert ask("DescribeTable", TableName="paid")["Table"]["WarmThroughput"] == warm
 
 
-def test_what_an_account_may_have_is_described(ask: Ask) -> None:
+def test_describe_limits(ask: Ask) -> None:
     assert ask("DescribeLimits")["TableMaxReadCapacityUnits"] == 40_000
 
 
-def test_of_a_deleted_table_neither_keys_nor_indexes_are_told(shop: Ask) -> None:
+def test_delete_table_returns_no_keys_or_indexes(shop: Ask) -> None:
     table = shop("DeleteTable")["TableDescription"]
     assert (table["TableName"], table["TableStatus"]) == ("shop", "DELETING")
     assert {"AttributeDefinitions", "KeySchema", "CreationDateTime", "GlobalSecondaryIndexes"}.isdisjoint(table)

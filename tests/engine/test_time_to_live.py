@@ -21,7 +21,7 @@ def left(shop: Ask, **members: Any) -> set[str]:
     return {each["sk"]["S"] for each in shop("Scan", **members)["Items"]}
 
 
-def test_an_expired_item_is_there_until_it_is_removed_from_table_and_indexes(shop: Ask, dynamodb: Embedded) -> None:
+def test_expired_item_is_readable_until_removed(shop: Ask, dynamodb: Embedded) -> None:
     shop("UpdateTimeToLive", TimeToLiveSpecification=ENABLED)
     shop("PutItem", Item=item(pk="a", sk="past", expires=NOW - 1, city="Bern", g1pk="x", g1sk=1))
     shop("PutItem", Item=item(pk="a", sk="future", expires=NOW + 60, city="Bern"))
@@ -34,9 +34,7 @@ def test_an_expired_item_is_there_until_it_is_removed_from_table_and_indexes(sho
     assert dynamodb.expire(NOW + 61) == 1
 
 
-def test_items_written_before_it_was_enabled_expire_and_after_it_is_disabled_none_does(
-    shop: Ask, dynamodb: Embedded
-) -> None:
+def test_enabling_time_to_live_covers_existing_items(shop: Ask, dynamodb: Embedded) -> None:
     shop("PutItem", Item=item(pk="a", sk="1", expires=NOW - 1))
     assert dynamodb.expire(NOW) == 0
     shop("UpdateTimeToLive", TimeToLiveSpecification=ENABLED)
@@ -47,7 +45,7 @@ def test_items_written_before_it_was_enabled_expire_and_after_it_is_disabled_non
     assert dynamodb.expire(NOW) == 2
 
 
-def test_an_update_moves_the_moment(shop: Ask, dynamodb: Embedded) -> None:
+def test_update_changes_expiry(shop: Ask, dynamodb: Embedded) -> None:
     shop("UpdateTimeToLive", TimeToLiveSpecification=ENABLED)
     shop("PutItem", Item=item(pk="a", sk="1", expires=NOW - 1))
     for expression, removed in (("SET expires = :t", 0), ("SET expires = :p", 1)):
@@ -67,7 +65,7 @@ def test_an_update_moves_the_moment(shop: Ask, dynamodb: Embedded) -> None:
         10**30,
     ],
 )
-def test_what_is_no_recent_time_never_expires(shop: Ask, dynamodb: Embedded, expires: Any) -> None:
+def test_invalid_or_old_time_never_expires(shop: Ask, dynamodb: Embedded, expires: Any) -> None:
     shop("UpdateTimeToLive", TimeToLiveSpecification=ENABLED)
     shop("PutItem", Item=item(pk="a", sk="1", expires={"N": str(expires)} if isinstance(expires, int) else expires))
     assert dynamodb.expire(NOW) == 0

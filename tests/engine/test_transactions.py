@@ -75,7 +75,7 @@ def test_one_failed_condition_cancels_all_and_says_which(shop: Ask) -> None:
     assert stored(shop) == ["taken"]
 
 
-def test_an_update_that_cannot_be_cancels_with_a_validation_error(shop: Ask) -> None:
+def test_invalid_update_cancels_transaction(shop: Ask) -> None:
     error = refusal(
         write,
         shop,
@@ -150,9 +150,7 @@ CHECK: dict[str, Any] = {**key("1"), "ConditionExpression": "attribute_exists(pk
         ("conditionCheck", {"ConditionCheck": CHECK}),
     ],
 )
-def test_a_wrong_table_name_is_listed_with_its_place_among_all_constraints(
-    shop: Ask, kind: str, action: dict[str, Any]
-) -> None:
+def test_invalid_table_name_is_listed_among_constraints(shop: Ask, kind: str, action: dict[str, Any]) -> None:
     ((member, content),) = action.items()
     wrong = {member: {**content, "TableName": "a b"}}
     listed = (
@@ -168,7 +166,7 @@ def test_a_wrong_table_name_is_listed_with_its_place_among_all_constraints(
     )
 
 
-def test_a_wrong_table_name_to_read_from_is_told_with_its_place(shop: Ask) -> None:
+def test_invalid_table_name_in_transact_get_is_listed(shop: Ask) -> None:
     gets = [{"Get": {"TableName": name, **key("1")}} for name in ("shop", "a b")]
     assert refusal(shop, "TransactGetItems", TransactItems=gets).message == (
         "1 validation error detected: Value 'a b' at 'transactItems.2.member.get.tableName' failed to satisfy "
@@ -259,13 +257,13 @@ def test_a_wrong_key_in_a_transaction_is_its_reason(shop: Ask) -> None:
 
 
 @pytest.mark.parametrize("operation", ["TransactWriteItems", "TransactGetItems"])
-def test_a_table_that_is_not_there_is_not_found(shop: Ask, operation: str) -> None:
+def test_missing_table_is_not_found(shop: Ask, operation: str) -> None:
     content = {"TableName": "nowhere", "Key": item(pk="a", sk="1")}
     kind = "Delete" if operation == "TransactWriteItems" else "Get"
     assert refusal(shop, operation, TransactItems=[{kind: content}]).code == "ResourceNotFoundException"
 
 
-def test_of_several_actions_that_cannot_be_only_the_first_has_a_reason(shop: Ask) -> None:
+def test_only_first_invalid_action_has_a_reason(shop: Ask) -> None:
     put = {"Put": {"TableName": "shop", "Item": item(pk="a", sk=7)}}
     right = {"Put": {"TableName": "shop", "Item": item(pk="a", sk="1"), "ConditionExpression": "attribute_exists(pk)"}}
     error = refusal(shop, "TransactWriteItems", TransactItems=[right, put, put])
@@ -291,7 +289,7 @@ EMPTY = "One or more parameter values are not valid. "
         },
     ],
 )
-def test_an_empty_key_refuses_a_transaction_and_is_no_reason_to_cancel_it(shop: Ask, action: dict[str, Any]) -> None:
+def test_empty_key_refuses_whole_transaction(shop: Ask, action: dict[str, Any]) -> None:
     (kind, members), right = next(iter(action.items())), {"Put": {"TableName": "shop", "Item": item(pk="a", sk="1")}}
     error = refusal(shop, "TransactWriteItems", TransactItems=[right, {kind: {"TableName": "shop", **members}}])
     assert (error.code, error.message) == (
@@ -311,7 +309,7 @@ def test_an_empty_index_key_refuses_a_transaction(shop: Ask) -> None:
     )
 
 
-def test_a_token_is_for_the_same_attributes_in_any_order(shop: Ask) -> None:
+def test_token_ignores_attribute_order(shop: Ask) -> None:
     for attributes in (item(pk="a", sk="1", n=1), item(n=1, sk="1", pk="a")):
         put = {"Put": {"TableName": "shop", "Item": attributes}}
         assert shop("TransactWriteItems", TransactItems=[put], ClientRequestToken="once") == {}

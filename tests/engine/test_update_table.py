@@ -35,7 +35,7 @@ def by_mail(shop: Ask, mail: str) -> list[str]:
     return sorted(each["sk"]["S"] for each in answer["Items"])
 
 
-def test_a_new_index_holds_the_items_there_were_and_those_that_come(shop: Ask) -> None:
+def test_new_index_contains_old_and_new_items(shop: Ask) -> None:
     shop("PutItem", Item=item(pk="a", sk="1", mail="x"))
     shop("PutItem", Item=item(pk="a", sk="2"))
     update(shop, creation())
@@ -45,7 +45,7 @@ def test_a_new_index_holds_the_items_there_were_and_those_that_come(shop: Ask) -
     assert by_mail(shop, "x") == ["3"]
 
 
-def test_a_change_is_answered_as_going_on_and_then_described_as_done(shop: Ask) -> None:
+def test_change_is_updating_then_active(shop: Ask) -> None:
     answer = update(shop, creation())
     assert answer["TableStatus"] == "UPDATING"
     new = answer["GlobalSecondaryIndexes"][-1]
@@ -59,7 +59,7 @@ def test_a_change_is_answered_as_going_on_and_then_described_as_done(shop: Ask) 
     assert len(shop("DescribeTable")["Table"]["GlobalSecondaryIndexes"]) == 2
 
 
-def test_a_removed_index_is_gone_and_its_name_free_for_another(shop: Ask) -> None:
+def test_removed_index_name_can_be_reused(shop: Ask) -> None:
     shop("PutItem", Item=item(pk="a", sk="1", city="Bern", mail="x"))
     update(shop, deletion("by-city"))
     assert refusal(shop, "Scan", IndexName="by-city").code == "ValidationException"
@@ -80,7 +80,7 @@ def test_definitions_are_kept_of_exactly_the_attributes_that_keys_use(shop: Ask)
     assert defined() == before
 
 
-def test_items_the_index_cannot_hold_are_left_out_and_can_be_deleted_or_mended(shop: Ask) -> None:
+def test_items_unsuitable_for_new_index_are_skipped(shop: Ask) -> None:
     for sk, mail in (("1", "x"), ("2", 5), ("3", ""), ("4", "x" * 2049)):
         shop("PutItem", Item=item(pk="a", sk=sk, mail=mail))
     update(shop, creation())
@@ -228,7 +228,7 @@ INVALID = "One or more parameter values were invalid: "
         ),
     ],
 )
-def test_a_change_that_cannot_be_is_refused(shop: Ask, members: dict[str, Any], code: str, complaint: str) -> None:
+def test_invalid_table_change_is_refused(shop: Ask, members: dict[str, Any], code: str, complaint: str) -> None:
     before = shop("DescribeTable")
     error = refusal(shop, "UpdateTable", **members)
     assert (error.code, error.message) == (code, complaint)

@@ -103,7 +103,7 @@ def test_round_trip(data: st.DataObject, field: tuple[Kind, str, Any], b: str, o
 
 @law
 @given(st.data(), kinds, TEXT, TEXT, st.sampled_from("#!,"))
-def test_keys_sort_as_the_tuples_of_their_values_and_are_equal_only_for_equal_ones(
+def test_keys_are_injective_and_order_preserving(
     data: st.DataObject, kind: Kind, b1: str, b2: str, separator: str
 ) -> None:
     a1, a2 = data.draw(VALUES[kind]), data.draw(VALUES[kind])
@@ -117,9 +117,7 @@ def test_keys_sort_as_the_tuples_of_their_values_and_are_equal_only_for_equal_on
 
 @law
 @given(st.data(), kinds, TEXT, TEXT, st.sampled_from("|:/_"))
-def test_with_a_separator_above_the_letters_keys_are_still_one_to_one(
-    data: st.DataObject, kind: Kind, b1: str, b2: str, separator: str
-) -> None:
+def test_high_separator_keeps_keys_injective(data: st.DataObject, kind: Kind, b1: str, b2: str, separator: str) -> None:
     a1, a2 = data.draw(VALUES[kind]), data.draw(VALUES[kind])
     template = Template.of(separator.join(["X", "{b}", "{a}"]), {"a": Type(kind), "b": Type(Kind.STRING)}, separator)
     one, two = template.build({"a": a1, "b": b1}), template.build({"a": a2, "b": b2})
@@ -131,7 +129,7 @@ def test_with_a_separator_above_the_letters_keys_are_still_one_to_one(
 
 @law
 @given(st.data(), fields, TEXT, TEXT, st.booleans())
-def test_every_form_keeps_the_order_desc_turns_it_round_and_a_missing_value_is_the_least(
+def test_every_encoding_keeps_order_and_desc_reverses_it(
     data: st.DataObject, field: tuple[Kind, str, Any], b1: str, b2: str, optional: bool
 ) -> None:
     kind, spec, values = field
@@ -149,7 +147,7 @@ def test_every_form_keeps_the_order_desc_turns_it_round_and_a_missing_value_is_t
 
 @law
 @given(TEXT, TEXT, TEXT)
-def test_a_terminated_prefix_holds_exactly_the_keys_with_that_value(a: str, a2: str, b: str) -> None:
+def test_prefix_matches_exactly_the_keys_with_its_values(a: str, a2: str, b: str) -> None:
     template = pair(Kind.STRING)
     assert template.build({"a": a2, "b": b}).startswith(template.prefix({"a": a})) == (a == a2)
 
@@ -172,7 +170,7 @@ OPS: dict[str, Callable[[Any, Any], bool]] = {
     st.sampled_from([pair, last]),
     st.sampled_from(["X#", ""]),
 )
-def test_a_range_reads_what_a_filter_would_keep_and_nothing_of_its_neighbours(
+def test_range_matches_filter_within_entity(
     data: st.DataObject,
     field: tuple[Kind, str, Any],
     op: str,
@@ -217,7 +215,7 @@ def test_bounds_can_be_open_on_either_side(
 
 @law
 @given(TEXT, TEXT, TEXT, st.booleans())
-def test_begins_with_is_about_the_value(value: str, start: str, b: str, optional: bool) -> None:
+def test_begins_with_matches_value_prefix(value: str, start: str, b: str, optional: bool) -> None:
     template = pair(Kind.STRING, optional=optional)
     condition = range_condition(template, 1, {}, Bounds.of("begins_with", start), "pk")
     assert condition is not None
@@ -238,9 +236,7 @@ RAW_VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 @settings(parent=law, max_examples=examples(300))
 @given(st.data(), st.sampled_from(RAW), st.sampled_from(sorted(OPS)))
-def test_a_raw_key_is_one_to_one_and_its_ranges_are_filters_where_it_has_an_order(
-    data: st.DataObject, text: str, op: str
-) -> None:
+def test_raw_keys_are_injective_and_ranges_match_filters(data: st.DataObject, text: str, op: str) -> None:
     template = Template.of(text, TYPES, raw=True)
     draw = st.fixed_dictionaries({name: RAW_VALUES[name] for name in template.attributes})
     items, keys = [], []
@@ -267,9 +263,7 @@ def test_a_raw_key_is_one_to_one_and_its_ranges_are_filters_where_it_has_an_orde
 
 @law
 @given(st.sampled_from(sorted(BUCKETS)), st.datetimes(timezones=st.just(UTC)), st.datetimes(timezones=st.just(UTC)))
-def test_a_bucket_holds_times_that_follow_each_other_and_buckets_follow_each_other(
-    unit: str, one: datetime, two: datetime
-) -> None:
+def test_buckets_partition_time_in_order(unit: str, one: datetime, two: datetime) -> None:
     template = Template.of(f"{{a:{unit}}}", {"a": Type(Kind.DATETIME)})
     first, second = template.build({"a": one}), template.build({"a": two})
     assert (first <= second) or one > two
@@ -358,7 +352,7 @@ def texts(shape: Shape, most: int) -> set[str]:
 
 @law
 @given(shapes(), shapes())
-def test_shapes_meet_where_a_text_has_both(one: Shape, other: Shape) -> None:
+def test_shapes_meet_if_a_text_matches_both(one: Shape, other: Shape) -> None:
     if texts(one, 3) & texts(other, 3):
         assert meet(one, other)
     if not any(isinstance(p, Either) or p.many for p in one + other):

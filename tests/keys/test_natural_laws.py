@@ -48,7 +48,7 @@ def plain(key: Any) -> tuple[Any, ...]:
 
 @law
 @given(names, st.data())
-def test_an_index_on_attributes_answers_what_a_filter_and_a_sort_would(order: list[str], data: st.DataObject) -> None:
+def test_natural_key_index_matches_filter_and_sort(order: list[str], data: st.DataObject) -> None:
     cut = data.draw(st.integers(1, len(order) - 1))
     pk, sk = order[:cut][:4], order[cut:][:4]
     facet = Facet("E", "by", Natural.of(pk, TYPES), Natural.of(sk, TYPES))
@@ -87,7 +87,7 @@ def test_an_index_on_attributes_answers_what_a_filter_and_a_sort_would(order: li
 
 @law
 @given(st.sampled_from(["s", "n", "d", "x"]), st.booleans(), st.booleans(), st.data())
-def test_an_end_that_is_not_included_is_not(name: str, low_open: bool, high_open: bool, data: st.DataObject) -> None:
+def test_excluded_bound_is_excluded(name: str, low_open: bool, high_open: bool, data: st.DataObject) -> None:
     low, high = data.draw(VALUES[name]), data.draw(VALUES[name])
     natural = Natural.of([name], TYPES)
     condition = natural_range(natural, 0, (), Bounds(low, high, low_open, high_open), "pk")
@@ -100,14 +100,14 @@ def test_an_end_that_is_not_included_is_not(name: str, low_open: bool, high_open
 
 @law
 @given(st.sampled_from(["s", "x"]), st.data())
-def test_begins_with_is_for_text_and_binary(name: str, data: st.DataObject) -> None:
+def test_begins_with_needs_text_or_binary(name: str, data: st.DataObject) -> None:
     start, value = data.draw(VALUES[name]), data.draw(VALUES[name])
     condition = natural_range(Natural.of([name], TYPES), 0, (), Bounds.of("begins_with", start), "pk")
     assert condition is not None
     assert condition.admits(value) == value.startswith(start)
 
 
-def test_nothing_is_before_or_at_an_empty_text_and_everything_after() -> None:
+def test_empty_text_bound_selects_nothing_or_everything() -> None:
     natural = Natural.of(["s"], TYPES)
     assert natural_range(natural, 0, (), Bounds.of("<=", ""), "pk") is None
     everything = natural_range(natural, 0, (), Bounds.of(">=", ""), "pk")
@@ -115,7 +115,7 @@ def test_nothing_is_before_or_at_an_empty_text_and_everything_after() -> None:
     assert everything.op == ""
 
 
-def test_a_gap_or_a_range_before_the_end_is_refused() -> None:
+def test_gap_or_early_range_in_natural_key_is_refused() -> None:
     facet = Facet("E", "by", Natural.of(["s", "e"], TYPES), Natural.of(["n", "d"], TYPES))
     for ask, why in [
         (Lookup.of("E", equal=["s"]), "its partition needs e"),
@@ -132,7 +132,7 @@ def test_a_gap_or_a_range_before_the_end_is_refused() -> None:
         assert why in str(found)
 
 
-def test_entities_in_one_index_are_told_apart_only_by_their_attributes() -> None:
+def test_entities_sharing_natural_index_need_distinct_values() -> None:
     def by(entity: str, *values: str) -> Facet:
         types = TYPES | {"e": Type(Kind.ENUM, values=values)}
         return Facet(entity, "by", Natural.of(["e"], types), Natural.of(["n"], types))
@@ -153,12 +153,12 @@ def test_entities_in_one_index_are_told_apart_only_by_their_attributes() -> None
         ({"s": "a"}, "n has no value"),
     ],
 )
-def test_values_that_dynamodb_has_no_key_for_are_refused(values: dict[str, object], message: str) -> None:
+def test_values_without_key_type_are_refused(values: dict[str, object], message: str) -> None:
     with pytest.raises(KeyValueError, match=message):
         Natural.of(["s", "n"], TYPES).build(values)
 
 
-def test_a_key_is_read_back_as_the_values_it_is_of() -> None:
+def test_natural_key_parses_back_to_values() -> None:
     natural = Natural.of(["e", "n"], TYPES)
     assert natural.parse(("A", 7)) == {"e": "A", "n": 7}
     assert natural.parse(("A", "7")) is None

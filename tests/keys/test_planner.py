@@ -64,13 +64,13 @@ def keys(found: Plan, values: dict[str, object], **options: object) -> list[str]
     return [str(condition) for condition in conditions(found, values, **options)]  # type: ignore[arg-type]
 
 
-def test_the_whole_key_of_the_table_is_a_get() -> None:
+def test_whole_table_key_is_a_get() -> None:
     found = planned(SHOP, "Order", equal=["user_id", "placed_at", "order_id"])
     assert (found.operation, found.slot) == ("GetItem", TABLE)
     assert planned(SHOP, "User", equal=["user_id"]).operation == "GetItem"
 
 
-def test_the_whole_key_of_an_index_is_a_query_for_others_may_share_it() -> None:
+def test_whole_index_key_is_a_query() -> None:
     found = planned(SHOP, "User", equal=["email"])
     assert (found.operation, found.slot) == ("Query", "gsi1")
     assert keys(found, {"email": "a@b.com"}) == ["EMAIL#a@b.com / USER"]
@@ -80,7 +80,7 @@ def test_one_entity_of_a_collection_is_read_by_its_prefix() -> None:
     assert keys(planned(SHOP, "Order", equal=["user_id"]), {"user_id": "1"}) == ["USER#1 / ORDER#*"]
 
 
-def test_a_range_is_fenced_in_its_entity() -> None:
+def test_range_stays_within_entity_prefix() -> None:
     found = planned(SHOP, "Order", equal=["user_id"], within=("placed_at", ">="))
     assert keys(found, {"user_id": "1", "placed_at": T}) == ["USER#1 / ORDER#2026-05-04T12:00:00.000000Z … ORDER$"]
     both = {"user_id": "1", "placed_at": Bounds(T, T.replace(hour=13), high_open=True)}
@@ -89,12 +89,12 @@ def test_a_range_is_fenced_in_its_entity() -> None:
     ]
 
 
-def test_a_range_with_its_ends_crossed_matches_nothing_and_asks_nothing() -> None:
+def test_crossed_range_sends_no_query() -> None:
     found = planned(SHOP, "Order", equal=["user_id"], within=("placed_at", "between"))
     assert keys(found, {"user_id": "1", "placed_at": (T, T.replace(hour=11))}) == []
 
 
-def test_the_order_asked_for_is_the_order_of_the_key_or_refused() -> None:
+def test_order_must_match_key_order() -> None:
     assert not planned(SHOP, "Order", equal=["user_id"], order=["placed_at"]).reverse
     assert planned(SHOP, "Order", equal=["user_id"], order=["-placed_at"]).reverse
     assert planned(SHOP, "Order", equal=["user_id"], order=["-placed_at", "-order_id"]).reverse
@@ -104,7 +104,7 @@ def test_the_order_asked_for_is_the_order_of_the_key_or_refused() -> None:
     assert "order_id runs the other way" in refused(SHOP, "Order", equal=["user_id"], order=["placed_at", "-order_id"])
 
 
-def test_sorting_by_what_is_given_says_nothing_and_after_the_whole_key_nothing_is_left_to_sort() -> None:
+def test_sort_by_given_attribute_is_trivial() -> None:
     assert planned(SHOP, "Order", equal=["user_id"], order=["user_id", "-placed_at"]).reverse
     assert planned(SHOP, "Order", equal=["user_id"], order=["placed_at", "order_id", "status"])
 
@@ -116,13 +116,13 @@ def test_a_descending_field_is_read_forwards_for_descending_order() -> None:
     assert keys(found, {"user_id": "1", "placed_at": T}) == ["USER#1 / ORDER# … ORDER#7973-94-95T87:99:99.999999Z$"]
 
 
-def test_what_no_key_takes_is_refused_unless_a_filter_is_asked_for() -> None:
+def test_attribute_outside_keys_needs_explicit_filter() -> None:
     assert "status would be left to a filter" in refused(SHOP, "Order", equal=["user_id", "status"])
     found = planned(SHOP, "Order", equal=["user_id", "status"], filtered=["status"])
     assert (found.slot, set(found.filtered)) == (TABLE, {"status"})
 
 
-def test_a_refusal_names_the_keys_there_are_and_one_that_would_serve() -> None:
+def test_refusal_lists_keys_and_remedy() -> None:
     text = refused(SHOP, "Order", equal=["sku"], within=("placed_at", ">="))
     assert "partition made of sku and the sort key starting with placed_at would serve it" in text
     assert "Order in table: USER#{user_id} / ORDER#{placed_at}#{order_id}: its partition needs user_id" in text
@@ -166,7 +166,7 @@ def test_a_parent_and_its_children_below_one_prefix() -> None:
     assert "keys of Line lie in what it reads" in refused([USER, order, line, note], "Order", equal=["user_id"])
 
 
-def test_names_differ_by_role() -> None:
+def test_roles_map_attribute_names() -> None:
     user = facet("User", TABLE, "USER#{id}", "PROFILE")
     roles = [("User", "user_id", "id")]
     found = planned([user, ORDER], "User", "Order", equal=["user_id"], roles=roles)
@@ -246,7 +246,7 @@ def test_a_range_over_too_many_buckets_is_refused() -> None:
         conditions(found, {"placed_at": (T.replace(year=2020), T)})
 
 
-def test_a_derived_field_serves_what_is_asked_in_its_derived_form() -> None:
+def test_derived_field_serves_derived_value() -> None:
     folded = [facet("User", "gsi1", "EMAIL#{email:lower}", "USER#{user_id}")]
     assert "email would be left to a filter" in refused(folded, "User", equal=["email"])
     found = planned(folded, "User", equal=["email:lower"])
@@ -255,14 +255,14 @@ def test_a_derived_field_serves_what_is_asked_in_its_derived_form() -> None:
     assert keys(planned(daily, "Order", equal=["placed_at:day"]), {"placed_at:day": T}) == ["DAY#2026-05-04"]
 
 
-def test_a_facet_that_holds_a_part_serves_only_those_who_need_no_more() -> None:
+def test_partial_projection_serves_only_its_attributes() -> None:
     names = [facet("User", "gsi1", "USERS", "{name}", holds=frozenset({"name", "email"}))]
     assert "does not hold all attributes" in refused(names, "User")
     assert planned(names, "User", needs=["name"]).slot == "gsi1"
     assert refused(names, "User", needs=["name", "status"])
 
 
-def test_copies_among_what_is_read_would_come_twice() -> None:
+def test_copies_in_scope_are_refused() -> None:
     copy = facet("Order", TABLE, "USER#{user_id}", "ORDER#BY-ID#{order_id}", copy="by-id")
     base = facet("Order", TABLE, "USER#{user_id}", "ORDER#{order_id}#{n}")
     assert "copies of Order lie in what it reads" in refused(
@@ -270,7 +270,7 @@ def test_copies_among_what_is_read_would_come_twice() -> None:
     )
 
 
-def test_entities_of_one_shape_in_one_partition_cannot_be_told_apart() -> None:
+def test_entities_with_same_key_shape_are_refused() -> None:
     both = [facet(entity, "gsi1", "STATUS#{status}", "{placed_at}") for entity in ("Order", "Task")]
     assert "keys of Task lie in what it reads" in refused(both, "Order", equal=["status"])
     assert planned(both, "Order", "Task", equal=["status"], order=["placed_at"])
@@ -294,7 +294,7 @@ def test_a_table_without_sort_key() -> None:
     assert "its partition needs id" in refused(facets, "Session")
 
 
-def test_a_sort_may_be_by_what_a_spec_makes_of_an_attribute() -> None:
+def test_sort_by_derived_attribute() -> None:
     by_name = facet("User", "gsi1", "ALL", "{name:lower}#{user_id}")
     assert planned([by_name], "User", order=["-name:lower", "-user_id"]).reverse
     assert "it is sorted by {name:lower} there, not by name" in refused([by_name], "User", order=["name"])
@@ -303,7 +303,7 @@ def test_a_sort_may_be_by_what_a_spec_makes_of_an_attribute() -> None:
     assert "not by name:shard(4)" in refused([sharded], "User", order=["name:shard(4)"])
 
 
-def test_a_sort_by_what_need_not_be_there_is_served_where_the_key_has_a_place_for_it() -> None:
+def test_sort_by_optional_attribute_needs_optional_field() -> None:
     with_place = facet("Order", "gsi1", "USER#{user_id}", "{placed_at?}#{order_id}")
     assert keys(planned([with_place], "Order", equal=["user_id"], order=["placed_at"]), {"user_id": "1"}) == ["USER#1"]
     late = planned([with_place], "Order", equal=["user_id"], within=("placed_at", "<"))
@@ -313,7 +313,7 @@ def test_a_sort_by_what_need_not_be_there_is_served_where_the_key_has_a_place_fo
 # --- One item, and more than its key --------------------------------------------------------------------------------
 
 
-def test_what_is_given_beside_a_whole_key_is_compared() -> None:
+def test_attributes_beside_whole_key_are_compared() -> None:
     found = planned(SHOP, "User", equal=["user_id", "email"], consistent=True)
     assert str(found) == "GetItem table: USER#{user_id} / PROFILE, compared by email"
     assert (found.compared, found.filtered) == ({"email"}, frozenset())
@@ -323,7 +323,7 @@ def test_what_is_given_beside_a_whole_key_is_compared() -> None:
     assert constant.compared == {"email"}
 
 
-def test_a_derived_key_finds_the_item_that_is_compared_with_what_it_is_derived_from() -> None:
+def test_item_found_by_derived_key_is_compared() -> None:
     facets = [facet("User", TABLE, "USER#{email:lower}", "PROFILE")]
     assert planned(facets, "User", equal=["email"]).compared == {"email"}
     assert planned(facets, "User", equal=["email:lower"]).compared == frozenset()
@@ -348,7 +348,7 @@ def test_a_copy_is_compared_with_what_it_holds() -> None:
 # --- Copies in indexes ----------------------------------------------------------------------------------------------
 
 
-def test_a_copy_answers_in_an_index_and_not_where_its_item_would() -> None:
+def test_copy_serves_in_index_only() -> None:
     copy = facet("Order", TABLE, "ORDER#{order_id}", "ORDER", copy="by-id")
     listed = facet("Order", "gsi1", "SKU#{sku}", "{order_id}", copy="by-id")
     assert planned([*SHOP, copy, listed], "Order", equal=["sku"]).facets == (listed,)
@@ -356,7 +356,7 @@ def test_a_copy_answers_in_an_index_and_not_where_its_item_would() -> None:
     assert "copies of Order lie in what it reads" in refused([*SHOP, copy, beside], "Order", equal=["status"])
 
 
-def test_an_index_has_the_table_s_key_of_the_copy_that_is_in_it() -> None:
+def test_index_contains_table_key_of_copy() -> None:
     copy = facet("Order", TABLE, "SKU#{sku}", "{order_id}", copy="by-sku")
     listed = facet("Order", "gsi1", "NAME#{name}", "{n}", copy="by-sku", holds=frozenset())
     assert planned([ORDER, copy, listed], "Order", equal=["name"], needs=["sku", "order_id", "n"]).facets == (listed,)
@@ -366,7 +366,7 @@ def test_an_index_has_the_table_s_key_of_the_copy_that_is_in_it() -> None:
 # --- Ids that stand in both keys --------------------------------------------------------------------------------------
 
 
-def test_an_id_that_the_sort_key_repeats_does_not_keep_entities_apart() -> None:
+def test_id_repeated_in_sort_key_does_not_separate_entities() -> None:
     """As many tables have it: `USER#42 / USER#42`, with the orders beside it."""
     user = facet("User", TABLE, "USER#{user_id}", "USER#{user_id}")
     together = planned([user, ORDER], "User", "Order", equal=["user_id"])

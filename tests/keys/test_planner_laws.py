@@ -86,7 +86,7 @@ def asks(draw: st.DrawFn, facets: list[Facet]) -> Lookup:
 
 @settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(facets(), st.lists(st.tuples(st.sampled_from("EF"), ITEM), max_size=12), st.data())
-def test_a_plan_reads_what_was_asked_for_and_nothing_else(
+def test_plan_reads_exactly_the_matching_items(
     facets: list[Facet], items: list[tuple[str, dict[str, Any]]], data: Any
 ) -> None:
     ask = data.draw(asks(facets))
@@ -173,7 +173,7 @@ def _rank(one: dict[str, Any], two: dict[str, Any], ask: Lookup) -> int:
     st.none() | st.sampled_from("abcn"),
     st.lists(st.sampled_from("abcn"), unique=True),
 )
-def test_a_facet_alone_serves_exactly_the_reads_that_are_a_prefix_of_it(
+def test_single_facet_serves_exactly_its_prefixes(
     partition: list[str], sort: list[str], equal: set[str], within: str | None, order: list[str]
 ) -> None:
     """Partition within what is given, the rest of it first in the sort key in any order, then range and sort."""
@@ -210,7 +210,7 @@ TAGGED = ["A", "A#{c}", "B", "B#{b}", "B#{b}#X#{c}", "B#{b}#Y", "C#{n}", "D#{n:d
 
 @settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), st.lists(st.sampled_from(TAGGED), min_size=3, max_size=5, unique=True))
-def test_a_collection_is_read_whole_and_alone(data: Any, sorts: list[str]) -> None:
+def test_collection_reads_all_and_only_its_entities(data: Any, sorts: list[str]) -> None:
     facets = [Facet(f"E{i}", TABLE, template("P#{a}"), template(sk)) for i, sk in enumerate(sorts)]
     wanted = data.draw(st.sets(st.sampled_from([f.entity for f in facets]), min_size=1, max_size=3))
     equal = data.draw(st.sampled_from([{"a"}, {"a"}, {"a", "b"}]))

@@ -79,7 +79,7 @@ def test_the_same_moment_is_the_same_key_in_any_time_zone() -> None:
     assert template("{placed_at}").build({"placed_at": there}) == template("{placed_at}").build({"placed_at": NOON})
 
 
-def test_members_of_an_enum_class_stand_for_their_values() -> None:
+def test_enum_members_are_encoded_as_values() -> None:
     class Status(Enum):
         WAITING = "PENDING"
 
@@ -102,7 +102,7 @@ def test_time_buckets_are_derived_and_not_read_back(unit: str, value: str) -> No
     assert template(f"{{placed_at:{unit}}}").parse(value) == {}
 
 
-def test_a_week_belongs_to_the_year_that_has_its_thursday() -> None:
+def test_week_bucket_uses_iso_year() -> None:
     weekly = template("{born:week}")
     days = [date(2026, 12, 27), date(2026, 12, 28), date(2027, 1, 3), date(2027, 1, 4)]
     assert [weekly.build({"born": day}) for day in days] == ["2026-W52", "2026-W53", "2026-W53", "2027-W01"]
@@ -123,7 +123,7 @@ def test_the_spec_of_a_shard_never_changes_its_hash() -> None:
     assert template("{order_id:shard(1000)}").build({"order_id": "order-1"}) == "79"
 
 
-def test_a_shard_keeps_its_name_when_there_are_to_be_more_and_items_may_be_in_any_meanwhile() -> None:
+def test_shard_labels_stay_stable_while_shards_are_added() -> None:
     few, many, on_the_way = (template(f"{{order_id:shard({text})}}#{{order_id}}") for text in ("8", "16", "8 of 16"))
     ids = [f"order-{number}" for number in range(200)]
     before, after = ({one.build({"order_id": id_}) for id_ in ids} for one in (few, many))
@@ -133,7 +133,7 @@ def test_a_shard_keeps_its_name_when_there_are_to_be_more_and_items_may_be_in_an
     assert not all(many.matches(key) for key in before)
 
 
-def test_a_path_is_ended_so_that_a_name_is_never_the_beginning_of_another() -> None:
+def test_path_is_terminated() -> None:
     tree = template("F#{user_id:tree}")
     assert tree.build({"user_id": "/docs/a#b"}) == "F#/docs/a$23b/"
     assert tree.parse("F#/docs/a$23b/") == {"user_id": "/docs/a#b"}
@@ -157,13 +157,13 @@ def test_a_path_is_ended_so_that_a_name_is_never_the_beginning_of_another() -> N
         ("{price}", {"price": Decimal("1E+999999")}, "more than 38 digits"),
         ("{n:06d}", {"n": 1_000_000}, "does not fit into 6 digits"),
         ("{n:06d}", {"n": -5}, "does not fit into 6 digits"),
-        ("{price}", {"price": Decimal("NaN")}, "cannot stand in a key"),
+        ("{price}", {"price": Decimal("NaN")}, "cannot be part of a key"),
         ("{price:09.2f}", {"price": Decimal("0.001")}, "does not fit into 9 characters with 2 after the point"),
         ("{price:09.2f}", {"price": Decimal("1000000")}, "does not fit into 9"),
         ("{price:09.2f}", {"price": Decimal("-1")}, "does not fit into 9"),
         ("{price:09.2f}", {"price": Decimal("1E+999999")}, "does not fit into 9"),
         ("{price:09.2f}", {"price": Decimal("NaN")}, "does not fit into 9"),
-        ("{placed_at:seconds}", {"placed_at": NOON}, "finer than seconds: two moments would look alike"),
+        ("{placed_at:seconds}", {"placed_at": NOON}, "finer than seconds: two points in time would have the same key"),
         ("X#{born?}", {}, "born has no value"),
         ("X#{born?}", {"born": "x"}, "'x' is not a date"),
         ("{placed_at}", {"placed_at": datetime(2026, 5, 4)}, "has no time zone"),
@@ -174,7 +174,7 @@ def test_a_path_is_ended_so_that_a_name_is_never_the_beginning_of_another() -> N
         ("{active}", {"active": 1}, "is not true or false"),
     ],
 )
-def test_a_value_that_a_key_cannot_tell_is_refused(text: str, values: dict[str, object], message: str) -> None:
+def test_ambiguous_value_is_refused(text: str, values: dict[str, object], message: str) -> None:
     with pytest.raises(KeyValueError, match=message):
         template(text).build(values)
 
@@ -185,53 +185,53 @@ def test_a_value_that_a_key_cannot_tell_is_refused(text: str, values: dict[str, 
         ("", "it is empty"),
         ("U#{user}", "no attribute user; did you mean user_id?"),
         ("U#{}", "'{'"),
-        ("A$B", "escapes start with"),
+        ("A$B", "starts an escape"),
         ("{user_id}{order_id}", "values run together"),
         ("{user_id}-{order_id}", "must be followed by '#'"),
-        ("{tags}", "a set cannot stand in a key"),
+        ("{tags}", "a set cannot be part of a key"),
         ("{user_id:06d}", "pads integers"),
         ("{user_id:desc}", "descending order is for"),
         ("{born:hour}", "has no hour"),
         ("{n:day}", "has no day"),
         ("{n:lower}", "folds text"),
-        ("{n:shard(1)}", "two shards or more"),
+        ("{n:shard(1)}", "at least two shards"),
         ("{n:shard(8 of 4)}", "8 shards are not 8 of 4"),
         ("{n:shard(4000)}", "at most 1000 shards"),
         ("{n:tree}", "writes a path, and this is a integer"),
         ("{n:weekly}", "'weekly' is not a spec"),
         ("{born:minute}", "has no minute"),
-        ("{price:3.2f}", "too few for 2 places"),
+        ("{price:3.2f}", "too few for 2 decimal places"),
         ("{user_id:9.2f}", "pads decimals"),
-        ("{born:seconds}", "how fine a date and time is written"),
+        ("{born:seconds}", "precision of a date and time"),
         ("{born?}", "without a value of born it would be empty"),
-        ("X#{placed_at?:day}", "not with what is only derived"),
+        ("X#{placed_at?:day}", "not a derived one"),
         ("{placed_at:day,month}", "two encodings"),
     ],
 )
-def test_a_template_that_cannot_work_is_refused(text: str, message: str) -> None:
+def test_invalid_template_is_refused(text: str, message: str) -> None:
     with pytest.raises(TemplateError, match=message.replace("?", "[?]").replace("(", "[(]").replace("{", "[{]")):
         template(text)
 
 
 @pytest.mark.parametrize("key", ["ORDER#2026-05-04", "ORDER#2026-02-30T12:00:00.000000Z#7", "", "order#x#y"])
-def test_what_is_not_a_key_of_the_template_is_not_read_as_one(key: str) -> None:
+def test_parse_rejects_foreign_keys(key: str) -> None:
     with pytest.raises(KeyValueError, match="is not a key of"):
         template("ORDER#{placed_at}#{order_id}").parse(key)
 
 
 @pytest.mark.parametrize("key", ["U#a b", "U#a$23b#", "U#$2", "U#$41"])
-def test_only_the_one_way_of_writing_a_value_is_read(key: str) -> None:
+def test_parse_accepts_only_canonical_text(key: str) -> None:
     assert not template("U#{user_id}").matches(key)
 
 
-def test_a_prefix_is_terminated_so_that_1_never_finds_10() -> None:
+def test_prefix_is_terminated_so_1_never_finds_10() -> None:
     line = template("ORDER#{order_id}#LINE#{n:03d}")
     assert line.prefix({}) == "ORDER#"
     assert line.prefix({"order_id": "1"}) == "ORDER#1#LINE#"
     assert not line.build({"order_id": "10", "n": 1}).startswith(line.prefix({"order_id": "1"}))
 
 
-def test_a_prefix_with_a_gap_or_without_anything_open_is_refused() -> None:
+def test_prefix_with_gap_or_whole_key_is_refused() -> None:
     line = template("ORDER#{order_id}#LINE#{n:03d}")
     with pytest.raises(KeyValueError, match="n is given, but order_id, which comes first, is not"):
         line.prefix({"n": 3})
@@ -239,7 +239,7 @@ def test_a_prefix_with_a_gap_or_without_anything_open_is_refused() -> None:
         line.prefix({"order_id": "1", "n": 3})
 
 
-def test_templates_that_could_write_the_same_key_are_found() -> None:
+def test_overlapping_templates_are_detected() -> None:
     assert disjoint(template("USER#{user_id}"), template("ORDER#{order_id}"))
     assert disjoint(template("USER#{user_id}"), template("USER#{user_id}#ORDER#{order_id}"))
     assert disjoint(template("{n:06d}"), template("{n:07d}"))
@@ -251,26 +251,26 @@ def test_templates_that_could_write_the_same_key_are_found() -> None:
     assert not prefix_free(template("ORDER#{order_id}"), template("ORDER#{order_id}#LINE#{n}"))
 
 
-def test_a_raw_template_takes_values_as_they_stand_but_not_what_would_make_two_alike() -> None:
+def test_raw_template_is_unescaped_but_unambiguous() -> None:
     adopted = template("user_{user_id}|{order_id}", raw=True, separator="|")
     assert adopted.build({"user_id": "a b#", "order_id": "x|y"}) == "user_a b#|x|y"
     assert adopted.parse("user_a b#|x|y") == {"user_id": "a b#", "order_id": "x|y"}
-    with pytest.raises(KeyValueError, match="two values would look alike"):
+    with pytest.raises(KeyValueError, match="two values would have the same key"):
         adopted.build({"user_id": "a|b", "order_id": "x"})
 
 
-def test_a_raw_template_may_run_fields_together_where_the_first_has_a_fixed_width() -> None:
+def test_raw_template_allows_adjacent_fields_of_fixed_width() -> None:
     adopted = template("{born}{user_id}", raw=True)
     assert adopted.build({"born": date(2026, 5, 4), "user_id": "a"}) == "2026-05-04a"
     assert adopted.parse("2026-05-04a") == {"born": date(2026, 5, 4), "user_id": "a"}
-    with pytest.raises(TemplateError, match="is of no fixed width"):
+    with pytest.raises(TemplateError, match="has no fixed width"):
         template("{user_id}{born}", raw=True)
-    with pytest.raises(TemplateError, match="nobody else would read it"):
+    with pytest.raises(TemplateError, match="other programs cannot read"):
         template("X#{born?}", raw=True)
 
 
 @pytest.mark.parametrize("separator", ["|", ":", "/", "_", "!", ","])
-def test_the_separator_is_a_choice(separator: str) -> None:
+def test_separator_is_configurable(separator: str) -> None:
     text = separator.join(["ORDER", "{user_id}", "{placed_at}", "{n}"])
     values = {"user_id": f"a{separator}b", "placed_at": NOON, "n": -12}
     chosen = template(text, separator=separator)
@@ -278,6 +278,6 @@ def test_the_separator_is_a_choice(separator: str) -> None:
 
 
 @pytest.mark.parametrize("separator", ["", "##", "a", "-", " ", "~"])
-def test_what_stands_in_values_cannot_separate_them(separator: str) -> None:
+def test_separator_in_values_is_escaped(separator: str) -> None:
     with pytest.raises(TemplateError, match="cannot separate"):
         template("USER", separator=separator)

@@ -408,7 +408,7 @@ def test_an_item_that_others_wrote_without_a_tag_is_judged_by_its_key(db: Client
 def test_a_finding_says_what_is_wrong_and_what_to_do(db: Client) -> None:
     change(db, "USER#1", "ORDER#7", gsi1pk={"S": "STATUS#OLD"})
     (finding,) = audit(db)
-    assert str(finding) == "index keys: Order USER#1 / ORDER#7: write the keys that its attributes give"
+    assert str(finding) == "index keys: Order USER#1 / ORDER#7: write the keys of its attributes"
     assert finding.found is not None
     assert finding.expected is not None
     assert finding.found["gsi1pk"] == {"S": "STATUS#OLD"}

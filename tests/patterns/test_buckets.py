@@ -204,7 +204,7 @@ def test_a_range_needs_a_start_and_says_why() -> None:
     db = filled(DAILY, [])
     with pytest.raises(NotServed, match="cut by day, and a range over at needs a start, for each day is a request"):
         db.query(Event, lambda e: e.at < T)
-    with pytest.raises(ValueError, match=r"starts after .*, where it ends if it has no end: give one"):
+    with pytest.raises(ValueError, match=r"starts after .*, the default end: give an end"):
         db.query(Event, lambda e: e.at >= T + 9 * DAY, now=T)
     with pytest.raises(ValueError, match="more than 1000 days, and each is a request"):
         db.query(Event, lambda e: between(e.at, T, T + 2000 * DAY))

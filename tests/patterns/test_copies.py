@@ -111,9 +111,9 @@ def test_an_update_that_cannot_find_or_would_move_a_copy_is_refused() -> None:
         db.apply(Order, Changes({"status": "DONE"}), order_id="7", user_id="1")
     with pytest.raises(UnknownValue, match="needs the current value of user_id"):
         db.delete(Order, order_id="7")
-    with pytest.raises(UnknownValue, match=r"may change user_id.*give was= the item it replaces"):
+    with pytest.raises(UnknownValue, match=r"may change user_id.*Pass the object that it replaces as was="):
         db.put(Order("1", "7", "DONE"))
-    with pytest.raises(UnknownValue, match="what an upsert of Order has to do about its copy by-user depends"):
+    with pytest.raises(UnknownValue, match="this upsert of Order changes its copy by-user, which depends"):
         db.apply(Order, Changes({"user_id": "1"}), order_id="7", upsert=True)
     assert calls == []
 

@@ -391,7 +391,7 @@ def test_nobody_else_writes_it(connect: Connect) -> None:
     seen = db.get(User, user_id="1")
     assert seen is not None
     db.insert(Order("a", "1", TEN))
-    with pytest.raises(VersionConflict, match="has largest 10 by now, not None"):
+    with pytest.raises(VersionConflict, match="has largest 10, not None"):
         db.put(seen, was=seen)
     now = db.get(User, user_id="1")
     assert now is not None

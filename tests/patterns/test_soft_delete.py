@@ -113,7 +113,7 @@ def test_what_is_deleted_is_not_there_to_be_changed_or_replaced(connect: Connect
             db.apply(Note, Changes({"text": "x"}), note_id="1", read=read)
         with pytest.raises(AlreadyExists, match=r"is marked as deleted\. restore\(\) or purge\(\) it first"):
             db.apply(Note, Changes({"text": "x"}), note_id="1", upsert=True, read=read)
-    with pytest.raises(AlreadyExists, match="was deleted"):
+    with pytest.raises(AlreadyExists, match="is marked as deleted"):
         db.insert(Note("1"))
     with pytest.raises(NotFound, match=r"^there is no Note note_id='9'$"):
         db.delete(Note, note_id="9")

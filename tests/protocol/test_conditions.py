@@ -98,7 +98,7 @@ def test_the_size_of_a_text_is_in_utf_16_units(text: str, size: int) -> None:
         "(n) = (:5)",
     ],
 )
-def test_this_condition_holds(text: str) -> None:
+def test_condition_is_true(text: str) -> None:
     assert decide(text)
 
 
@@ -121,7 +121,7 @@ def test_this_condition_holds(text: str) -> None:
         "n IN (:hello, absent)",
     ],
 )
-def test_this_condition_does_not_hold_and_is_no_error(text: str) -> None:
+def test_condition_is_false_without_error(text: str) -> None:
     assert not decide(text)
 
 
@@ -202,13 +202,13 @@ def test_a_condition_on_no_item_sees_no_attributes() -> None:
         ),
     ],
 )
-def test_a_wrong_condition_is_refused_in_awss_words(text: str, complaint: str) -> None:
+def test_invalid_condition_has_aws_message(text: str, complaint: str) -> None:
     with pytest.raises(DynamoDBError) as caught:
         decide(text)
     assert caught.value.message == f"Invalid ConditionExpression: {complaint}"
 
 
-def test_two_thousand_parentheses_are_an_error_and_no_crash() -> None:
+def test_deep_parentheses_raise_error_without_crash() -> None:
     with pytest.raises(DynamoDBError, match="redundant parentheses"):
         parse_condition("(" * 2000 + "n=:5" + ")" * 2000)
     with pytest.raises(DynamoDBError, match="Syntax error"):
@@ -216,17 +216,17 @@ def test_two_thousand_parentheses_are_an_error_and_no_crash() -> None:
 
 
 @pytest.mark.parametrize("text", ["NOT " * 900 + "n=:5", "NOT(a=:x AND " * 250 + "n=:5" + ")" * 250])
-def test_depth_that_could_exhaust_the_stack_has_too_many_operators(text: str) -> None:
+def test_stack_depth_is_limited_by_operator_count(text: str) -> None:
     with pytest.raises(DynamoDBError, match="too many operators; operator count: 301"):
         parse_condition(text)
 
 
 @pytest.mark.parametrize("text", ["NOT " * 298 + "n = :5", "n = :4 OR (" * 149 + "n = :5" + ")" * 149])
-def test_what_300_operators_can_nest_is_decided(text: str) -> None:
+def test_deepest_allowed_condition_is_evaluated(text: str) -> None:
     assert decide(text)
 
 
-def test_a_long_chain_is_not_deep() -> None:
+def test_long_and_chain_is_flat() -> None:
     assert decide(" OR ".join(["n = :4"] * 149 + ["n = :5"]))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prejoin.protocol.errors import DynamoDBError, condition_failed
 
 
-def test_an_error_survives_its_body() -> None:
+def test_error_round_trips_through_body() -> None:
     error = DynamoDBError(
         "TransactionCanceledException", "cancelled", fields={"CancellationReasons": [{"Code": "None"}]}
     )

@@ -63,7 +63,7 @@ def test_key_bytes_sort_as_the_numbers_do(left: str, right: str) -> None:
 
 
 @given(number_texts(), number_texts())
-def test_no_numbers_key_bytes_begin_anothers(left: str, right: str) -> None:
+def test_number_key_bytes_are_prefix_free(left: str, right: str) -> None:
     a, b = numbers.sortable(left), numbers.sortable(right)
     assert a == b or not b.startswith(a)
 
@@ -111,7 +111,7 @@ def test_any_text_is_a_number_or_a_validation_error(text: str) -> None:
         ("-0.0E-131", "Number underflow. Attempting to store a number with magnitude smaller than supported range"),
     ],
 )
-def test_a_number_out_of_range_is_refused_in_awss_words(text: str, complaint: str) -> None:
+def test_number_out_of_range_has_aws_message(text: str, complaint: str) -> None:
     with pytest.raises(DynamoDBError) as caught:
         numbers.normalise(text)
     assert caught.value.message == complaint
@@ -119,7 +119,7 @@ def test_a_number_out_of_range_is_refused_in_awss_words(text: str, complaint: st
 
 @pytest.mark.parametrize("exponent", ["9223372036854775808", "-9223372036854775809", "9" * 10_000])
 @pytest.mark.parametrize("mantissa", ["1", "0"])
-def test_an_exponent_of_more_than_64_bits_is_no_number(mantissa: str, exponent: str) -> None:
+def test_exponent_over_64_bits_is_invalid(mantissa: str, exponent: str) -> None:
     text = f"{mantissa}E{exponent}"
     with pytest.raises(DynamoDBError) as caught:
         numbers.normalise(text)

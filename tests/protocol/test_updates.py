@@ -68,7 +68,7 @@ def update(text: str, item: Item) -> Item:
         ("set a = :1 remove b", {"b": {"N": "0"}}, {"a": {"N": "1"}}),
     ],
 )
-def test_an_update_makes_this_of_that(text: str, before: Item, after: Item) -> None:
+def test_update_result(text: str, before: Item, after: Item) -> None:
     assert update(text, before) == after
 
 
@@ -144,7 +144,7 @@ def test_an_update_that_does_not_fit_the_item_is_refused(text: str, complaint: s
         ),
     ],
 )
-def test_a_wrong_update_is_refused_in_awss_words(text: str, complaint: str) -> None:
+def test_invalid_update_has_aws_message(text: str, complaint: str) -> None:
     with pytest.raises(DynamoDBError) as caught:
         update(text, {})
     assert caught.value.message == f"Invalid UpdateExpression: {complaint}"
@@ -187,7 +187,7 @@ def test_any_text_is_a_projection_or_a_validation_error(text: str) -> None:
     )
 
 
-def test_a_projection_keeps_the_shape_around_what_it_chooses() -> None:
+def test_projection_keeps_document_structure() -> None:
     item: Item = {
         "a": {"M": {"x": {"N": "1"}, "y": {"N": "2"}}},
         "list": {"L": [{"S": "0"}, {"M": {"k": {"S": "1"}, "j": {"S": "2"}}}, {"S": "3"}]},

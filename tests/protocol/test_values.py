@@ -58,7 +58,7 @@ def test_members_that_are_null_count_as_absent() -> None:
         ({"NS": ["1", "1.0"]}, "Input collection contains duplicates"),
     ],
 )
-def test_an_invalid_value_is_refused_in_awss_words(value: dict[str, Any], complaint: str) -> None:
+def test_invalid_value_has_aws_message(value: dict[str, Any], complaint: str) -> None:
     with pytest.raises(DynamoDBError) as caught:
         canonical(value)
     assert (caught.value.code, caught.value.message) == ("ValidationException", complaint)
@@ -78,7 +78,7 @@ def _nested(levels: int) -> dict[str, Any]:
     return value
 
 
-def test_an_attribute_may_nest_32_levels_itself_the_first_and_no_more() -> None:
+def test_attribute_may_nest_32_levels() -> None:
     assert canonical(_nested(31)) == _nested(31)
     with pytest.raises(DynamoDBError, match="Nesting Levels"):
         canonical(_nested(32))
@@ -87,7 +87,7 @@ def test_an_attribute_may_nest_32_levels_itself_the_first_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("check", [canonical_item, measured])
-def test_an_item_is_refused_for_a_name_then_for_its_depth_then_for_a_value(check: Callable[[Any], Any]) -> None:
+def test_item_errors_come_in_order_name_depth_value(check: Callable[[Any], Any]) -> None:
     nameless, deep, wrong = {"": {"S": "x"}}, {"deep": _nested(32)}, {"wrong": {"M": {"": {"N": "x"}}}, "n": {"N": "x"}}
     for item, complaint in (
         ({**wrong, **deep, **nameless}, "Empty attribute name"),
@@ -137,7 +137,7 @@ def test_a_set_is_kept_in_order(given: dict[str, Any], kept: list[str]) -> None:
         ({"NS": ["2", "1", "2"]}, "One or more parameter values were invalid: Input collection contains duplicates."),
     ],
 )
-def test_some_refusals_have_newer_words(value: dict[str, Any], newer: str) -> None:
+def test_some_errors_have_newer_wording(value: dict[str, Any], newer: str) -> None:
     with pytest.raises(DynamoDBError) as caught:
         canonical(value)
     assert newer_wording(caught.value).message == newer
@@ -179,7 +179,7 @@ def test_sets_are_equal_in_any_order_also_inside_a_map() -> None:
         ({"M": {"k": {"S": "a"}}}, 6),
     ],
 )
-def test_a_value_counts_these_bytes(value: dict[str, Any], size: int) -> None:
+def test_value_size(value: dict[str, Any], size: int) -> None:
     assert value_size(value) == size
 
 
@@ -220,7 +220,7 @@ def _outcome(work: Callable[[], Any]) -> Any:
 
 
 @given(items)
-def test_measuring_is_canonical_form_and_size_in_one(item: Any) -> None:
+def test_measured_equals_canonical_form_and_size(item: Any) -> None:
     before = copy.deepcopy(item)
 
     def apart() -> Any:
@@ -232,7 +232,7 @@ def test_measuring_is_canonical_form_and_size_in_one(item: Any) -> None:
 
 
 @given(items)
-def test_json_is_longer_than_the_size_that_counts(item: Any) -> None:
+def test_json_is_longer_than_counted_size(item: Any) -> None:
     found = _outcome(lambda: measured(item))
     if not isinstance(found, str):
         canonical_form, size = found
@@ -240,7 +240,7 @@ def test_json_is_longer_than_the_size_that_counts(item: Any) -> None:
 
 
 @given(items, items)
-def test_a_change_of_size_is_the_difference_of_the_sizes(one: Any, other: Any) -> None:
+def test_changed_size_is_difference_of_sizes(one: Any, other: Any) -> None:
     found = _outcome(lambda: (measured(one), measured(other)))
     if not isinstance(found, str):
         (before, size), (after, larger) = found

@@ -196,9 +196,9 @@ def test_endpoint_that_is_no_dynamodb_is_told(status: int) -> None:
     assert url in said
     assert "nginx" not in said
     assert (
-        "the answer is not DynamoDB's: a page of HTML or XML" in said
+        "the response is not DynamoDB's: a page of HTML or XML" in said
         if status == 200
-        else f"does not speak DynamoDB: it answered {status} (text/html)" in said
+        else f"is not a DynamoDB: it returned {status} (text/html)" in said
     )
 
 

@@ -222,7 +222,7 @@ def test_what_may_be_repeated_is_and_is_done_once(bank: Bank, write: Write, faul
 @pytest.mark.parametrize(("write", "fault"), lost_ones(NOT_TWICE))
 def test_what_may_not_be_repeated_is_said_to_be_unknown(bank: Bank, write: Write, fault: Fault) -> None:
     bank.way.then(fault)
-    with pytest.raises(OutcomeUnknown, match="was sent and no answer says whether it was applied"):
+    with pytest.raises(OutcomeUnknown, match="was sent and no response says whether it was applied"):
         write(bank.db)
     assert bank.everything == (AFTER[write] if fault in DONE.values() else BEFORE)
     assert len(bank.way.asked) == 1

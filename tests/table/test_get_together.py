@@ -120,5 +120,5 @@ def test_a_conflict_is_tried_again_and_then_said(connect: Connect, monkeypatch: 
     with pytest.raises(Conflict, match="ACCOUNT#1 / ACCOUNT, LEDGER"):
         db.get_together(*gets)
     db, _ = bank(connect, Contended(1, "ValidationError"))
-    with pytest.raises(TableError, match=r"could not be read together: .*ValidationError"):
+    with pytest.raises(TableError, match=r"cannot be read together: .*ValidationError"):
         db.get_together(*gets)

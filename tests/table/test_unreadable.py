@@ -177,6 +177,6 @@ def test_audit_lists_unreadable_items_with_their_reason() -> None:
     client.call("PutItem", {"Item": {**OLD, **INDEXED}})
     findings = [finding for finding in audit(client) if finding.kind == "damaged"]
     assert [str(finding) for finding in findings] == [
-        "damaged: Ticket DESK#1 / TICKET#2: its attributes are not those of its class: mend them, or delete it "
+        "damaged: Ticket DESK#1 / TICKET#2: its attributes do not fit its class: correct them, or delete it "
         f"({MESSAGE.partition(': ')[2]})"
     ]

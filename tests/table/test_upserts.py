@@ -161,7 +161,7 @@ def test_what_a_new_item_would_lack_or_an_old_one_would_get_stale_is_refused(tab
         page.log[0] = "x"
     with pytest.raises(TableError, match="takes the key only"):
         table.db.apply(Page, Changes({"title": "x"}), site="s", url="/", status="NEW", upsert=True)
-    with pytest.raises(UnknownValue, match="depends on what is there: give read=True"):
+    with pytest.raises(UnknownValue, match=r"depends on the stored item. Pass read=True"):
         table.db.apply(User, Changes({"email": "e"}), user_id="1", upsert=True)
     assert table.calls == []
 

@@ -210,7 +210,7 @@ def test_a_transaction_gets_its_token(client: Any) -> None:
     assert b'"ClientRequestToken":"' in seen[0]["body"]
 
 
-def test_an_operation_that_there_is_not_is_an_error(client: Any) -> None:
+def test_unknown_operation_raises_error(client: Any) -> None:
     with pytest.raises(ClientError, match="UnknownOperationException"):
         client.describe_endpoints()
 
@@ -285,7 +285,7 @@ def test_tables_of_the_resource_work(engine: Embedded) -> None:
 # --- Where it begins and ends ---------------------------------------------------------------------------------------
 
 
-def test_clients_made_before_it_ask_the_engine_while_it_lasts() -> None:
+def test_existing_clients_use_engine_inside_mock() -> None:
     client, resource = boto3.client("dynamodb", **HERE), boto3.resource("dynamodb", **HERE)
     original = type(client)._make_api_call
     with mock_dynamodb() as engine:
@@ -295,13 +295,13 @@ def test_clients_made_before_it_ask_the_engine_while_it_lasts() -> None:
     assert type(client)._make_api_call is original
 
 
-def test_each_has_an_engine_of_its_own() -> None:
+def test_each_mock_has_its_own_engine() -> None:
     for _ in range(2):
         with mock_dynamodb():
             boto3.client("dynamodb").create_table(**SHOP)
 
 
-def test_inside_of_another_it_is_about_the_same_tables() -> None:
+def test_nested_mock_shares_tables() -> None:
     with mock_dynamodb() as outer:
         client = boto3.client("dynamodb")
         with mock_dynamodb() as inner:
@@ -310,7 +310,7 @@ def test_inside_of_another_it_is_about_the_same_tables() -> None:
         assert client.list_tables()["TableNames"] == ["shop"]
 
 
-def test_inside_of_another_it_may_be_given_an_engine() -> None:
+def test_nested_mock_accepts_other_engine() -> None:
     with Embedded() as engine, mock_dynamodb():
         client = boto3.client("dynamodb")
         client.create_table(**SHOP)
@@ -319,7 +319,7 @@ def test_inside_of_another_it_may_be_given_an_engine() -> None:
         assert client.list_tables()["TableNames"] == ["shop"]
 
 
-def test_they_may_be_left_in_any_order() -> None:
+def test_mocks_end_in_any_order() -> None:
     client = boto3.client("dynamodb", **HERE)
     original = type(client)._make_api_call
     first, second = mock_dynamodb(), mock_dynamodb()
@@ -334,7 +334,7 @@ def test_they_may_be_left_in_any_order() -> None:
         second.stop()
 
 
-def test_one_can_be_entered_twice() -> None:
+def test_mock_can_be_entered_twice() -> None:
     mock = mock_dynamodb()
     with mock:
         with mock:
@@ -378,7 +378,7 @@ def test_a_generator_is_inside_it_until_it_ends() -> None:
         assert client.list_tables()["TableNames"] == ["shop"]
 
 
-def test_what_it_cannot_be_around_it_does_not_decorate() -> None:
+def test_undecoratable_objects_are_refused() -> None:
     async def generator() -> Any:
         yield 1
 
@@ -475,15 +475,13 @@ class OfUnittestAsync(unittest.IsolatedAsyncioTestCase):
 
 
 @pytest.mark.slow
-def test_each_test_of_a_class_is_inside_one_of_its_own(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_decorated_class_has_one_mock_per_test(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     pytester.makepyfile(test_classes=CLASSES)
     pytester.runpytest_subprocess().assert_outcomes(passed=13)
     pytester.run(sys.executable, "-m", "unittest", "test_classes").stderr.fnmatch_lines(["Ran 3 tests*", "OK"])
 
 
-def test_a_set_up_that_fails_leaves_it() -> None:
+def test_failed_setup_ends_mock() -> None:
     @mock_dynamodb
     class TestFailing:
         def setup_method(self) -> None:
@@ -498,7 +496,7 @@ def test_a_set_up_that_fails_leaves_it() -> None:
     assert type(client)._make_api_call is original
 
 
-def test_a_set_up_that_leaves_it_out_is_reported() -> None:
+def test_setup_without_super_is_reported() -> None:
     @mock_dynamodb
     class TestBase:
         def test_nothing(self) -> None: ...
@@ -533,14 +531,14 @@ def test_an_engine_that_is_given_is_left_open(tmp_path: Path) -> None:
         assert engine.send("ListTables", b"{}") == b'{"TableNames":["shop"]}'
 
 
-def test_it_ends_with_an_error_too() -> None:
+def test_mock_ends_after_error() -> None:
     original = boto3.client("dynamodb", **HERE)._make_api_call.__func__
     with pytest.raises(ZeroDivisionError), mock_dynamodb():
         raise ZeroDivisionError
     assert boto3.client("dynamodb", **HERE)._make_api_call.__func__ is original
 
 
-def test_other_services_go_their_way_or_are_refused() -> None:
+def test_other_services_pass_or_are_refused() -> None:
     with mock_dynamodb():
         s3 = boto3.client("s3", **HERE)
         with Stubber(s3) as stub:
@@ -561,7 +559,7 @@ def test_a_stub_on_a_client_still_answers(client: Any) -> None:
     assert client.list_tables()["TableNames"] == ["shop"]
 
 
-def test_what_others_put_around_a_call_stays_and_what_they_pass_on_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrapped_api_calls_still_reach_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = BaseClient._make_api_call
 
     def around(self: Any, operation_name: str, api_params: dict[str, Any]) -> Any:

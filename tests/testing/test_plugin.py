@@ -10,13 +10,19 @@ import pytest
 pytest_plugins = ["pytester"]
 
 
-def test_it_is_light_until_a_fixture_is_used() -> None:
+def test_plugin_imports_nothing_until_fixture_is_used() -> None:
     code = (
         "import sys, _pytest.fixtures, pytest; before = set(sys.modules); import prejoin.testing.plugin; "
         "print(*sorted(set(sys.modules) - before))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == ["prejoin", "prejoin._exports", "prejoin.testing", "prejoin.testing.plugin"]
+    assert ran.stdout.split() == [
+        "prejoin",
+        "prejoin._exports",
+        "prejoin._version",
+        "prejoin.testing",
+        "prejoin.testing.plugin",
+    ]
 
 
 FILE = """
@@ -37,12 +43,12 @@ class TestEngine:
         assert described["KeySchema"] == [{"AttributeName": "id", "KeyType": "HASH"}]
         assert described["GlobalSecondaryIndexes"][0]["IndexName"] == "gsi1"
 
-def test_boto3_asks_it(prejoin_boto3, prejoin_table):
+def test_boto3_uses_engine(prejoin_boto3, prejoin_table):
     table = boto3.resource("dynamodb").Table(prejoin_table("shop"))
     table.put_item(Item={"pk": "a", "sk": "b", "n": 1})
     assert table.scan()["Items"] == [{"pk": "a", "sk": "b", "n": 1}]
 
-def test_clients_reach_it_over_http(prejoin_url, prejoin_table):
+def test_clients_use_engine_over_http(prejoin_url, prejoin_table):
     prejoin_table("shop")
     client = boto3.client(
         "dynamodb", endpoint_url=prejoin_url, region_name="x", aws_access_key_id="x", aws_secret_access_key="x"
@@ -75,12 +81,12 @@ def test_each_test_has_a_dynamodb_of_its_own(pytester: pytest.Pytester, argument
 
 
 @pytest.mark.slow
-def test_the_fixtures_are_listed_with_what_they_are(pytester: pytest.Pytester) -> None:
+def test_fixtures_have_descriptions(pytester: pytest.Pytester) -> None:
     ran = pytester.runpytest_subprocess("--fixtures")
-    ran.stdout.fnmatch_lines(["prejoin_engine*", "*DynamoDB of this test's own*"])
+    ran.stdout.fnmatch_lines(["prejoin_engine*", "*An empty DynamoDB in memory*"])
 
 
-def test_it_is_found_by_its_entry_point() -> None:
+def test_plugin_has_entry_point() -> None:
     from importlib.metadata import entry_points
 
     assert [one.value for one in entry_points(group="pytest11", name="prejoin")] == ["prejoin.testing.plugin"]

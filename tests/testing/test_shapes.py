@@ -79,9 +79,7 @@ PARAMS = st.dictionaries(
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @given(params=PARAMS)
-def test_what_is_plainly_valid_is_valid_to_botocore_and_serialized_alike(
-    operation: str, params: dict[str, Any]
-) -> None:
+def test_plainly_valid_parameters_match_botocore(operation: str, params: dict[str, Any]) -> None:
     shape = model(operation).input_shape
     if not plainly_valid(shape)(params):
         return
@@ -108,7 +106,7 @@ def _as_json(value: Any) -> Any:
 
 
 @given(items=st.lists(ITEMS, max_size=3))
-def test_binary_values_of_an_answer_are_read_as_botocore_reads_them(items: list[dict[str, Any]]) -> None:
+def test_binary_values_are_read_like_botocore(items: list[dict[str, Any]]) -> None:
     answers = {
         "Query": {"Items": items, "Count": len(items)},
         "GetItem": {"Item": items[0] if items else {}},
@@ -125,5 +123,5 @@ def test_binary_values_of_an_answer_are_read_as_botocore_reads_them(items: list[
         assert read(json.loads(body)) == theirs == answer
 
 
-def test_answers_without_binary_values_need_no_reading() -> None:
+def test_responses_without_binary_need_no_reading() -> None:
     assert binary_reader(model("ListTables").output_shape) is None

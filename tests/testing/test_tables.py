@@ -26,12 +26,12 @@ def test_a_table_in_shorthand_is_one_the_engine_makes() -> None:
     assert answer["TableDescription"]["LocalSecondaryIndexes"][0]["IndexName"] == "lsi"
 
 
-def test_a_type_said_once_holds_everywhere() -> None:
+def test_attribute_type_is_given_once() -> None:
     request = create_table("shop", "pk, at", {"gsi1": "kind, at:N"})
     assert {"AttributeName": "at", "AttributeType": "N"} in request["AttributeDefinitions"]
 
 
 @pytest.mark.parametrize("keys", ["", "a, b, c", "a:X", "a,", "a + , b", "a:N, a:S"])
-def test_what_is_not_a_key_is_refused(keys: str) -> None:
+def test_invalid_key_shorthand_is_refused(keys: str) -> None:
     with pytest.raises(ValueError):
         create_table("shop", keys)

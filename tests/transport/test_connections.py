@@ -45,7 +45,7 @@ def test_a_connection_is_used_again(serve: Serve, connect: Connect, send: Send) 
         "no checksum": b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n" + OK,
     }.values(),
 )
-def test_any_way_to_answer_is_understood(serve: Serve, connect: Connect, send: Send, data: bytes) -> None:
+def test_all_response_framings_are_understood(serve: Serve, connect: Connect, send: Send, data: bytes) -> None:
     server = serve(sends(data))
     endpoint = connect(server.url)
     assert send(endpoint, *INSERT) == OK
@@ -62,9 +62,7 @@ def test_any_way_to_answer_is_understood(serve: Serve, connect: Connect, send: S
         "says more, which is not HTTP": answer() + b"\x00\x01",
     }.values(),
 )
-def test_a_connection_that_is_no_good_any_more_is_not_used_again(
-    serve: Serve, connect: Connect, send: Send, data: bytes
-) -> None:
+def test_unusable_connection_is_not_reused(serve: Serve, connect: Connect, send: Send, data: bytes) -> None:
     server = serve(sends(data))
     endpoint = connect(server.url)
     assert send(endpoint, *INSERT) == OK
@@ -72,21 +70,19 @@ def test_a_connection_that_is_no_good_any_more_is_not_used_again(
     assert server.connections == 2
 
 
-def test_an_answer_that_ends_with_its_connection_is_whole_if_its_json_is(
-    serve: Serve, connect: Connect, send: Send
-) -> None:
+def test_response_ended_by_close_is_complete_if_json_is(serve: Serve, connect: Connect, send: Send) -> None:
     server = serve(sends(b"HTTP/1.0 200 OK\r\n\r\n" + OK, hang_up=True))
     assert send(connect(server.url), *INSERT) == OK
     assert server.applied == 1
 
 
-def test_a_large_answer_comes_whole(serve: Serve, connect: Connect, send: Send) -> None:
+def test_large_response_arrives_complete(serve: Serve, connect: Connect, send: Send) -> None:
     body = json.dumps({"Items": ["x" * 1000] * 3000}).encode()
     server = serve(sends(answer(body)))
     assert send(connect(server.url, timeout=10), "Scan", b"{}") == body
 
 
-def test_a_large_request_goes_whole(serve: Serve, connect: Connect, send: Send) -> None:
+def test_large_request_is_sent_complete(serve: Serve, connect: Connect, send: Send) -> None:
     body = json.dumps({"Items": ["x" * 1000] * 3000}).encode()
     server = serve()
     send(connect(server.url, timeout=10), "BatchWriteItem", body)
@@ -154,9 +150,7 @@ def test_harmless_write_that_was_sent_in_part_is_sent_again(serve: Serve, connec
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["new connection", "kept connection"])
-def test_refusal_of_a_request_that_was_not_read_whole_is_its_answer(
-    serve: Serve, connect: Connect, send: Send, kept: bool
-) -> None:
+def test_early_error_response_is_accepted(serve: Serve, connect: Connect, send: Send, kept: bool) -> None:
     refusal = answer(b'{"__type":"x#RequestEntityTooLarge","message":"too large"}', 413, Connection="close")
 
     def refuse(number: int, sock: socket.socket) -> None:
@@ -179,7 +173,7 @@ def test_refusal_of_a_request_that_was_not_read_whole_is_its_answer(
         send(endpoint, "PutItem", body)
 
 
-def test_success_for_a_request_that_was_not_read_whole_is_not_believed(serve: Serve, connect: Connect) -> None:
+def test_early_success_response_is_not_believed(serve: Serve, connect: Connect) -> None:
     def answer_early(number: int, sock: socket.socket) -> None:
         sock.recv(1000)
         sock.sendall(answer())
@@ -192,7 +186,7 @@ def test_success_for_a_request_that_was_not_read_whole_is_not_believed(serve: Se
             endpoint.send("PutItem", body)
 
 
-def test_server_that_speaks_before_it_is_asked_is_not_sent_anything(serve: Serve) -> None:
+def test_connection_with_unsolicited_data_is_not_used(serve: Serve) -> None:
     server = serve(on_connection=lambda number, sock: sock.sendall(answer(b'{"somebody":"elses"}')))
 
     async def main() -> None:
@@ -229,7 +223,7 @@ async def opened_driver(endpoint: Endpoint) -> AsyncDriver:
     return endpoint._open_async(asyncio.get_running_loop())
 
 
-def test_a_server_that_accepts_nobody_is_not_waited_for_longer_than_said(connect: Connect, send: Send) -> None:
+def test_connect_timeout_is_respected(connect: Connect, send: Send) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.socket() as first:
         address = full.getsockname()
         first.connect(address)  # the line is one long, and now it is full
@@ -282,7 +276,7 @@ def impatient(endpoint: Endpoint) -> TransportSettings:
     return msgspec.structs.replace(endpoint._settings, timeout=0.01)
 
 
-def test_threads_that_find_all_connections_in_use_wait_no_longer_than_said(serve: Serve) -> None:
+def test_thread_waits_for_pool_no_longer_than_timeout(serve: Serve) -> None:
     server = serve(late)
     with Endpoint(server.url, credentials=KEYS, pool=1, retries=QUICK) as endpoint, ThreadPoolExecutor(1) as other:
         first = other.submit(endpoint.send, *INSERT)
@@ -297,7 +291,7 @@ def test_threads_that_find_all_connections_in_use_wait_no_longer_than_said(serve
     assert (server.connections, server.applied) == (1, 2)
 
 
-def test_a_task_that_is_cancelled_takes_its_connection_with_it(serve: Serve) -> None:
+def test_cancelled_task_closes_its_connection(serve: Serve) -> None:
     server = serve(silent)
 
     async def main() -> bytes:
@@ -328,7 +322,7 @@ def test_tasks_that_wait_for_a_connection_can_be_cancelled(serve: Serve) -> None
     assert (server.connections, len(server.asked)) == (1, 2)
 
 
-def test_tasks_that_find_all_connections_in_use_wait_no_longer_than_said(serve: Serve) -> None:
+def test_task_waits_for_pool_no_longer_than_timeout(serve: Serve) -> None:
     server = serve(late)
 
     async def main() -> None:

@@ -121,7 +121,7 @@ def test_cancelled_task_leaves_no_answer_for_the_next(identity: Identity, scheme
 
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_answer_that_cannot_be_read_is_as_good_as_lost(driver: str, observed: bool) -> None:
+def test_unreadable_response_counts_as_lost(driver: str, observed: bool) -> None:
     """Without a checksum, only the reader of the answer finds out that it is damaged."""
 
     def damaged(exchange: Exchange) -> None:
@@ -153,7 +153,7 @@ def test_answer_that_cannot_be_read_is_as_good_as_lost(driver: str, observed: bo
     assert [one.operation for one in proxy.applied] == ["GetItem", "PutItem"]
 
 
-def test_message_tells_the_lost_answer_and_the_last_error() -> None:
+def test_message_names_lost_response_and_last_error() -> None:
     with Embedded() as engine, FaultProxy(engine) as proxy:
         Client(SCHEMA, "faults", engine).create_table()
 
@@ -165,8 +165,8 @@ def test_message_tells_the_lost_answer_and_the_last_error() -> None:
         with Endpoint(proxy.url, credentials=KEYS, retries=QUICK) as endpoint, pytest.raises(OutcomeUnknown) as caught:
             endpoint.send(*request(OPERATIONS["PutItem"], "a"))
     refused = OSError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
-    lost = "the connection was closed without an answer"
-    assert str(caught.value) == f"PutItem was sent and no answer says whether it was applied: {lost}; then: {refused}"
+    lost = "the connection was closed without a response"
+    assert str(caught.value) == f"PutItem was sent and no response says whether it was applied: {lost}; then: {refused}"
 
 
 def test_transport_that_is_closed_after_a_lost_answer_leaves_it_unknown(identity: Identity) -> None:

@@ -49,7 +49,7 @@ def read(pieces: list[bytes]) -> tuple[object, ...]:
 
 
 @given(streams, st.lists(st.integers(0, 600)))
-def test_an_answer_is_read_the_same_however_it_is_split(stream: bytes, cuts: list[int]) -> None:
+def test_response_parses_the_same_however_it_is_split(stream: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     pieces = [stream[start:end] for start, end in pairwise(edges)]
     assert read(pieces) == read([stream])
@@ -60,7 +60,7 @@ def test_a_body_comes_out_as_it_went_in(body: bytes, pieces: int) -> None:
     assert read([answer(body)])[2] == read([chunked(body, pieces)])[2] == body
 
 
-def test_one_connection_brings_answer_after_answer() -> None:
+def test_connection_parses_several_responses() -> None:
     parser = ResponseParser()
     for body in (b'{"a":1}', b'{"b":2}', b"{}"):
         parser.begin()
@@ -68,7 +68,7 @@ def test_one_connection_brings_answer_after_answer() -> None:
         assert (parser.response().body, parser.keep_alive) == (body, True)
 
 
-def test_an_answer_may_be_large_but_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_response_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "_LARGEST_BODY", 1000)
     parser = ResponseParser()
     assert not parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x" * 1000)
@@ -76,7 +76,7 @@ def test_an_answer_may_be_large_but_not_without_end(monkeypatch: pytest.MonkeyPa
         parser.feed(b"x")
 
 
-def test_headers_may_be_long_but_not_without_end() -> None:
+def test_header_size_is_limited() -> None:
     parser = ResponseParser()
     with pytest.raises(MalformedResponse, match="headers"):
         for _ in range(100):
@@ -84,13 +84,13 @@ def test_headers_may_be_long_but_not_without_end() -> None:
 
 
 @given(bodies)
-def test_a_damaged_body_is_found_out(body: bytes) -> None:
+def test_damaged_body_is_detected(body: bytes) -> None:
     whole = b"{" + body
     assert response_damage(WireResponse(200, {b"x-amz-crc32": b"%d" % zlib.crc32(whole)}, whole)) is None
     assert response_damage(WireResponse(200, {b"x-amz-crc32": b"%d" % zlib.crc32(whole)}, whole + b"x")) is not None
 
 
-def test_a_request_says_what_dynamodb_needs() -> None:
+def test_request_has_required_headers() -> None:
     request = RequestHead(read_url("https://dynamodb.eu-west-1.amazonaws.com"), None).request(
         "Query", "Signed: yes\r\n", b"{}"
     )

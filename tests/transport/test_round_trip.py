@@ -30,7 +30,7 @@ def url() -> Iterator[str]:
         yield url
 
 
-def test_what_is_written_is_read(url: str, connect: Connect, send: Send) -> None:
+def test_written_item_is_read_back(url: str, connect: Connect, send: Send) -> None:
     endpoint = connect(url, timeout=10)
     item = {"pk": {"S": "ü"}, "n": {"N": "1"}}
 
@@ -45,13 +45,13 @@ def test_what_is_written_is_read(url: str, connect: Connect, send: Send) -> None
     assert ask("Scan")["Count"] == 31
 
 
-def test_a_wrong_secret_is_an_error_of_dynamodbs(url: str, connect: Connect, send: Send) -> None:
+def test_wrong_secret_raises_dynamodb_error(url: str, connect: Connect, send: Send) -> None:
     endpoint = connect(url, credentials=Credentials(KEYS.access_key, "wrong"))
     with pytest.raises(DynamoDBError, match="InvalidSignatureException"):
         send(endpoint, "ListTables", b"{}")
 
 
-def test_an_error_has_dynamodbs_words_and_the_name_of_the_request(url: str, connect: Connect, send: Send) -> None:
+def test_error_has_message_and_request_id(url: str, connect: Connect, send: Send) -> None:
     with pytest.raises(DynamoDBError) as caught:
         send(connect(url), "GetItem", b'{"TableName":"none","Key":{"pk":{"S":"a"}}}')
     error = caught.value

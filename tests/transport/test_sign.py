@@ -109,14 +109,14 @@ def test_a_whole_request_is_signed_as_by_boto3s_client() -> None:
 
 
 @given(st.binary(max_size=100), keys)
-def test_a_server_that_verifies_takes_it(body: bytes, keys: Credentials) -> None:
+def test_verifying_server_accepts_signature(body: bytes, keys: Credentials) -> None:
     request = ours("http://127.0.0.1:8000", "PutItem", body, keys)
     now = datetime.fromtimestamp(SECOND, UTC)
     assert refusal(request, KeyPair(keys.access_key, keys.secret_key), now) is None
     assert refusal(request, KeyPair(keys.access_key, keys.secret_key + "x"), now) is not None
 
 
-def test_the_key_derived_is_the_one_aws_publishes() -> None:
+def test_signing_key_matches_aws_example() -> None:
     # docs.aws.amazon.com, "Signature Version 4: examples of how to derive a signing key", for iam; ours is for dynamodb,
     # so only the chain is compared, on the published secret and day.
     import hmac

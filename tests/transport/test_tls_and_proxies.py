@@ -153,7 +153,7 @@ class TestTunnels:
             send(endpoint, *READ)
 
 
-def test_plain_http_is_handed_to_the_proxy_with_the_whole_address(serve: Serve, connect: Connect, send: Send) -> None:
+def test_plain_http_request_to_proxy_has_full_address(serve: Serve, connect: Connect, send: Send) -> None:
     proxy = serve()
     endpoint = connect("http://dynamodb.example:8000/path", proxy=f"http://me:secret@127.0.0.1:{proxy.port}")
     assert send(endpoint, *READ) == OK
@@ -163,7 +163,7 @@ def test_plain_http_is_handed_to_the_proxy_with_the_whole_address(serve: Serve, 
     assert asked.headers["proxy-authorization"] == "Basic bWU6c2VjcmV0"
 
 
-def test_the_environments_proxy_is_used_unless_it_is_declined(
+def test_environment_proxy_is_used_by_default(
     serve: Serve, connect: Connect, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proxy = serve()

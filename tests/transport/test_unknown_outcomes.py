@@ -35,7 +35,7 @@ LOST: dict[str, Behaviour] = {
     "the answer is too slow as a whole": drips,
     "the answer has another checksum": sends(answer(crc=1)),
     "an error has another checksum": sends(answer(b'{"__type":"x#ValidationException"}', 400, crc=1)),
-    "the answer is not HTTP": sends(b"SSH-2.0-OpenSSH_9.2\r\n\r\n", hang_up=True),
+    "the response is not HTTP": sends(b"SSH-2.0-OpenSSH_9.2\r\n\r\n", hang_up=True),
     "the headers do not end": sends(b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * 100_000, hang_up=True),
     "the answer is a web page": sends(answer(b"<html>Please log in</html>")),
     "the protocol is switched": sends(
@@ -70,7 +70,7 @@ def lost(*requests: tuple[str, bytes]) -> list[ParameterSet]:
 
 
 @pytest.mark.parametrize(("request_", "behaviour"), lost(READ, PUT, SET, BATCH, TOKEN))
-def test_what_is_harmless_twice_is_sent_again(
+def test_safe_request_is_retried(
     serve: Serve, connect: Connect, send: Send, behaviour: Behaviour, request_: tuple[str, bytes]
 ) -> None:
     server = serve(behaviour)
@@ -79,7 +79,7 @@ def test_what_is_harmless_twice_is_sent_again(
 
 
 @pytest.mark.parametrize(("request_", "behaviour"), lost(INSERT, COUNT, NO_TOKEN))
-def test_what_is_not_is_done_at_most_once_and_said_to_be_unknown(
+def test_unsafe_request_is_applied_once_and_reported_unknown(
     serve: Serve, connect: Connect, send: Send, behaviour: Behaviour, request_: tuple[str, bytes]
 ) -> None:
     server = serve(behaviour)
@@ -93,7 +93,7 @@ def test_what_is_not_is_done_at_most_once_and_said_to_be_unknown(
 
 @pytest.mark.parametrize("behaviour", NOT_DONE.values(), ids=NOT_DONE.keys())
 @pytest.mark.parametrize("request_", [READ, INSERT, COUNT], ids=lambda request: request[0])
-def test_what_was_not_done_is_sent_again_whatever_it_is(
+def test_unsent_request_is_always_retried(
     serve: Serve, connect: Connect, send: Send, behaviour: Behaviour, request_: tuple[str, bytes]
 ) -> None:
     server = serve(behaviour, behaviour)
@@ -153,9 +153,7 @@ def test_a_write_that_was_lost_once_stays_unknown_unless_its_repetition_settles_
 @pytest.mark.parametrize(
     "code", ["ValidationException", "ConditionalCheckFailedException", "ResourceNotFoundException"]
 )
-def test_an_answer_that_is_an_error_is_not_asked_for_again(
-    serve: Serve, connect: Connect, send: Send, code: str
-) -> None:
+def test_error_response_is_not_retried(serve: Serve, connect: Connect, send: Send, code: str) -> None:
     server = serve(fails(code))
     with pytest.raises(DynamoDBError, match=code):
         send(connect(server.url), *READ)
@@ -169,7 +167,7 @@ def test_redirects_are_refused(serve: Serve, connect: Connect, send: Send) -> No
     assert len(server.asked) == 1
 
 
-def test_a_server_that_is_not_there_was_not_reached(connect: Connect, send: Send, unused_port: int) -> None:
+def test_missing_server_raises_connection_failed(connect: Connect, send: Send, unused_port: int) -> None:
     with pytest.raises(
         ConnectionFailed, match=f"PutItem did not reach http://127.0.0.1:{unused_port}, 4 times"
     ) as caught:
@@ -177,7 +175,7 @@ def test_a_server_that_is_not_there_was_not_reached(connect: Connect, send: Send
     assert isinstance(caught.value.cause, ConnectionRefusedError)
 
 
-def test_retries_are_told_of(serve: Serve, connect: Connect, send: Send) -> None:
+def test_on_retry_is_called(serve: Serve, connect: Connect, send: Send) -> None:
     told: list[tuple[str, int, str]] = []
     server = serve(fails("ThrottlingException"), resets(40))
 
@@ -190,7 +188,7 @@ def test_retries_are_told_of(serve: Serve, connect: Connect, send: Send) -> None
     assert told[0][2] == "DynamoDBError"
 
 
-def test_a_transport_that_has_repeated_too_much_stops_repeating(serve: Serve, connect: Connect, send: Send) -> None:
+def test_retry_quota_stops_retries(serve: Serve, connect: Connect, send: Send) -> None:
     server = serve()
     server._script = repeat(fails("ThrottlingException"))
     endpoint = connect(server.url)

@@ -277,7 +277,7 @@ def test_binary_file_is_reported_as_unreadable(tmp_path: Path) -> None:
         ("title: [\n", "yaml", 2, "node content"),
         ('{"title": "x",\n\t"reads": [{"id": 1}]}', "json", 2, "expected `str`"),
         ('{"title": "x"', "json", 1, ""),
-        ("title: x\ntitle: y\n", "yaml", 2, "stands twice"),
+        ("title: x\ntitle: y\n", "yaml", 2, "is there twice"),
     ],
 )
 def test_invalid_data_is_reported_with_its_place(text: str, form: str, line: int, part: str) -> None:

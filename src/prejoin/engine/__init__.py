@@ -1,4 +1,4 @@
-"""The embedded DynamoDB: the same bytes in and out as AWS's, in this process."""
+"""An embedded DynamoDB: the same request and response bytes as AWS, in this process."""
 
 from prejoin.engine.embedded import Embedded
 from prejoin.engine.store.interface import Durability, OpenError

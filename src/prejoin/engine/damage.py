@@ -1,4 +1,4 @@
-"""Damage to a file: found by checksums and by comparing items with their index entries, and told with table and key."""
+"""Damage to a file: find it by checksums and by comparing items with index entries, and name the table and key."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from prejoin.engine.operations.database import Database
 
 _HASHED = 8
-"""How many bytes of an item's key are the table's id and the hash."""
+"""The length of the table's id and the hash, which start the key of every item."""
 
 
 def describe_damage(database: Database, error: DamageError) -> str:
-    """Which item is damaged, and what to do about it."""
+    """Describe which item is damaged, and what to do about it."""
 
     def find() -> tuple[TableDefinition, str]:
         with database.store.reading() as session:
@@ -49,7 +49,7 @@ def _index_of(table: TableDefinition, key: bytes) -> IndexDefinition | None:
 
 
 def _shown_key(table: TableDefinition, error: DamageError) -> str:
-    """The key attributes as JSON if they can still be read, else the bytes of the key, roughly."""
+    """The key attributes as JSON if they can still be read. Otherwise the key bytes, roughly as text."""
     item = _decoded(error.content)
     names = table.keys.names
     if item is not None and all(name in item for name in names):
@@ -70,7 +70,7 @@ def _decoded(content: object) -> Item | None:
 
 
 def verify(database: Database) -> list[str]:
-    """Everything that is wrong with the file, at one moment: its structure, each item, and each index entry."""
+    """List everything that is wrong with the file, in one snapshot: its structure, each item and each index entry."""
     found: list[str] = []
     try:
         found += database.store.verify_file()
@@ -136,7 +136,7 @@ def _entry(session: Session, key: bytes) -> StoredRow | None:
 
 
 def remove_damaged(session: Session, table: TableDefinition, key: bytes) -> None:
-    """Remove an item that cannot be read, and its index entries: they are looked for, since its attributes are lost."""
+    """Remove an unreadable item and its index entries. Its attributes are lost, so all entries are searched."""
     damaged: list[DamageError] = []
     gone = [
         place

@@ -1,4 +1,4 @@
-"""The embedded DynamoDB as a transport: `send(operation, body) -> bytes`, and nothing but DynamoDB errors."""
+"""The embedded DynamoDB as a transport: `send(operation, body) -> bytes`. It raises only DynamoDBError."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EXPIRY_SECONDS = 60.0
 _LONG = frozenset({"UpdateTable", "DeleteTable", "UpdateTimeToLive"})
 """Operations that may touch every item of a table."""
 _LONG_IN_FILES = frozenset({"DescribeTable"})
-"""In a file the items are counted; in memory their number is known."""
+"""A file store counts the items; a memory store knows their number."""
 
 
 class Embedded:
@@ -48,7 +48,7 @@ class Embedded:
     """
 
     lossless = True
-    """No answer is lost on the way to whoever asked: there is no way. So nothing is ever asked twice to be sure."""
+    """No response can be lost on the way, because there is no network. So clients never need to retry."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Embedded:
         self._threads = _ThreadPools()
 
     def send(self, operation: str, body: bytes) -> bytes:
-        """Perform one operation; raise DynamoDBError for whatever DynamoDB would answer with an error."""
+        """Perform one operation and return the response body. Raise DynamoDBError for DynamoDB's errors."""
         handler = OPERATIONS.get(operation)
         if handler is None:
             raise DynamoDBError(
@@ -92,7 +92,9 @@ class Embedded:
             raise self._as_dynamodb_error(error) from error
 
     def send_now(self, operation: str, body: bytes) -> bytes | None:
-        """`send`, unless it may take long or wait for another thread or process: then None, and nothing is done."""
+        """Like `send`, but return None and do nothing if the operation may take long, or would wait for another thread
+        or process.
+        """
         handler = OPERATIONS.get(operation)
         if handler is None or operation in self._long or (handler.writes and self._slow_writes):
             return None
@@ -110,10 +112,11 @@ class Embedded:
             raise self._as_dynamodb_error(error) from error
 
     async def send_async(self, operation: str, body: bytes) -> bytes:
-        """`send`, for programs that await.
+        """Like `send`, for asyncio.
 
-        Most requests are answered at once, in microseconds. One that takes long, or has to wait for another thread or
-        process, is performed in a thread. If the task is cancelled meanwhile, the thread goes on: a write may be done.
+        Most requests take microseconds and run on the event loop. A request that takes long, or must wait for another
+        thread or process, runs in a thread. If the task is cancelled meanwhile, the thread continues, so a write may
+        still be applied.
         """
         response = self.send_now(operation, body)
         if response is not None:
@@ -125,10 +128,11 @@ class Embedded:
         return await asyncio.get_running_loop().run_in_executor(pool, self.send, operation, body)
 
     def expire(self, now: float | None = None) -> int:
-        """Remove every item whose time to live is past at `now`, by default the present; returns how many.
+        """Delete every item whose time to live is before `now` (default: the current time). Return the number of
+        deleted items.
 
-        The engine does this by itself, a few items at a time, at most once a minute, while it is asked for anything.
-        Until then expired items are answered as any others, as at AWS.
+        The engine does this by itself, a few items at a time, at most once a minute, while it serves requests. Until
+        then expired items are still returned, as at AWS.
         """
         moment = time.time() if now is None else now
         total = 0
@@ -137,10 +141,10 @@ class Embedded:
         return total
 
     def verify(self) -> list[str]:
-        """Read everything, and return a sentence for each thing that is damaged: none means that all is well.
+        """Read everything and return one sentence for each damaged thing. An empty list means that nothing is damaged.
 
-        In a file this covers SQLite's pages, the checksum of every item and index entry, and whether each index holds
-        what the items say. It sees one moment, and writers need not wait.
+        For a file this covers SQLite's pages, the checksum of every item and index entry, and whether each index
+        matches the items. It reads one snapshot and does not block writers.
         """
         return damage.verify(self._engine)
 
@@ -148,21 +152,21 @@ class Embedded:
         try:
             full = perform(expire, self._engine, time.time()) == EXPIRED_AT_ONCE
         except (StoreError, BusyError, DynamoDBError):
-            full = False  # the file is busy, or closed: whoever asked is not to suffer for it
+            full = False  # the file is busy, or closed: expiry must not fail the request that triggered it
         self._next_expiry = time.monotonic() + (0.0 if full else _EXPIRY_SECONDS)
 
     def _as_dynamodb_error(self, error: Exception) -> DynamoDBError:
-        """The error that DynamoDB would answer with. Callers are promised nothing but DynamoDB errors."""
+        """Translate an exception to the error that DynamoDB would return. Callers are promised only DynamoDBError."""
         if isinstance(error, DamageError):
             return DynamoDBError("InternalServerError", damage.describe_damage(self._engine, error))
         if isinstance(error, StoreError):
             return DynamoDBError("InternalServerError", f"The store failed: {error}")
         if isinstance(error, RecursionError):
             return DynamoDBError("ValidationException", "The request is nested too deeply")
-        return DynamoDBError("InternalServerError", f"The engine failed: {error!r}")  # a mistake of ours
+        return DynamoDBError("InternalServerError", f"The engine failed: {error!r}")  # a bug in the engine
 
     def close(self) -> None:
-        """Release the file; the engine answers nothing after this."""
+        """Close the file. The engine serves no requests afterwards."""
         self._store.close()
         self._threads.close()
 
@@ -176,7 +180,7 @@ class Embedded:
 
 
 def _open(path: str | os.PathLike[str] | None, durability: Durability, *, verify_all: bool) -> Store:
-    """A store. Neither kind is imported for the sake of the other."""
+    """Open a store. Only the module of the requested kind is imported."""
     if path is None:
         from prejoin.engine.store.memory import MemoryStore
 
@@ -190,10 +194,10 @@ _READERS = 4
 
 
 class _ThreadPools:
-    """Two pools, made when they are first needed: one thread for writes, a few for reads.
+    """Two thread pools, created on first use: one thread for writes, a few threads for reads.
 
-    Writes wait for each other anyway. A read never stands behind a write that waits for another process. The threads
-    of the event loop are left to the program.
+    Writes wait for each other anyway. Separate pools keep a read from queueing behind a write that waits for another
+    process. The event loop's default executor is left to the program.
     """
 
     def __init__(self) -> None:
@@ -211,7 +215,7 @@ class _ThreadPools:
         return self._pools[writes]
 
     def close(self) -> None:
-        """Start no more threads. What runs is not waited for."""
+        """Start no more threads. Running ones are not awaited."""
         if self._process == os.getpid():
             for pool in self._pools.values():
                 pool.shutdown(wait=False)

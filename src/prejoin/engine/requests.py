@@ -1,4 +1,4 @@
-"""What each operation may be asked: one frozen struct a request, decoded from JSON as DynamoDB would."""
+"""The request of each operation as a frozen struct, decoded from JSON. The names are those of AWS's API model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Attributes = dict[str, AttributeValue]
 
 
 class RequestShape(msgspec.Struct, frozen=True, rename="pascal", kw_only=True, omit_defaults=True):
-    """Members that are absent and members that are null are the same; unknown members are ignored."""
+    """The base of all request structs. A null member counts as absent, and unknown members are ignored."""
 
 
 class KeySchemaElement(RequestShape, frozen=True):
@@ -96,7 +96,7 @@ class UpdateTableInput(RequestShape, frozen=True):
 
 
 class TableInput(RequestShape, frozen=True):
-    """DescribeTable, DeleteTable and DescribeTimeToLive ask for no more than a table."""
+    """The request of DescribeTable, DeleteTable and DescribeTimeToLive: just a table name."""
 
     table_name: str | None = None
 
@@ -117,13 +117,15 @@ class UpdateTimeToLiveInput(RequestShape, frozen=True):
 
 
 class ExpressionParameters(RequestShape, frozen=True):
-    """Members of every request with expressions."""
+    """The members that every request with expressions has."""
 
     expression_attribute_names: dict[str, str] | None = None
     expression_attribute_values: Attributes | None = None
 
 
 class WriteOptions(ExpressionParameters, frozen=True):
+    """The members that all writes of one item share."""
+
     table_name: str | None = None
     condition_expression: str | None = None
     return_values: str | None = None
@@ -163,7 +165,7 @@ class GetItemInput(RequestShape, frozen=True):
 
 
 class ReadOptions(ExpressionParameters, frozen=True):
-    """What Query and Scan share."""
+    """The members that Query and Scan share."""
 
     table_name: str | None = None
     index_name: str | None = None
@@ -253,7 +255,7 @@ _JAVA = {"str": "String", "int": "Integer", "bool": "Boolean"}
 
 
 def decode(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
-    """The request in these bytes."""
+    """Decode the body of a request. Invalid JSON raises a SerializationException, worded as AWS words it."""
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
@@ -263,7 +265,7 @@ def decode(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
 
 
 def _wording(problem: str) -> str:
-    """AWS's sentence for a member of the wrong JSON type."""
+    """AWS's message for a member of the wrong JSON type."""
     match = _EXPECTED.search(problem)
     if not match:
         return "Unexpected value type in payload"

@@ -1,4 +1,4 @@
-"""Checks of request members that need no table: constraints listed together, as DynamoDB's outer layer does."""
+"""Checks of request members that need no table. Violated constraints are reported together, as AWS's API layer does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prejoin.protocol.errors import invalid, refuse
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]+")
 _ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})")
-"""Of any region and account: there is one place here."""
+"""Any region and account are accepted: the engine has only one."""
 _PATTERN = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 
 CAPACITY = ("INDEXES", "TOTAL", "NONE")
@@ -23,7 +23,7 @@ SELECT = ("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRI
 
 
 class Constraints:
-    """Collects what is wrong with the members of one request; `finish` raises all of it in one sentence."""
+    """Collects violated constraints of one request. `finish` raises them all as one error."""
 
     __slots__ = ("_found",)
 
@@ -47,7 +47,7 @@ class Constraints:
             self.fail(where, value, f"Member must have value greater than or equal to {minimum}")
 
     def name(self, where: str, value: str | None, minimum: int = limits.TABLE_NAME_MINIMUM) -> None:
-        """A table's or an index's name."""
+        """Check the name of a table or an index."""
         if value is None:
             self.required(where, value)
         elif len(value) < minimum:
@@ -58,7 +58,7 @@ class Constraints:
             self.fail(where, value, _PATTERN)
 
     def table(self, where: str, value: str | None) -> None:
-        """The name of a table that is to be there, or its ARN."""
+        """Check the name or ARN of an existing table."""
         if value is None or not is_table_name(value):
             self.name(where, value, 1)
 
@@ -71,16 +71,16 @@ class Constraints:
 
 @lru_cache(maxsize=1024)
 def is_table_name(value: str, minimum: int = 1) -> bool:
-    """Whether this could be the name of a table, or its ARN."""
+    """Whether a text can be the name of a table, or its ARN."""
     plain = minimum <= len(value) <= limits.TABLE_NAME_MAXIMUM and _NAME.fullmatch(value)
     return bool(plain or _ARN.fullmatch(value))
 
 
 @lru_cache(maxsize=1024)
 def table_name(value: str | None, minimum: int = 1) -> str:
-    """The name of the table a request is about, given as such or in an ARN.
+    """The name of the table in a request, which may be given as an ARN.
 
-    What is wrong with it is reported before, and without, all else.
+    An invalid name is reported alone, before any other violated constraint.
     """
     if value is not None and is_table_name(value, minimum):
         arn = _ARN.fullmatch(value)
@@ -92,7 +92,7 @@ def table_name(value: str | None, minimum: int = 1) -> str:
 
 
 def expression_parameters(expressions: dict[str, str | None], legacy: dict[str, Any], names: Any, values: Any) -> None:
-    """Refuse legacy parameters, and placeholders where no expression could use them."""
+    """Refuse legacy parameters, and placeholders without an expression that could use them."""
     given = [parameter for parameter, text in expressions.items() if text is not None]
     old = [parameter for parameter, content in legacy.items() if content is not None]
     if given and old:

@@ -1,4 +1,4 @@
-"""Key templates, and the planner: from attributes given to the index and key condition that answer."""
+"""Key templates, and the planner: which index and key condition serve a lookup by some attributes."""
 
 from prejoin.keys.planner.key_condition import Bounds, KeyCondition, KeyValue, Scalar
 from prejoin.keys.planner.lookup import AttributeRole, Lookup, Order, Within

@@ -1,4 +1,4 @@
-"""What can be wrong with a key: the template itself, or a value that is to stand in it."""
+"""Errors about keys: an invalid template, or a value that cannot be part of a key."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from prejoin.errors import PrejoinError
 
 
 class TemplateError(PrejoinError, ValueError):
-    """A key template that cannot work. The message names the template, the place and what helps."""
+    """An invalid key template. The message names the template, the place and a fix."""
 
 
 class KeyValueError(PrejoinError, ValueError):
-    """A value that cannot stand in a key: missing, of another type, too large, or not told apart by it."""
+    """A value that cannot be part of a key: missing, of the wrong type, too large, or ambiguous."""

@@ -1,4 +1,4 @@
-"""A facet: one way in which an entity is keyed, in the table itself, in an index, or by a copy."""
+"""A facet: one way an entity is keyed, in the table itself, in an index, or by a copy."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from prejoin.keys.template.natural import Natural
 from prejoin.keys.template.template import Template
 
 KeyForm = Template | Natural
-"""What a partition key or a sort key is: text made by a template, or attributes as they stand."""
+"""The form of a partition or sort key: text from a template, or attributes as they are."""
 
 TABLE = "table"
-"""The slot that is the table itself. All other slots are global secondary indexes, by their names."""
+"""The slot of the table itself. Other slots are global secondary indexes, named by their names."""
 
 
 class When(msgspec.Struct, frozen=True):
-    """An item is in a sparse facet when the attribute has a value; or, where `values` are given, one of them.
+    """A condition of a sparse facet: the attribute has a value or, if `values` are given, one of them.
 
     >>> str(When("assignee")), str(When("status", frozenset({"OPEN"})))
     ('assignee is present', 'status = OPEN')
@@ -42,29 +42,31 @@ class When(msgspec.Struct, frozen=True):
 
 
 class Facet(msgspec.Struct, frozen=True, dict=True):
-    """A way an entity is keyed. In the table a key is one item; in an index many items may share one."""
+    """One way an entity is keyed. In the table a key identifies one item; in an index several items may share one."""
 
     entity: str
     slot: str
     pk: KeyForm
     sk: KeyForm | None = None
     when: tuple[When, ...] = ()
-    """All of these hold for the items that are there: a sparse facet. Empty: every item is."""
+    """The conditions of a sparse facet: all must hold for an item to be in it. Empty: every item is."""
     copy: str = ""
     """The name of the copy whose items these are; empty for the entity's own items."""
     holds: frozenset[str] | None = None
-    """The attributes that are there beside the keys; None: all of them."""
+    """The attributes that are available besides the keys; None for all."""
     local: bool = False
     """Whether the slot is a local secondary index, which can be read consistently."""
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes its keys are made of."""
+        """The attributes that its keys are made of."""
         return tuple(dict.fromkeys(self.pk.attributes + (self.sk.attributes if self.sk else ())))
 
     @cached_property
     def readable(self) -> frozenset[str]:
-        """The attributes whose values can be read back from its keys: a bucket or a shard is only derived from one."""
+        """The attributes that can be read back from its keys. A bucket or shard cannot: it is only derived from its
+        attribute.
+        """
         found: set[str] = set()
         for form in (self.pk, self.sk):
             if isinstance(form, Natural):
@@ -75,7 +77,7 @@ class Facet(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def placing(self) -> tuple[str, ...]:
-        """The attributes that decide where an item is in the facet, and whether it is there."""
+        """The attributes that decide whether an item is in the facet, and where."""
         return tuple(dict.fromkeys((*self.attributes, *(when.attribute for when in self.when))))
 
     def has(self, item: Mapping[str, object]) -> bool:
@@ -88,12 +90,12 @@ class Facet(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def pk_of(self) -> Callable[[Mapping[str, object]], KeyValue]:
-        """The function from an item's values to its partition key, made once."""
+        """The function from an item's values to its partition key, compiled once."""
         return key_writer(self.pk, "partition key", MOST_PK_BYTES)
 
     @cached_property
     def sk_of(self) -> Callable[[Mapping[str, object]], KeyValue | None]:
-        """The function from an item's values to its sort key, made once."""
+        """The function from an item's values to its sort key, compiled once."""
         return key_writer(self.sk, "sort key", MOST_SK_BYTES) if self.sk else lambda values: None
 
     def __str__(self) -> str:
@@ -104,5 +106,5 @@ class Facet(msgspec.Struct, frozen=True, dict=True):
 
 
 def key_writer(form: KeyForm, what: str, most: int) -> Callable[[Mapping[str, object]], KeyValue]:
-    """The function from values to a key that DynamoDB takes."""
+    """The function from values to a key that DynamoDB accepts."""
     return checked_writer(form.writer, what, most) if isinstance(form, Template) else form.writer

@@ -1,4 +1,4 @@
-"""The key of a guard: the item that makes a value unique, because its key is the value."""
+"""The key of a guard: the item that enforces a unique value, because the value is its key."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def guard_key(
 ) -> tuple[Template, Template | None]:
     """The templates of a guard's partition and sort key, for the entity with this tag.
 
-    `names` are what the attributes are called in the table, if otherwise: two programs that spell them each in its own
-    way guard the same value by the same item.
+    `names` are the attributes' names in the table, if different. Two programs that spell them differently then guard
+    the same value with the same item.
 
     >>> from prejoin.types import STRING
     >>> pk, sk = guard_key("User", ["email"], {"email": STRING})
@@ -34,6 +34,6 @@ def guard_key(
     label = separator.join(quote(text) for text in ("UNIQUE", tag, "+".join(names or attributes)))
     fields = separator.join(f"{{{name}}}" for name in attributes)
     of = Template.of(fields, types, separator)
-    # Put together from parts, for the tag may hold what no template's own text may: escapes.
+    # Built from parts, because the quoted tag may contain escapes, which a template's own text must not.
     pk = Template(f"{label}{separator}{fields}", (KeyText(label + separator), *of.parts), of.separator)
     return pk, Template.of("UNIQUE", {}, separator) if sorted_ else None

@@ -1,1 +1,1 @@
-"""DynamoDB's language, without I/O: values, numbers, keys, sizes, expressions, errors, limits, prices."""
+"""DynamoDB's protocol, without I/O: values, numbers, keys, sizes, expressions, errors, limits and prices."""

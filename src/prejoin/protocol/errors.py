@@ -1,4 +1,4 @@
-"""The error DynamoDB answers with: its code, its sentence, its HTTP status, and its JSON body."""
+"""DynamoDB's errors: code, message, HTTP status and JSON body."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _SERVER_FAULTS = frozenset({"InternalServerError", "ServiceUnavailable"})
 
 
 class DynamoDBError(PrejoinError):
-    """An error as DynamoDB answers it. `fields` are further members of the body: `CancellationReasons`, `Item`.
-    `request_id` is AWS's name for the request, where there is one: what its support asks for.
+    """An error that DynamoDB returned. `fields` are further members of the body, such as `CancellationReasons` or
+    `Item`. `request_id` is AWS's id of the request, if there is one; AWS support asks for it.
 
     >>> error = DynamoDBError("ValidationException", "The provided key element does not match the schema")
     >>> error.status
@@ -56,7 +56,7 @@ class DynamoDBError(PrejoinError):
         return _rebuild, (self.code, self.message, self.status, self.fields, self.request_id)
 
     def body(self) -> bytes:
-        """The JSON body of the HTTP answer."""
+        """The JSON body of the HTTP response."""
         # AWS writes "Message" in errors of its outer layer and of cancelled transactions, else "message".
         outer = self.code in ("SerializationException", "TransactionCanceledException")
         sentence = "Message" if outer else "message"
@@ -67,8 +67,8 @@ class DynamoDBError(PrejoinError):
 
     @classmethod
     def from_body(cls, body: bytes, status: int = 400, *, request_id: str = "") -> DynamoDBError:
-        """The error that an answer carries; a body that is not DynamoDB's is shown in the message."""
-        # A gateway or load balancer in between answers in its own words, some of them in JSON.
+        """The error in a response body. A body that is not DynamoDB's is shown in the message."""
+        # A gateway or load balancer may send its own errors, some of them in JSON.
         unknown = "InternalServerError" if status >= 500 else "UnknownError"
         try:
             document = msgspec.json.decode(body, type=dict[str, Any])
@@ -83,7 +83,7 @@ class DynamoDBError(PrejoinError):
 
 
 def foreign(body: bytes, most: int) -> str:
-    """A body that is not DynamoDB's, for a message: its beginning, or what it is where that says nothing.
+    """A short form of a body that is not DynamoDB's, for a message: its beginning, or "a page of HTML or XML".
 
     >>> foreign(b"upstream timed out", 8), foreign(b"<html><h1>Welcome to nginx", 60)
     ("'upstream'", 'a page of HTML or XML')
@@ -92,7 +92,7 @@ def foreign(body: bytes, most: int) -> str:
 
 
 class TwoWordingsError(DynamoDBError):
-    """A ValidationException that DynamoDB says in newer words to GetItem, BatchGetItem and Query than elsewhere."""
+    """A ValidationException that DynamoDB words differently for GetItem, BatchGetItem and Query than elsewhere."""
 
     def __init__(self, message: str, newer: str) -> None:
         super().__init__("ValidationException", message)
@@ -100,7 +100,7 @@ class TwoWordingsError(DynamoDBError):
 
 
 def newer_wording(error: DynamoDBError) -> DynamoDBError:
-    """The same error, in the newer words if it has any."""
+    """The same error in the newer wording, if it has one."""
     return invalid(error.newer) if isinstance(error, TwoWordingsError) else error
 
 
@@ -109,7 +109,7 @@ def _rebuild(code: str, message: str, status: int, fields: dict[str, Any], reque
 
 
 def invalid(message: str) -> DynamoDBError:
-    """A ValidationException, the error of nearly every wrong request."""
+    """A ValidationException, the error of nearly every invalid request."""
     return DynamoDBError("ValidationException", message)
 
 
@@ -123,6 +123,6 @@ def not_found(message: str = "Requested resource not found") -> DynamoDBError:
 
 
 def condition_failed(item: Any = None) -> DynamoDBError:
-    """The answer to a write whose condition is false, with the item where the caller asked for it."""
+    """The error of a write whose condition is false, with the item if the request asks for it."""
     fields = {"Item": item} if item is not None else None
     return DynamoDBError("ConditionalCheckFailedException", "The conditional request failed", fields=fields)

@@ -1,4 +1,10 @@
-"""Key bytes: one or several key attributes as bytes that sort as the attributes do, and ranges over them."""
+"""Key bytes: key attributes as bytes that sort like the attributes, and ranges over them.
+
+Text is its UTF-8 bytes, a number is `numbers.sortable`, binary is itself: bytes then compare as DynamoDB compares
+values. If another part follows, text and binary end with two zero bytes, and a zero byte inside becomes 00 FF. So no
+value is a prefix of another, and shorter values sort first. FoundationDB's tuple layer and CockroachDB's key encoding
+do the same.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ from prejoin.protocol.values import Value, unbase64
 
 
 class Range(NamedTuple):
-    """The key bytes from `low`, included, up to `high`, excluded; no `high` is no upper bound."""
+    """The key bytes from `low` (included) to `high` (excluded); None is no upper bound."""
 
     low: bytes
     high: bytes | None
@@ -19,7 +25,7 @@ EVERYTHING = Range(b"", None)
 
 
 def plain(value: Value) -> bytes:
-    """The bytes of one key value, when nothing follows it."""
+    """The bytes of one key value that is the last part of its key."""
     text = value.get("S")
     if text is not None:
         return text.encode()  # type: ignore[no-any-return]
@@ -30,7 +36,7 @@ def plain(value: Value) -> bytes:
 
 
 def terminated(value: Value) -> bytes:
-    """The bytes of one key value, when another may follow: no value's bytes begin another's."""
+    """The bytes of one key value that another part may follow. No value is a prefix of another."""
     text = value.get("S")
     if text is not None:
         return terminated_text(text)
@@ -53,7 +59,7 @@ def joined(values: list[Value]) -> bytes:
 
 
 def prefix(values: list[Value]) -> bytes:
-    """What the keys that begin with these attribute values begin with, when further attributes follow."""
+    """The common beginning of keys with these first attribute values, if further attributes follow."""
     return b"".join(map(terminated, values))
 
 
@@ -62,17 +68,17 @@ def _escaped(content: bytes) -> bytes:
 
 
 def after(key: bytes) -> bytes:
-    """The least bytes that are greater than these."""
+    """The smallest bytes greater than these."""
     return key + b"\x00"
 
 
 def under(begin: bytes) -> Range:
-    """The range of all that begin with these."""
+    """The range of all keys with this prefix."""
     return Range(begin, beyond(begin))
 
 
 def beyond(begin: bytes) -> bytes | None:
-    """The least bytes greater than all that begin with these; None where there are none.
+    """The smallest bytes greater than all with this prefix; None if there are none.
 
     >>> beyond(b"a"), beyond(b"a\\xff"), beyond(b"\\xff")
     (b'b', b'b', None)
@@ -82,7 +88,7 @@ def beyond(begin: bytes) -> bytes | None:
 
 
 def compare_range(begin: bytes, operator: str, operands: list[Value], *, last: bool) -> Range:
-    """The range of key bytes that begin with `begin` and whose next attribute compares so with the operands.
+    """The range of keys with this prefix whose next attribute satisfies a comparison.
 
     `last` says that this attribute is the last one of the key, so that nothing follows its bytes.
     """

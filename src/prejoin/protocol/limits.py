@@ -1,4 +1,4 @@
-"""Every limit of DynamoDB that we count against, each once."""
+"""All limits of DynamoDB that prejoin checks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUBSTITUTIONS_SIZE: Final = 2 * MB
 TABLE_NAME_MINIMUM: Final = 3
 TABLE_NAME_MAXIMUM: Final = 255
 KEY_NAME_LENGTH: Final = 255
-"""Of attributes in keys, and of those that an index projects by name; any other attribute's name may be longer."""
+"""For attributes in keys and attributes projected by name. Other attribute names may be longer."""
 ATTRIBUTE_NAME_SIZE: Final = 64 * KB - 1
 GLOBAL_INDEXES: Final = 20
 LOCAL_INDEXES: Final = 5

@@ -1,4 +1,4 @@
-"""DynamoDB numbers: 38 digits, one canonical text each, exact arithmetic, bytes that sort as they do."""
+"""DynamoDB numbers: 38 digits, one canonical text each, exact arithmetic, and bytes that sort like the numbers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _EXACT = decimal.Context(prec=400, Emax=999_999, Emin=-999_999)
 _EXPONENT_DIGITS = 19
 _KEPT_LENGTH = 200
 _EXPONENTS = range(-(2**63), 2**63)
-"""Those that can be written. What is beyond is no number at all."""
+"""Exponents beyond these make a text invalid."""
 _OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 _UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
 _NOT_NUMERIC = "The parameter cannot be converted to a numeric value"
 
 
 class Number(NamedTuple):
-    """0.digits × 10^exponent. The digits neither begin nor end with a zero; zero has none."""
+    """0.digits × 10^exponent. The digits neither begin nor end with a zero; zero has no digits."""
 
     negative: bool
     digits: str
@@ -33,7 +33,7 @@ ZERO = Number(False, "", 0)
 
 
 def parse(text: str) -> Number:
-    """A number in the range DynamoDB can store, or a ValidationException that says what is wrong.
+    """A number in the range that DynamoDB can store. Otherwise raises a ValidationException.
 
     >>> parse("-120.50")
     Number(negative=True, digits='1205', exponent=3)
@@ -44,7 +44,7 @@ def parse(text: str) -> Number:
     sign, whole, fraction, bare, scale = match.groups()
     whole, fraction = whole or "", fraction or bare or ""
     mantissa = (whole + fraction).lstrip("0")
-    # Of zero, only the exponent that is written out must be within the range.
+    # For zero, only a written exponent must be within the range.
     exponent = len(mantissa) - len(fraction) if mantissa else 1
     if scale:
         # Far outside the range the exact exponent no longer matters, and int() of a huge text would be slow.
@@ -80,12 +80,12 @@ def render(number: Number) -> str:
 
 
 def normalise(text: str) -> str:
-    """The one text under which DynamoDB stores and answers this number.
+    """The canonical text in which DynamoDB stores and returns this number.
 
     >>> normalise("00042"), normalise("1.50E2"), normalise("-0.0"), normalise("1e-3")
     ('42', '150', '0', '0.001')
     """
-    # Zeros may make a number as long as a request: that is not kept.
+    # Leading or trailing zeros may make a text as long as a request: such a text is not cached.
     return _normalised(text) if len(text) < _KEPT_LENGTH else render(parse(text))
 
 
@@ -98,18 +98,18 @@ def _normalised(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def value(text: str) -> decimal.Decimal:
-    """A canonical text as an exact decimal, to compare and to add."""
+    """A canonical text as an exact decimal."""
     return decimal.Decimal(text)
 
 
 def add(left: str, right: str) -> str:
-    """The exact sum; more than 38 digits are refused rather than rounded, as if they were too large a number.
+    """The exact sum. More than 38 digits are refused rather than rounded, with DynamoDB's overflow message.
 
     >>> add("0.1", "0.2")
     '0.3'
     """
     if left.isdecimal() and right.isdecimal() and len(left) + len(right) < limits.NUMBER_DIGITS:
-        return str(int(left) + int(right))  # as of every counter; its text is canonical
+        return str(int(left) + int(right))  # the common case of counters; the result is canonical
     return _result(_EXACT.add(value(left), value(right)))
 
 
@@ -121,14 +121,14 @@ def subtract(left: str, right: str) -> str:
 def _result(number: decimal.Decimal) -> str:
     text = str(number)
     if len(text) > limits.NUMBER_DIGITS and len(number.normalize(_EXACT).as_tuple().digits) > limits.NUMBER_DIGITS:
-        refuse(_OVERFLOW)  # so AWS says, whatever the magnitude
+        refuse(_OVERFLOW)  # AWS reports an overflow, whatever the magnitude
     return normalise(text)
 
 
 @lru_cache(maxsize=4096)
 def size(text: str) -> int:
-    """Bytes that a canonical number counts in an item: one for each pair of digits around the point, one for
-    the exponent, one for a minus.
+    """The bytes that a canonical number counts in an item: one for each pair of digits around the point, one for the
+    exponent, one for a minus.
 
     >>> size("0"), size("7"), size("15"), size("1.5"), size("-15")
     (1, 2, 2, 3, 3)
@@ -143,7 +143,10 @@ def size(text: str) -> int:
 
 @lru_cache(maxsize=4096)
 def sortable(text: str) -> bytes:
-    """Bytes that compare as the numbers do. No number's bytes are a prefix of another's.
+    """Bytes that compare like the numbers. No number's bytes are a prefix of another's.
+
+    A sign byte comes first, then the exponent, then pairs of digits as 1 to 100, then a zero byte. For negative numbers
+    everything after the sign is complemented.
 
     >>> texts = ["-1E+125", "-2", "-1.5", "-1", "-1E-130", "0", "1E-130", "1", "1.5", "2", "10", "1E+125"]
     >>> texts == sorted(texts, key=sortable)

@@ -1,4 +1,4 @@
-"""Item sizes as DynamoDB counts them: for the 400 KB limit, for pages and for capacity units."""
+"""Item sizes as DynamoDB counts them, for the 400 KB limit, pages and capacity units."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prejoin.protocol.values import SHORT_NAME, Item, Value, canonical, canonica
 
 
 def item_size(item: Item) -> int:
-    """Bytes of an item: the names and the values of its attributes.
+    """The bytes of an item: names and values of its attributes.
 
     >>> item_size({"pk": {"S": "user#1"}, "n": {"N": "42"}, "ok": {"BOOL": True}, "l": {"L": []}})
     18
@@ -28,7 +28,7 @@ def item_size(item: Item) -> int:
 
 
 def changed_size(before: Item, after: Item, names: Iterable[str]) -> int:
-    """How much larger the second item is, when it differs from the first in these attributes alone."""
+    """The difference in size between two items that differ only in these attributes."""
     change = 0
     for name in names:
         change += _attribute_size(name, after) - _attribute_size(name, before)
@@ -41,7 +41,7 @@ def _attribute_size(name: str, item: Item) -> int:
 
 
 def value_size(value: Value) -> int:
-    """Bytes of one canonical value, without its name."""
+    """The bytes of one canonical value, without its name."""
     for kind, content in value.items():
         if kind == "S":
             return _text_size(content)
@@ -73,7 +73,7 @@ def _text_size(text: str) -> int:
 
 
 def measured(given: Any) -> tuple[Item, int]:
-    """`canonical_item` and `item_size` of it in one pass, since every write needs both.
+    """`canonical_item` and its `item_size` in one pass, because every write needs both.
 
     >>> measured({"pk": {"S": "user#1"}, "n": {"N": "042"}})
     ({'pk': {'S': 'user#1'}, 'n': {'N': '42'}}, 11)
@@ -105,5 +105,5 @@ def measured(given: Any) -> tuple[Item, int]:
         check_levels(given, error)
         raise
     item = {**given, **changed} if changed else given
-    # One text to count is quicker than many.
+    # Counting one joined text is faster than many.
     return item, size + _text_size("".join(texts))

@@ -1,4 +1,4 @@
-"""DynamoDB JSON values: their shape, what makes one valid, their canonical form, equality and order."""
+"""DynamoDB JSON values: their types, validation, canonical form, equality and order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prejoin.protocol.errors import DynamoDBError, TwoWordingsError, refuse
 
 
 class AttributeValue(TypedDict, total=False):
-    """One value as JSON carries it; exactly one member is given. Binary is base64 text."""
+    """One value as JSON; exactly one member is set. Binary is base64 text."""
 
     S: str | None
     N: str | None
@@ -27,7 +27,7 @@ class AttributeValue(TypedDict, total=False):
 
 
 Value = dict[str, Any]
-"""A valid, canonical value: a dict of one member."""
+"""A valid, canonical value: a dict with one member."""
 Item = dict[str, Value]
 
 _ONE = "must contain exactly one of the supported datatypes"
@@ -44,9 +44,9 @@ def kind(value: Value) -> str:
 
 
 def canonical_item(item: Any) -> Item:
-    """Check every value of an item and put it into canonical form."""
+    """Check every value of an item and convert it to canonical form."""
     if "" in item:
-        check_name("")  # before anything is said of a value, whichever comes first
+        check_name("")  # reported before any invalid value
     try:
         return _canonical_members(item, 1)
     except DynamoDBError as error:
@@ -59,7 +59,7 @@ def _canonical_members(named: dict[str, Any], depth: int) -> Item:
     for name, value in named.items():
         if not 0 < len(name) <= SHORT_NAME:
             check_name(name)
-        # Most values are one text, and are canonical as they come.
+        # Most values are text, which is already canonical.
         if len(value) == 1 and value.get("S") is not None:
             found[name] = value
         else:
@@ -68,11 +68,11 @@ def _canonical_members(named: dict[str, Any], depth: int) -> Item:
 
 
 SHORT_NAME = limits.ATTRIBUTE_NAME_SIZE // 4
-"""So many characters are within the limit at any number of bytes a character."""
+"""This many characters are within the limit in any encoding."""
 
 
 def check_name(name: str) -> None:
-    """Refuse what cannot be an attribute's name."""
+    """Refuse an invalid attribute name."""
     if not name:
         refuse("Empty attribute name")
     if len(name.encode()) > limits.ATTRIBUTE_NAME_SIZE:
@@ -80,9 +80,9 @@ def check_name(name: str) -> None:
 
 
 def canonical(value: Any, depth: int = 1) -> Value:
-    """Check a value and put it into the form in which DynamoDB answers it, or raise what DynamoDB answers.
+    """Check a value and convert it to the form in which DynamoDB returns it. Invalid values raise DynamoDB's errors.
 
-    `depth` is the level the value stands on: 1 for an attribute, and for a value of an expression.
+    `depth` is the nesting level of the value: 1 for an attribute, and for a value of an expression.
 
     >>> canonical({"N": "01.50"})
     {'N': '1.5'}
@@ -114,9 +114,9 @@ def canonical(value: Any, depth: int = 1) -> Value:
 
 
 def check_levels(item: Any, refused: DynamoDBError) -> None:
-    """Refuse an item that is nested too deeply: of what may be invalid about its values, DynamoDB says this first.
+    """Refuse an item that is nested too deeply. DynamoDB reports this before other problems of values.
 
-    Values are checked for it as they come, so that this is to be asked only after one was `refused` for something.
+    Nesting is checked together with everything else, so this only runs after a value was `refused` for another reason.
     """
     if refused.code == "ValidationException":
         for value in item.values():
@@ -133,7 +133,7 @@ def _check_levels(value: Any, depth: int) -> None:
 
 
 def _check_depth(depth: int) -> None:
-    # The attribute is the first level, so that lists and maps can make up one level less than there may be.
+    # The attribute itself is the first level, so lists and maps can have one level less than the limit.
     if depth >= limits.NESTING:
         refuse(
             "Nesting Levels have exceeded supported limits: "
@@ -160,8 +160,8 @@ _EMPTY_SET = {
 
 
 def set_of(name: str, members: Iterable[str]) -> list[str]:
-    """The canonical members of a set, each once, in the order in which DynamoDB keeps them: texts and bytes by their
-    bytes, numbers by their values.
+    """The canonical members of a set, without duplicates, in DynamoDB's order: text and binary by bytes, numbers by
+    value.
 
     >>> set_of("NS", ["10", "9", "10"])
     ['9', '10']
@@ -170,8 +170,7 @@ def set_of(name: str, members: Iterable[str]) -> list[str]:
 
 
 def _refuse_duplicates(name: str, members: list[str]) -> NoReturn:
-    """Refuse a set, showing its members as they came. The newer words show them in order, up to the first that was
-    there before."""
+    """Refuse a set, showing its members as given. The newer wording sorts them, up to the first duplicate."""
     if name == "NS":
         raise TwoWordingsError(
             "Input collection contains duplicates", _PARAMETER + "Input collection contains duplicates."
@@ -190,7 +189,7 @@ def _refuse_duplicates(name: str, members: list[str]) -> NoReturn:
 
 
 def unbase64(text: str) -> bytes:
-    """The bytes of a binary value; anything but canonical base64 is a SerializationException, as at AWS."""
+    """The bytes of a binary value. Anything but canonical base64 raises a SerializationException, as at AWS."""
     if len(text) % 4:
         _unserialisable(f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(text)}")
     try:
@@ -210,7 +209,7 @@ def _unserialisable(message: str) -> NoReturn:
 
 
 def equal(left: Value, right: Value) -> bool:
-    """Whether two canonical values are equal; sets are equal in any order, also deep inside."""
+    """Whether two canonical values are equal. The order of set members does not matter, at any depth."""
     if left == right:
         return True
     name = kind(left)
@@ -227,7 +226,7 @@ def equal(left: Value, right: Value) -> bool:
 
 
 def ordered(value: Value) -> Any:
-    """What to compare values of one orderable type by: S as UTF-8 bytes, N as numbers, B as unsigned bytes."""
+    """A key to compare values of one orderable type: S as UTF-8 bytes, N as numbers, B as unsigned bytes."""
     if "S" in value:
         return value["S"].encode()
     if "N" in value:
@@ -236,4 +235,4 @@ def ordered(value: Value) -> Any:
 
 
 ORDERABLE = frozenset({"S", "N", "B"})
-"""Types that have an order: those of keys, and of `<`, `>`, BETWEEN."""
+"""Types with an order: those of keys, and of `<`, `>`, BETWEEN."""

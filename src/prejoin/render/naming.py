@@ -1,4 +1,4 @@
-"""Names in Python for what a document names: a class for an entity, a method for an access pattern. Nothing is written.
+"""Python names for the entities and access patterns of a document.
 
 What people write ("A user's orders, newest first") becomes what they would have typed (`user_orders`). Names are valid
 whatever the document says: keywords, builtins, digits in front, other scripts, texts of any length, two of a kind.
@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterable
 from prejoin.workload.model import Entity, Pattern, Read, Workload
 
 LONGEST = 48
-"""Characters that a name may have. A longer one is cut between words."""
+"""The most characters of a name. A longer one is cut between words."""
 RESERVED = frozenset(
     {*keyword.kwlist, *(name for name in dir(builtins) if not name.startswith("_")), "self", "cls", "of_tenant"}
 )
-"""What a name must not be: a method `list` would change what `list[Order]` means for the methods below it."""
+"""Reserved names: a method `list` would change the meaning of `list[Order]` in the methods below it."""
 _FILLERS = frozenset({"a", "an", "the", "their", "its", "his", "her"})
 _LEADING_ON = frozenset({"of", "by", "with", "in", "and", "or", "to", "for", "at", "on", "from", "as"})
 _ASIDE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
@@ -30,7 +30,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def method_name(pattern: Pattern, taken: Collection[str] = ()) -> str:
-    """The method that runs an access pattern: its name if it has one, else the first clause of its description.
+    """The method name of an access pattern: its name if it has one, else the first clause of its description.
 
     Where that is taken the whole description is tried, then the pattern's id is added.
 
@@ -52,7 +52,7 @@ def method_name(pattern: Pattern, taken: Collection[str] = ()) -> str:
 
 
 def method_names(workload: Workload, taken: Iterable[str] = ()) -> dict[str, str]:
-    """The method of each access pattern, by the pattern's id; no two have the same."""
+    """The method name of each access pattern, by the pattern's id; all are different."""
     used = set(taken)
     found: dict[str, str] = {}
     for pattern in workload.patterns:
@@ -76,7 +76,7 @@ def class_name(entity: Entity, taken: Collection[str] = ()) -> str:
 
 
 def class_names(workload: Workload, taken: Iterable[str] = ()) -> dict[str, str]:
-    """The class of each entity, by the entity's name; no two have the same, whatever their case."""
+    """The class name of each entity; all are different, whatever their case."""
     used = set(taken)
     found: dict[str, str] = {}
     for entity in workload.entities:
@@ -86,7 +86,7 @@ def class_names(workload: Workload, taken: Iterable[str] = ()) -> dict[str, str]
 
 
 def snake(text: str) -> str:
-    """A name as Python writes it, without taking care of what is reserved.
+    """A text in snake case; it may be a reserved name.
 
     >>> snake("orderItemId"), snake("HTTPStatus"), snake("e-mail"), snake("größe")
     ('order_item_id', 'http_status', 'email', 'größe')
@@ -102,7 +102,7 @@ def _words(text: str, fillers: bool = False) -> list[str]:
 
 
 def _identifying(text: str) -> str:
-    """The text with what cannot stand in a name as a space: some marks and numerals are letters to `\\w` only."""
+    """The text with spaces in place of invalid characters: some marks and numerals are letters only to `\\w`."""
     return "".join(char if f"a{char}".isidentifier() else " " for char in text)
 
 
@@ -117,7 +117,7 @@ def _snake(words: list[str], lead: str, whole: bool = False) -> str:
 
 
 def _free(names: list[str], taken: Collection[str]) -> str:
-    """The first that is not taken; the last with a number where all are."""
+    """The first name that is free; if none is, the last one with a number."""
     folded = {name.lower() for name in taken}
     valid = [f"{name}_" if name in RESERVED or keyword.iskeyword(name) else name for name in names]
     tries = [*valid, *(f"{valid[-1]}{'_' * valid[-1].islower()}{number}" for number in range(2, len(folded) + 3))]

@@ -1,4 +1,4 @@
-"""What an access pattern becomes, also where it becomes nothing: for pages and pictures that leave none out."""
+"""The outcome of an access pattern, also if the design has no operation for it; for pages and pictures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NOT_MAPPED = "it has not been mapped to keys"
 
 
 def operation_of(workload: Workload, design: Design, pattern: Pattern) -> Operation:
-    """The operation of a pattern; one that says what is the matter where the design has none.
+    """The operation of a pattern; if the design has none, an operation with the problem.
 
     >>> from prejoin.workload.model import Decision, Read
     >>> search = Workload(reads=(Read("AP-1"),), decisions=(Decision(OutOfScope("AP-1")),))
@@ -26,7 +26,7 @@ def operation_of(workload: Workload, design: Design, pattern: Pattern) -> Operat
 
 
 def outcome(operation: Operation) -> str:
-    """In two words: `served`, `not served`, `out of scope`."""
+    """The outcome in words: `served`, `not served` or `out of scope`."""
     if operation.served:
         return "served"
     return OUT_OF_SCOPE if operation.problem == OUT_OF_SCOPE else "not served"

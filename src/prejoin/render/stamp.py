@@ -1,9 +1,9 @@
-"""Generated files and what people add to them: a stamp says which lines are ours; all below them is kept.
+"""Stamps in generated files: they tell the generated lines from lines that people add below, which are kept.
 
 The first line of a stamped file says how many lines were generated, and what they were. When the file is generated
 again, these lines are replaced if nobody has changed them, and what was written below them stays as it is. Lines that
-were changed by hand are a conflict: nothing is overwritten, and who asked decides. A class is best extended in a file
-of one's own, by a subclass; a function or two may simply stand below.
+were changed by hand are a conflict: nothing is overwritten, and the caller decides. Extend a class in a file of your
+own, by a subclass; a few functions may be added below the generated lines.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ State = Literal["new", "same", "changed", "conflict"]
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What becomes of a file: its text, whether it may be written, and what is different."""
+    """The new text of a file, and whether it may be written."""
 
     state: State
     text: str
-    """What should be there; of a conflict, what would be there if it were overwritten."""
+    """The new text; of a conflict, the text if the file were overwritten."""
     reason: str = ""
-    """Of a conflict: why it is one."""
+    """The reason of a conflict."""
 
     @property
     def writable(self) -> bool:
@@ -48,7 +48,7 @@ def stamped(text: str, opening: str = "# ", closing: str = "") -> str:
 
 
 def merge(old: str | None, new: str) -> Merged:
-    """What a file becomes that is generated again: `old` is what is there, None if nothing; `new` is stamped.
+    """Merges a file that is generated again. `old` is its text, None if it does not exist; `new` is stamped.
 
     >>> old = stamped("x = 1\\n") + "\\ny = 2\\n"
     >>> merged = merge(old, stamped("x = 3\\n"))
@@ -73,7 +73,7 @@ def merge(old: str | None, new: str) -> Merged:
 
 
 def ours(text: str) -> str:
-    """Of a generated file, what was generated: what people have written below that is theirs. All of one without stamp.
+    """The generated part of a file, without the lines that people added below; all of a file without stamp.
 
     >>> ours(stamped("x = 1\\n") + "y = 2\\n") == stamped("x = 1\\n")
     True
@@ -83,7 +83,7 @@ def ours(text: str) -> str:
 
 
 def difference(old: str | None, merged: Merged, name: str) -> str:
-    """What would change in a file, as a unified diff; empty where nothing would."""
+    """The change of a file as a unified diff; empty if nothing changes."""
     before = (old or "").splitlines(keepends=True)
     return "".join(unified_diff(before, merged.text.splitlines(keepends=True), name, f"{name} (generated)"))
 

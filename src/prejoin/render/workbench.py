@@ -49,7 +49,7 @@ class WorkbenchOptions:
 def render_workbench(
     workload: Workload, design: Design, options: WorkbenchOptions | None = None
 ) -> Mapping[PurePosixPath, str]:
-    """The file of the model; a DesignError where the design is not one for this workload."""
+    """Renders the model; raises DesignError if the design does not fit the workload."""
     must_fit(design, workload)
     options = options or WorkbenchOptions()
     facets = tuple(_facets(workload, design))
@@ -119,7 +119,7 @@ def _facet(design: Design, name: str, texts: tuple[str, ...], samples: list[Samp
 
 
 def _samples(workload: Workload, design: Design, item: Item) -> Iterator[Sample]:
-    """An item, one beside it in its partition, and one in another: enough to see what the key is made of."""
+    """A sample item, one in the same partition, and one in another, so that the parts of the key show."""
     entity = workload.entity(item.entity)
     if entity is None:
         return

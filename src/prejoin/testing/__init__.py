@@ -1,4 +1,4 @@
-"""For the tests people already have: a pytest plugin, and boto3 on the embedded engine. Light until it is used."""
+"""For existing tests: a pytest plugin, and boto3 on the embedded engine. Importing it loads nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["attach", "create_table", "mock_dynamodb"]
 
 
 def __getattr__(name: str) -> Any:
-    # The plugin is a module of this package and is loaded by every pytest run, so nothing is imported before its time.
+    # Every pytest run loads the plugin and with it this package, so imports are lazy.
     if name in ("attach", "mock_dynamodb"):
         from prejoin.testing import mock
 

@@ -1,10 +1,10 @@
-"""One call of a botocore client, answered by an engine: its events fire, nothing is signed, resolved or sent.
+"""One call of a botocore client, served by an engine: its events fire, but nothing is signed, resolved or sent.
 
-What code above the client can see is botocore's own doing: parameters are validated, the resource's conversions,
-paginators, waiters, stubs and exceptions work. What lies below (endpoint, signature, retries, HTTP) does not happen.
+Everything above the client is botocore's own: parameter validation, the resource's conversions, paginators, waiters,
+stubs and exceptions. Everything below (endpoint, signature, retries, HTTP) is skipped.
 
-The parts of an aiobotocore client are those of botocore, except that some give an awaitable. So the steps of a call are
-written once, as a generator that hands out whatever those parts give, and goes on with what came of it.
+An aiobotocore client has the same parts, but some return an awaitable. So the steps of a call are written once, as a
+generator that yields what those parts return and continues with the result.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _AS_THEY_STAND = frozenset(
         "UnprocessedKeys",
     }
 )
-"""Members of answers in which JSON and Python say the same, binary values apart."""
+"""Members of responses that are the same in JSON and in Python, except for binary values."""
 
 
 class FakeHttpResponse:
-    """An HTTP answer that never was, as far as handlers of events ask for one."""
+    """A stand-in for an HTTP response, with what event handlers use."""
 
     __slots__ = ("content", "headers", "raw", "status_code", "url")
 
@@ -56,7 +56,7 @@ class FakeHttpResponse:
 
 
 class _Operation:
-    """What is the same in all calls of one operation."""
+    """The common part of all calls of one operation."""
 
     __slots__ = ("before_build", "before_call", "called", "model", "provide", "read_binary", "target", "valid")
 
@@ -75,7 +75,7 @@ Steps = Generator[Any, Any, R]
 
 
 def run(steps: Steps[R]) -> R:
-    """Go through the steps of a client of botocore."""
+    """Run the steps of a botocore client."""
     given = None
     try:
         while True:
@@ -86,7 +86,7 @@ def run(steps: Steps[R]) -> R:
 
 
 async def run_async(steps: Steps[R]) -> R:
-    """Go through the steps of a client of aiobotocore."""
+    """Run the steps of an aiobotocore client."""
     given = None
     try:
         while True:
@@ -97,7 +97,7 @@ async def run_async(steps: Steps[R]) -> R:
 
 
 def make_api_call(engine: Backend, client: Any, name: str, params: dict[str, Any]) -> Steps[dict[str, Any]]:
-    """What `client._make_api_call` does, with an engine at its end."""
+    """The same as `client._make_api_call`, on an engine."""
     operation = _operation(client, name)
     model, events = operation.model, client.meta.events
     context = {
@@ -133,7 +133,7 @@ def make_api_call(engine: Backend, client: Any, name: str, params: dict[str, Any
 
 
 def _operation(client: Any, name: str) -> _Operation:
-    # Kept in the client itself, so that it goes when the client goes; a client has an answer to every getattr().
+    # Stored in the client, to be freed with it. In `__dict__`, because a client answers any getattr().
     operations: dict[str, _Operation] = client.__dict__.setdefault("_prejoin_operations", {})
     operation = operations.get(name)
     if operation is None:
@@ -145,7 +145,7 @@ def _body(client: Any, operation: _Operation, params: dict[str, Any]) -> bytes:
     if operation.valid(params):
         try:
             return _encode(params)
-        except (ValueError, RecursionError):  # half a surrogate pair; botocore knows what to do with it
+        except (ValueError, RecursionError):  # half a surrogate pair, which botocore handles
             pass
     body = client._serializer.serialize_to_request(params, operation.model)["body"]
     return body.encode() if isinstance(body, str) else bytes(body)
@@ -154,7 +154,7 @@ def _body(client: Any, operation: _Operation, params: dict[str, Any]) -> bytes:
 def make_request(
     engine: Backend, client: Any, name: str, request: dict[str, Any]
 ) -> Steps[tuple[FakeHttpResponse, dict[str, Any]]]:
-    """What `client._make_request` does: a request is sent, and its answer read."""
+    """The same as `client._make_request`, on an engine."""
     operation = _operation(client, name)
     http = _ask(engine, operation, request)
     response = _read(operation, http)
@@ -181,7 +181,7 @@ def _ask(engine: Backend, operation: _Operation, request: dict[str, Any]) -> Fak
 
 
 def _read(operation: _Operation, http: FakeHttpResponse) -> dict[str, Any] | None:
-    """An answer in which JSON and Python say the same; None if it has to be read by botocore."""
+    """Decode a response that is the same in JSON and in Python; None if botocore has to parse it."""
     if http.status_code != 200:
         return None
     body = http.content
@@ -196,7 +196,7 @@ def _read(operation: _Operation, http: FakeHttpResponse) -> dict[str, Any] | Non
 
 
 def _parse(client: Any, operation: _Operation, http: FakeHttpResponse) -> Steps[dict[str, Any]]:
-    """botocore's own reading, with the members that its model gives to an error."""
+    """Parse with botocore, including the members that its model gives to an error."""
     parser = client._response_parser
     raw = {"headers": http.headers, "status_code": http.status_code, "body": http.content}
     response: dict[str, Any] = yield parser.parse(raw, operation.model.output_shape)

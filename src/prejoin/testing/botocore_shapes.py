@@ -1,6 +1,6 @@
-"""botocore's shapes, compiled: which parameters are right as they stand, and where an answer holds binary values.
+"""Compiled botocore shapes: which parameters are valid as they are, and where a response has binary values.
 
-Both only ever say yes where botocore would. What they do not recognise, botocore itself decides; so they may be simple.
+Both only say yes where botocore would. Everything they do not recognise is left to botocore, so they can be simple.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Read = Callable[[Any], Any]
 
 
 def plainly_valid(shape: Any) -> Check:
-    """A function that says whether a value fits a shape and is, as it is, what goes into the JSON."""
+    """A function that says whether a value fits a shape and can go into the JSON unchanged."""
     return _check(shape, {})
 
 
@@ -34,7 +34,7 @@ def _check(shape: Any, known: dict[str, Check]) -> Check:
         return lambda value: False
     if shape.name in known:
         return known[shape.name]
-    # A shape may contain itself, as a value may: the name stands for the check before there is one.
+    # A shape may contain itself, so its name refers to the check before that exists.
     found: list[Check] = []
     known[shape.name] = lambda value: found[0](value)
     make = {"structure": _check_structure, "map": _check_map, "list": _check_list}[kind]
@@ -44,7 +44,7 @@ def _check(shape: Any, known: dict[str, Check]) -> Check:
 
 
 def _is_text(shape: Any) -> bool:
-    """Whether any text will do."""
+    """Whether any text is valid."""
     return shape.type_name == "string" and not shape.metadata.get("min", 0)
 
 
@@ -64,7 +64,7 @@ def _check_structure(shape: Any, _: int, known: dict[str, Check]) -> Check:
             if name not in value:
                 return False
         for name, inner in value.items():
-            # Most of all that is sent is text: it is not worth a call.
+            # Most members are text, for which a call is not worth it.
             if type(inner) is str and name in texts:
                 continue
             member = members.get(name)
@@ -108,7 +108,7 @@ def _check_list(shape: Any, least: int, known: dict[str, Check]) -> Check:
 
 
 def binary_reader(shape: Any) -> Read | None:
-    """A function that decodes, in place, the binary values of an answer of a shape; None where there can be none."""
+    """A function that decodes the binary values of a response in place; None if it cannot have any."""
     return _read(shape, {})
 
 

@@ -1,4 +1,4 @@
-"""A context around functions, coroutines, generators and classes of tests: one of its own for each call or test."""
+"""Decorates functions, coroutines, generators and test classes with a context, one for each call or test."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Context = Callable[[], AbstractContextManager[Any]]
 
 
 def decorate(context: Context, function: F) -> F:
-    """The function with the context around each call; a class with the context around each of its tests.
+    """Put a context around each call of a function, or around each test of a class.
 
-    A generator is inside it from its first value until it ends, which is how a fixture of pytest lives.
+    A generator is inside the context from its first value to its end, as pytest fixtures are.
 
     >>> from contextlib import contextmanager
     >>> @contextmanager
@@ -64,7 +64,7 @@ def decorate(context: Context, function: F) -> F:
 
 
 def _decorate_class(context: Context, tests: type) -> None:
-    """Change a class: what its runner calls around each test enters the context and leaves it."""
+    """Change a class so that its runner enters the context before each test and leaves it after."""
     inner = [member for member in vars(tests).values() if _has_tests(member) and _is_inside(member, tests)]
     if not inner and not _has_tests(tests):
         raise TypeError(
@@ -74,7 +74,7 @@ def _decorate_class(context: Context, tests: type) -> None:
     for each in inner:
         _decorate_class(context, each)
     if issubclass(tests, TestCase):
-        # run() and debug() hold all of a test: what is set up, the test, what is torn down and cleaned up.
+        # run() and debug() include everything of a test: setup, the test, teardown and cleanup.
         tests.run = decorate(context, tests.run)  # type: ignore[method-assign]
         tests.debug = decorate(context, tests.debug)  # type: ignore[method-assign]
     else:
@@ -88,12 +88,12 @@ def _has_tests(given: Any) -> bool:
 
 
 def _is_inside(inner: type, outer: type) -> bool:
-    """Whether a class was written inside of another, and is not just named there."""
+    """Whether a class was defined inside another, and is not just referenced there."""
     return inner.__module__ == outer.__module__ and inner.__qualname__.startswith(f"{outer.__qualname__}.")
 
 
 def _around_methods(context: Context, tests: Any) -> None:
-    """pytest calls setup_method before the fixtures that the class or a test of it asks for, and its sibling after."""
+    """Wrap setup_method, which pytest calls before the fixtures of a class or its tests, and teardown_method."""
     set_up, tear_down = getattr(tests, "setup_method", None), getattr(tests, "teardown_method", None)
 
     def setup_method(self: Any, method: Any = None) -> None:
@@ -102,17 +102,17 @@ def _around_methods(context: Context, tests: Any) -> None:
         try:
             _call(set_up, self, method)
         except BaseException:
-            entered.__exit__(None, None, None)  # nothing is torn down that was not set up
+            entered.__exit__(None, None, None)  # teardown_method is not called after a failed setup
             raise
-        # Of a class in a class, pytest calls it for either of them, and each time in the inner one.
+        # For nested classes, pytest calls it once for each, always on the inner one.
         self.__dict__.setdefault("_prejoin_entered", []).append(entered)
 
     def teardown_method(self: Any, method: Any = None) -> None:
         entered = getattr(self, "_prejoin_entered", None)
         if not entered:
             raise RuntimeError(
-                f"{type(self).__name__}.setup_method does not call super().setup_method(), so its tests were not "
-                f"inside of what {tests.__name__} is decorated with"
+                f"{type(self).__name__}.setup_method does not call super().setup_method(), so its tests ran "
+                f"outside of the mock that decorates {tests.__name__}"
             )
         try:
             _call(tear_down, self, method)
@@ -123,6 +123,6 @@ def _around_methods(context: Context, tests: Any) -> None:
 
 
 def _call(method: Callable[..., Any] | None, instance: Any, test: Any) -> None:
-    """As pytest does it: the test is an argument for those that take one."""
+    """Call like pytest: the test is passed to methods that take an argument."""
     if method is not None:
         method(*(instance, test)[: method.__code__.co_argcount])

@@ -1,4 +1,7 @@
-"""boto3 on the embedded engine: for a stretch of code (`mock_dynamodb`), or for one client (`attach`)."""
+"""boto3 on the embedded engine: for a block of code (`mock_dynamodb`), or for one client (`attach`).
+
+While a mock is active, a few methods of botocore's classes (and aiobotocore's, if imported) are replaced.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def attach(client: C, engine: Backend) -> C:
-    """Have one boto3 client or resource, and whatever is made from it, ask this engine from now on. Gives it back.
+    """Connect one boto3 client or resource, and everything created from it, to this engine. Returns the client.
 
     >>> import boto3
     >>> with Embedded() as engine:
@@ -42,7 +45,7 @@ def attach(client: C, engine: Backend) -> C:
 
 
 class Mock:
-    """While it is entered, every DynamoDB client and resource asks its engine; also those that were made before."""
+    """While it is active, every DynamoDB client and resource uses its engine, even those created before."""
 
     def __init__(self, engine: Embedded | None, other_services: OtherServices) -> None:
         if other_services not in ("pass", "refuse"):
@@ -52,11 +55,11 @@ class Mock:
         self._entered: list[ActiveMock] = []
 
     def __call__(self, function: F) -> F:
-        """The function with this around each call, or the class with this around each of its tests."""
+        """Decorate a function, or a class of tests."""
         return decorate(lambda: Mock(self._given, self._other_services), function)
 
     def start(self) -> Embedded:
-        """Enter it where `with` does not fit; `stop()` leaves it."""
+        """Start it where `with` does not fit. `stop()` ends it."""
         stay = _enter(self._given, self._other_services)
         self._entered.append(stay)
         return stay.engine
@@ -115,7 +118,7 @@ OtherServices = Literal["pass", "refuse"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ActiveMock:
-    """A mock that is entered. They need not be left in the order they were entered: fixtures and threads do not."""
+    """A mock that is active. Mocks may end in any order, as fixtures and threads do."""
 
     engine: Embedded
     other_services: OtherServices
@@ -124,13 +127,13 @@ class ActiveMock:
 _lock = threading.Lock()
 _stays: list[ActiveMock] = []
 _made: set[Embedded] = set()
-"""The engines that no one gave: the last one to leave closes them."""
+"""The engines that were created here. The last mock that uses one closes it."""
 _originals: list[tuple[Any, str, Any]] = []
-"""The methods that are others now, with the classes and names they go back to."""
+"""The replaced methods, with their classes and names."""
 
 
 def _enter(given: Embedded | None, other_services: OtherServices) -> ActiveMock:
-    """Have all clients ask this engine; without one, the engine they ask already, or a new one."""
+    """Connect all clients to this engine. Without one, use the active engine, or a new one."""
     with _lock:
         if given is not None:
             engine = given
@@ -160,7 +163,7 @@ def _leave(stay: ActiveMock) -> None:
 
 
 def _replace_all() -> None:
-    """Each time a mock is entered: aiobotocore may have been imported since. Who does not use it is spared it."""
+    """Called for each mock, because aiobotocore may have been imported since. Programs without it do not load it."""
     _replace(BaseClient, _make_api_call=_calling(run), _make_request=_requesting(run))
     _replace(Session, create_client=_creating)
     client, session = sys.modules.get("aiobotocore.client"), sys.modules.get("aiobotocore.session")
@@ -170,7 +173,7 @@ def _replace_all() -> None:
 
 
 def _replace(owner: Any, **methods: Callable[[Method], Method]) -> None:
-    """Put methods into a class, each made from the one that was there; once."""
+    """Replace methods of a class, once."""
     if all(owner is not other for other, _, _ in _originals):
         for name, make in methods.items():
             original = owner.__dict__[name]
@@ -179,7 +182,7 @@ def _replace(owner: Any, **methods: Callable[[Method], Method]) -> None:
 
 
 def _calling(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
-    """The short way to the engine. What others have put around a call stays, and takes the long one, to its request."""
+    """The short way to the engine. Calls that other tools have wrapped stay wrapped, and use the long way."""
 
     def make(original: Method) -> Method:
         if type(original) is not FunctionType or not original.__globals__["__name__"].startswith(_THEIRS):
@@ -197,7 +200,7 @@ def _calling(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
 
 
 def _requesting(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
-    """The long way, on which all of botocore's own call is done: for those who kept that one, and call it."""
+    """The long way, through all of botocore's own call, for tools that kept the original method."""
 
     def make(original: Method) -> Method:
         def patched_request(self: Any, operation_model: Any, request_dict: dict[str, Any], request_context: Any) -> Any:
@@ -212,20 +215,20 @@ def _requesting(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
 
 
 def _engine_for(client: Any, operation_name: str) -> Embedded | None:
-    """The engine that answers a call; None if the call goes its usual way."""
+    """The engine that serves a call; None if the call goes its usual way."""
     service = client.meta.service_model.service_name
     if service == SERVICE:
         return _stays[-1].engine if _stays else None
     if any(stay.other_services == "refuse" for stay in _stays):
         raise RuntimeError(
             f"{service}:{operation_name} was called inside mock_dynamodb(other_services='refuse'): "
-            "only DynamoDB is answered here, and other services are not to be asked"
+            "only DynamoDB is mocked here, and other services are refused"
         )
     return None
 
 
 def _creating(original: Method) -> Method:
-    """Also for a coroutine function: what it is asked for is known before anything is awaited."""
+    """Also for a coroutine function: its arguments are known before anything is awaited."""
 
     def create_client(self: Any, service_name: str, *positional: Any, **named: Any) -> Any:
         if service_name == SERVICE and not positional:
@@ -236,7 +239,7 @@ def _creating(original: Method) -> Method:
 
 
 def _fill_in(session: Any, named: dict[str, Any]) -> None:
-    """Nothing is signed, so any key will do; looking for real ones may take seconds where there are none."""
+    """Nothing is signed, so any credentials will do. Looking for real ones can take seconds."""
     credentials = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
     if all(named.get(name) is None for name in credentials):
         named.update(aws_access_key_id="prejoin", aws_secret_access_key="prejoin")  # noqa: S106

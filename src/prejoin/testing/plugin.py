@@ -1,5 +1,4 @@
-"""The pytest plugin: a DynamoDB for each test. Every pytest run loads this file, so it imports what a fixture needs
-when the fixture is used."""
+"""The pytest plugin: a DynamoDB for each test. Every pytest run loads this file, so fixtures import what they need."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def prejoin_engine() -> Iterator[Embedded]:
-    """A DynamoDB of this test's own, empty and in memory. It goes where a transport goes, and has `send()`."""
+    """An empty DynamoDB in memory, for this test only. It is a transport, with `send()`."""
     from prejoin.engine import Embedded
 
     with Embedded() as engine:
@@ -24,7 +23,7 @@ def prejoin_engine() -> Iterator[Embedded]:
 
 @pytest.fixture
 def prejoin_table(prejoin_engine: Embedded) -> Callable[..., str]:
-    """Makes a table and gives its name: `prejoin_table("shop", "pk, sk", {"gsi1": "gsi1pk, gsi1sk:N"})`."""
+    """Creates a table and returns its name: `prejoin_table("shop", "pk, sk", {"gsi1": "gsi1pk, gsi1sk:N"})`."""
     import msgspec
 
     from prejoin.testing.tables import create_table
@@ -44,7 +43,7 @@ def prejoin_table(prejoin_engine: Embedded) -> Callable[..., str]:
 
 @pytest.fixture
 def prejoin_url(prejoin_engine: Embedded) -> Iterator[str]:
-    """The same DynamoDB behind a free port of this machine, for clients in other processes and languages."""
+    """The same DynamoDB on a free port of this machine, for clients in other processes and languages."""
     from prejoin.engine.http import Server
 
     with Server(prejoin_engine, port=0, in_memory=True) as url:
@@ -53,7 +52,7 @@ def prejoin_url(prejoin_engine: Embedded) -> Iterator[str]:
 
 @pytest.fixture
 def prejoin_boto3(prejoin_engine: Embedded) -> Iterator[Embedded]:
-    """During the test every DynamoDB client and resource of boto3 asks the same DynamoDB, in this process."""
+    """During the test every DynamoDB client and resource of boto3 uses the same DynamoDB, in this process."""
     from prejoin.testing.mock import mock_dynamodb
 
     with mock_dynamodb(engine=prejoin_engine):

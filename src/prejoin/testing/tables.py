@@ -1,4 +1,4 @@
-"""A table in one line: the CreateTable request for keys in shorthand, or for a schema."""
+"""Tables in one line: a CreateTable request from keys in shorthand, or from a schema."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def create_table(
     indexes: Mapping[str, str] | None = None,
     local_indexes: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The members of a CreateTable request, paid by the request, indexes with all attributes.
+    """The members of a CreateTable request, on demand, with indexes that project all attributes.
 
-    Keys are the partition key and the sort key, each with its type where it is not a string; an index may have several
-    attributes in either. Other tables than these are made by sending their CreateTable.
+    Keys are the partition key and the sort key, each with its type unless it is a string. An index may have several
+    attributes in either. For other tables, send a CreateTable request of your own.
 
     >>> create_table("shop", "id")["KeySchema"]
     [{'AttributeName': 'id', 'KeyType': 'HASH'}]
@@ -30,10 +30,10 @@ def create_table(
     """
     if not isinstance(keys, str):
         if indexes or local_indexes:
-            raise TypeError("a schema has its indexes in itself")
-        from prejoin.table.admin.table_request import create_table as of_schema
+            raise TypeError("a schema already defines its indexes")
+        from prejoin.table.admin import table_request
 
-        return of_schema(keys, name)
+        return table_request.create_table(keys, name)
     types: dict[str, str] = {}
     request: dict[str, Any] = {
         "TableName": name,

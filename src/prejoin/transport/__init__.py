@@ -1,7 +1,7 @@
-"""The way to a DynamoDB: bytes to it and bytes back. The port that AWS, a local server and the engine all fit.
+"""Transports: carry request bytes to a DynamoDB and response bytes back. AWS, a local server and the engine all fit.
 
-`AWS()` and `Endpoint(url)` are the way over HTTP; each serves threads with `send` and event loops with `send_async`.
-Importing this opens, reads and loads nothing: sockets, TLS and asyncio come with the first request that needs them.
+`AWS()` and `Endpoint(url)` use HTTP. Each serves threads with `send` and event loops with `send_async`. Importing this
+package opens and loads nothing: sockets, TLS and asyncio are loaded by the first request that needs them.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from prejoin.transport.settings import OnRetry, Retries
 
 
 class Transport(Protocol):
-    """Whatever carries one request to a DynamoDB and its answer back."""
+    """Carries one request to a DynamoDB and returns the response."""
 
     def send(self, operation: str, body: bytes) -> bytes:
-        """Sends the JSON body of one operation and gives the JSON body of its answer, or raises DynamoDBError."""
+        """Send the JSON body of one operation and return the JSON body of the response, or raise DynamoDBError."""
         ...
 
 
 class AsyncTransport(Protocol):
-    """The same, for those who await."""
+    """The same for asyncio."""
 
     async def send_async(self, operation: str, body: bytes) -> bytes:
-        """Sends the JSON body of one operation and gives the JSON body of its answer, or raises DynamoDBError."""
+        """Send the JSON body of one operation and return the JSON body of the response, or raise DynamoDBError."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What requests are signed with, where it is found, and when it is renewed."""
+"""Credentials: where they come from, and when they are renewed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import msgspec
 from prejoin.transport.errors import CredentialsMissing
 
 _EARLY = 300.0
-"""Seconds before they expire that credentials are renewed."""
+"""Credentials are renewed this many seconds before they expire."""
 _PATIENCE = 30.0
-"""Seconds until the next try, where renewal failed or gave nothing newer and the old ones still hold."""
+"""Seconds until the next attempt, if renewal failed or gave nothing newer and the old ones are still valid."""
 _ASK_AGAIN = 60.0
 
 
 class Credentials(msgspec.Struct, frozen=True, repr_omit_defaults=True):
-    """An access key and its secret; with a session token and an end where they are temporary.
+    """An access key and its secret; temporary ones have a session token and an expiry.
 
     >>> Credentials("AKIDEXAMPLE", "wJalrXUtnFEMI")
     Credentials('AKIDEXAMPLE', …)
@@ -34,19 +34,19 @@ class Credentials(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
     def __post_init__(self) -> None:
         for name, value in (("access key", self.access_key), ("secret key", self.secret_key), ("token", self.token)):
-            # They go into headers: a line break, usually from a file read whole, would be another header.
+            # They go into headers, where a line break (often from a file read as a whole) would start another header.
             if value is not None and not (value.isascii() and value.isprintable() and value == value.strip() != ""):
-                raise ValueError(f"the {name} has a character that none has, such as a space or line end at its end")
+                raise ValueError(f"the {name} contains an invalid character, such as a space or line end at its end")
 
     def __repr__(self) -> str:
         return f"Credentials({self.access_key!r}, …)"
 
 
 Source = Callable[[], Credentials]
-"""Gives credentials, each time it is called the newest there are. It may block, and raises CredentialsMissing."""
+"""Returns the newest credentials each time it is called. It may block, and raises CredentialsMissing."""
 
 DUMMY = Credentials("local", "local")
-"""For a server on this machine, which takes any."""
+"""For a server on this machine, which accepts any."""
 
 
 def from_environment(environ: Mapping[str, str]) -> Credentials | None:
@@ -60,7 +60,7 @@ def from_environment(environ: Mapping[str, str]) -> Credentials | None:
         return None
     if not access_key or not secret_key:
         missing = "AWS_SECRET_ACCESS_KEY" if access_key else "AWS_ACCESS_KEY_ID"
-        raise CredentialsMissing(f"half of the credentials is set: {missing} is not")
+        raise CredentialsMissing(f"incomplete credentials: {missing} is not")
     try:
         return Credentials(access_key, secret_key, environ.get("AWS_SESSION_TOKEN") or None)
     except ValueError as error:
@@ -68,12 +68,14 @@ def from_environment(environ: Mapping[str, str]) -> Credentials | None:
 
 
 def local_credentials() -> Credentials:
-    """The environment's, or any: a server on this machine asks for a signature and does not check whose."""
+    """The environment's credentials, or dummy ones: a server on this machine requires a signature but does not check
+    it.
+    """
     return from_environment(os.environ) or DUMMY
 
 
 class CredentialChain:
-    """The environment, else what botocore finds: profiles, SSO, the roles of a container or an instance."""
+    """The environment, or else botocore's sources: profiles, SSO, the roles of a container or an instance."""
 
     def __init__(self) -> None:
         self._found: Any = None
@@ -109,17 +111,17 @@ class CredentialChain:
         known = getattr(self._found, "_expiry_time", None)
         if isinstance(known, datetime):
             return known
-        # It is renewed by botocore, and when is botocore's secret: asking often costs nothing.
+        # botocore renews them at a time of its own. Asking it often is cheap.
         return datetime.fromtimestamp(time() + _EARLY + _ASK_AGAIN).astimezone()
 
 
 def static_source(credentials: Credentials) -> Source:
-    """A source of these and no others."""
+    """A source that always returns these credentials."""
     return lambda: credentials
 
 
 class CredentialCache:
-    """The credentials in use: asked of their source once, and again before they expire or when they are refused."""
+    """The credentials in use. They are fetched once, and again before they expire or when they are refused."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -128,12 +130,12 @@ class CredentialCache:
         self._due: float | None = None
 
     def current(self, now: float) -> Credentials | None:
-        """What to sign with, without waiting; None where the source has to be asked first."""
+        """The credentials to sign with, without waiting; None if the source has to be called first."""
         due = self._due
         return self._current if due is None or now < due else None
 
     def renew(self, refused: Credentials | None = None) -> Credentials:
-        """Ask the source, unless another thread just did. `refused` are those that the server does not take."""
+        """Call the source, unless another thread just did. `refused` are credentials that the server rejected."""
         with self._lock:
             now = time()
             held = self._current
@@ -150,13 +152,13 @@ class CredentialCache:
             if not isinstance(found, Credentials):
                 raise CredentialsMissing(f"credentials=… gave {type(found).__name__}, not Credentials")
             end = _end(found)
-            # Where the source has nothing that lasts longer, it is used as long as it lasts.
+            # If the source has nothing that lasts longer, use it until it expires.
             due = end - _EARLY if end - _EARLY > now else min(now + _PATIENCE, end)
             self._current, self._due = found, None if found.expires is None else due
             return found
 
     def after_fork(self) -> None:
-        """In a child: whichever thread held the lock is not here."""
+        """In a forked child, replace the lock, which another thread of the parent may have held."""
         self._lock = allocate_lock()
 
 

@@ -1,4 +1,4 @@
-"""Where a DynamoDB is: AWS, by region; or any server that speaks its protocol, by address."""
+"""HTTP transports: `AWS`, by region, and `Endpoint`, any server with DynamoDB's protocol, by address."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ R = TypeVar("R", bound="RemoteTransport")
 
 
 class RemoteTransport:
-    """What `AWS` and `Endpoint` have in common: all but the question where it is."""
+    """The common part of `AWS` and `Endpoint`: serves threads and event loops, and opens nothing until it is used."""
 
     concurrent = True
-    """Waiting takes longer than threads do: several requests of one read may go side by side."""
+    """Network latency outweighs the cost of threads, so one read may send several requests in parallel."""
 
     def __init__(
         self, settings: TransportSettings, credentials: Credentials | Source | None, proxy: str | bool
@@ -53,22 +53,22 @@ class RemoteTransport:
         _alive.add(self)
 
     def _locate(self, environ: Mapping[str, str]) -> tuple[Url, str]:
-        """The address and the region. It may read files, and raises NotConfigured."""
+        """The address and the region. May read files, and raises NotConfigured."""
         raise NotImplementedError
 
     def _source(self, url: Url) -> Source:
-        """Where to look for credentials that were not given."""
+        """Where to look for credentials that were not passed."""
         raise NotImplementedError
 
     def send(self, operation: str, body: bytes) -> bytes:
-        """Sends the JSON body of one operation and gives the JSON body of its answer.
+        """Send the JSON body of one operation and return the JSON body of the response.
 
-        Raises DynamoDBError where DynamoDB answers with one, TransportError where no answer came.
+        Raises DynamoDBError if DynamoDB returns an error, and TransportError if no response came.
         """
         return (self._sync or self._open_sync()).send(operation, body)
 
     async def send_async(self, operation: str, body: bytes) -> bytes:
-        """`send`, for those who await; each event loop has connections of its own."""
+        """Like `send`, for asyncio. Each event loop has its own connections."""
         from asyncio import get_running_loop
 
         loop = get_running_loop()
@@ -80,7 +80,7 @@ class RemoteTransport:
         return await driver.send(operation, body)
 
     def close(self) -> None:
-        """Closes the connections. A request that is being answered is answered; there are none after it."""
+        """Close the connections. Running requests still get their responses; new ones are refused."""
         with self._lock:
             self._closed = True
             if self._sync is not None:
@@ -91,12 +91,12 @@ class RemoteTransport:
                 loop.call_soon_threadsafe(driver.close)
 
     async def close_async(self) -> None:
-        """`close`, waiting until the connections of this event loop are closed."""
+        """Like `close`, but wait until the connections of this event loop are closed."""
         from asyncio import sleep
 
         self.close()
-        await sleep(0)  # the drivers are told to close
-        await sleep(0)  # and their sockets are
+        await sleep(0)  # the drivers close
+        await sleep(0)  # and then their sockets
 
     def __enter__(self: R) -> R:
         return self
@@ -115,7 +115,7 @@ class RemoteTransport:
         await self.close_async()
 
     def _open(self) -> Channel:
-        """Find out where it is and what to sign with; the credentials themselves are looked for when signing."""
+        """Find the address and the source of credentials. Credentials themselves are fetched when signing."""
         with self._lock:
             if self._closed:
                 raise TransportError("the transport is closed")
@@ -142,7 +142,7 @@ class RemoteTransport:
 
         channel = self._open()
         with self._lock:
-            # Loops that ended, as each asyncio.run's does, would be kept alive by their connections.
+            # Ended loops, such as those of asyncio.run, would be kept alive by their connections.
             self._async = {known: driver for known, driver in self._async.items() if not known.is_closed()}
             return self._async.setdefault(loop, AsyncDriver(channel, loop))
 
@@ -157,7 +157,7 @@ class RemoteTransport:
             raise NotConfigured(str(error)) from None
 
     def _after_fork(self) -> None:
-        """In a child: nothing of the parent's is used. Loops do not survive a fork, so neither do their drivers."""
+        """In a forked child, use nothing of the parent. Event loops do not survive a fork, so drop their drivers."""
         self._lock = allocate_lock()
         self._async = {}
         if self._channel is not None:
@@ -205,9 +205,10 @@ class AWS(RemoteTransport):
         ssl_context: SSLContext | None = None,
         on_retry: OnRetry | None = None,
     ) -> None:
-        """`timeout` is for one attempt, in seconds; `pool` the most connections, for all threads and for each loop.
+        """`timeout` is for one attempt, in seconds. `pool` is the maximum number of connections, for all threads
+        together and for each event loop.
 
-        `proxy` is the environment's (True), none (False) or an address. `on_retry` is told of each repetition.
+        `proxy` is the environment's (True), none (False) or an address. `on_retry` is called before each retry.
         """
         settings = TransportSettings(
             timeout=timeout,
@@ -260,7 +261,7 @@ class Endpoint(RemoteTransport):
         ssl_context: SSLContext | None = None,
         on_retry: OnRetry | None = None,
     ) -> None:
-        """As for `AWS`. The region is part of what is signed."""
+        """Like `AWS`. The region is part of the signature."""
         settings = TransportSettings(
             timeout=timeout,
             connect_timeout=connect_timeout,
@@ -299,7 +300,7 @@ def _is_on(environ: Mapping[str, str], name: str) -> bool:
 
 
 _PARTITIONS = (
-    # Region, domain, domain of the endpoints that have IPv6 too.
+    # Region prefix, domain, domain of dual-stack endpoints.
     ("cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"),
     ("eusc-", "amazonaws.eu", "api.amazonwebservices.eu"),
     ("us-iso-", "c2s.ic.gov", "api.aws.ic.gov"),
@@ -312,7 +313,7 @@ _REGION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def endpoint_host(region: str, *, fips: bool = False, dual_stack: bool = False) -> str:
-    """The name of a region's DynamoDB.
+    """The host name of a region's DynamoDB.
 
     >>> endpoint_host("eu-west-1"), endpoint_host("cn-north-1")
     ('dynamodb.eu-west-1.amazonaws.com', 'dynamodb.cn-north-1.amazonaws.com.cn')
@@ -320,26 +321,26 @@ def endpoint_host(region: str, *, fips: bool = False, dual_stack: bool = False) 
     'dynamodb-fips.us-east-1.api.aws'
     """
     domain, dual = next((domain, dual) for start, domain, dual in _PARTITIONS if region.startswith(start))
-    # The government's ordinary endpoints are the ones that are validated.
+    # The ordinary endpoints of GovCloud are already FIPS endpoints.
     service = "dynamodb-fips" if fips and (dual_stack or not region.startswith("us-gov-")) else "dynamodb"
     return f"{service}.{region}.{dual if dual_stack else domain}"
 
 
 def find_region(environ: Mapping[str, str]) -> str:
-    """AWS_REGION, AWS_DEFAULT_REGION, or the profile's where botocore is there to read it."""
+    """AWS_REGION, AWS_DEFAULT_REGION, or the profile's region if botocore is installed."""
     region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or _from_profile()
     if not region:
         raise NotConfigured(
-            "no region: give it, as AWS('eu-west-1'), or set AWS_REGION "
-            "(a region in ~/.aws/config is read where the `aws` extra is installed)"
+            "no region: pass it, as in AWS('eu-west-1'), or set AWS_REGION "
+            "(a region in ~/.aws/config is read if the `aws` extra is installed)"
         )
     return checked_region(region)
 
 
 def checked_region(region: str) -> str:
-    """A region becomes part of a host name, so it has to look like one."""
+    """Check a region, because it becomes part of a host name."""
     if not _REGION.fullmatch(region):
-        raise NotConfigured(f"{region!r} is not a region, as eu-west-1 is")
+        raise NotConfigured(f"{region!r} is not a region such as eu-west-1")
     return region
 
 

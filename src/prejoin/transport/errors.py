@@ -1,4 +1,4 @@
-"""What can go wrong on the way, when DynamoDB's own answer did not come: one small family of exceptions."""
+"""Errors of the transport: no response came from DynamoDB."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from prejoin.errors import PrejoinError
 
 
 class TransportError(PrejoinError):
-    """Any of the errors below. `operation`, `attempts` and `cause` say what was sent, how often, and what happened.
+    """The base of these errors. `operation`, `attempts` and `cause` say what was sent, how often, and what happened.
 
     >>> import pickle
     >>> error = OutcomeUnknown("lost", operation="PutItem", attempts=1, cause=TimeoutError("timed out"))
@@ -24,25 +24,25 @@ class TransportError(PrejoinError):
         self.cause = cause
 
 
-class NotConfigured(TransportError):  # noqa: N818 - the family is named by what happened
-    """Where to send, or how, cannot be told from the arguments and the environment; or the server redirects."""
+class NotConfigured(TransportError):  # noqa: N818 - named by what happened
+    """The address, region or credentials are missing or invalid, or the server redirects."""
 
 
 class CredentialsMissing(NotConfigured):
-    """There is nothing to sign with."""
+    """There are no credentials to sign with."""
 
 
 class ConnectionFailed(TransportError):  # noqa: N818
-    """Not one byte of the request was sent: it was not applied."""
+    """Not one byte of the request was sent, so it was not applied."""
 
 
 class AnswerLost(TransportError):  # noqa: N818
-    """The request was sent and no whole answer came. It was a read, unless this is an OutcomeUnknown."""
+    """The request was sent, but no complete response came. It was a read, unless this is an OutcomeUnknown."""
 
 
 class OutcomeUnknown(AnswerLost):
-    """A write was sent, at least in part, and no answer says whether it was applied.
+    """A write was sent, at least in part, and no response says whether it was applied.
 
-    It was repeated only if that is safe. Once an answer is lost the outcome stays unknown, also if later attempts
-    fail in other ways. Read the item to find out.
+    It was retried only if that is safe. Once a response is lost the outcome stays unknown, even if later attempts fail
+    in other ways. Read the item to find out.
     """

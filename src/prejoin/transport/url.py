@@ -1,4 +1,4 @@
-"""Addresses, read: of a DynamoDB and of a proxy. Only what these need, without urllib's weight."""
+"""Parsing of addresses of servers and proxies. It avoids the import of urllib."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Url(msgspec.Struct, frozen=True):
 
     @property
     def authority(self) -> str:
-        """What the Host header says: the port only where it is not the scheme's own."""
+        """The value of the Host header. The port is included unless it is the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS.get(self.scheme) else f"{host}:{self.port}"
 
@@ -55,10 +55,10 @@ class Url(msgspec.Struct, frozen=True):
 
 
 def read_url(text: str) -> Url:
-    """An address from its text, or ValueError in a sentence without what might be a password."""
+    """Parse an address. A ValueError never shows a password."""
     match = re.fullmatch(_URL, text.strip())
     if match is None:
-        raise ValueError(f"is not an address as http://host:port: {_hidden(text)!r}")
+        raise ValueError(f"is not an address such as http://host:port: {_hidden(text)!r}")
     scheme = match["scheme"].lower()
     if scheme not in _PORTS:
         raise ValueError(f"is http:// or https://, not {scheme}://")

@@ -35,8 +35,6 @@ def test_the_code_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     first, second = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     (said,) = re.findall(r"```text\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "repository.py").write_text("class Shop:\n    def user_profile(self): ...\n")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     out = io.StringIO()
@@ -44,7 +42,7 @@ def test_the_code_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         exec(first, names)
         exec(second, names)
     assert out.getvalue() == said
-    assert "> Summary: 1 method, 0 with a test" in str(names["pages"])
+    assert "> Summary: 17 methods, 17 with a test" in str(names["pages"])
 
 
 if __name__ == "__main__":

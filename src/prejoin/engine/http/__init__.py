@@ -1,4 +1,4 @@
-"""The HTTP front: the engine behind a socket, for every SDK and the AWS CLI. What is answered is the engine's."""
+"""The HTTP server: the engine behind a socket, for all SDKs and the AWS CLI."""
 
 from prejoin.engine.http.limits import Limits
 from prejoin.engine.http.origin_policy import OriginPolicy

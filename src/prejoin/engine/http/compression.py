@@ -1,4 +1,4 @@
-"""Compressed bodies: those of requests as they say they are, those of answers as the client would have them."""
+"""Compressed bodies: Content-Encoding of requests and Accept-Encoding for responses."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import KB
 
 COMPRESSION_THRESHOLD = 4 * KB
-"""Bytes beyond which DynamoDB compresses an answer."""
+"""DynamoDB compresses responses above this number of bytes."""
 _WINDOWS = {"gzip": 31, "deflate": 15}
 _LEVEL = 1
-"""The client is on this machine, as a rule: time is worth more than bytes."""
+"""Clients are usually on the same machine, so time matters more than bytes."""
 
 
 _MOST_MEMBERS = 16
-"""Gzip files that may stand one after the other in a body. SDKs send one; each costs more than its bytes."""
+"""The number of concatenated gzip members in a body. SDKs send one; many small ones would cost more than their bytes.
+"""
 _SLICE = 64 * KB
 _decompressor = zlib.decompressobj
 
 
 class BodyTooLargeError(Exception):
-    """A body has more bytes than may be, once it is decompressed."""
+    """The decompressed body exceeds the limit."""
 
 
 def decompress(body: bytes, encoding: str, most: int) -> bytes:
-    """The body that a request's Content-Encoding describes. What it does not describe is AWS's fault, as AWS has it.
+    """Decompress a body according to its Content-Encoding. As at AWS, an unknown encoding is an internal error.
 
     >>> decompress(zlib.compress(b"{}"), "deflate", 100)
     b'{}'
@@ -54,9 +55,9 @@ def decompress(body: bytes, encoding: str, most: int) -> bytes:
 
 
 def _member(body: bytes, at: int, window: int, most: int) -> tuple[bytes | None, int]:
-    """Decompress what begins at a position, and say where it ends. None: it does not end.
+    """Decompress the member at a position. Return its content, or None if it is incomplete, and where it ends.
 
-    Slices keep this linear: zlib copies all input that it has not used.
+    zlib copies all unused input, so slices keep this linear.
     """
     decompressor = _decompressor(window)
     view = memoryview(body)
@@ -78,9 +79,9 @@ def compress(body: bytes, encoding: str) -> bytes:
 
 @lru_cache(maxsize=64)
 def preferred_encoding(accepted: bytes) -> str | None:
-    """The encoding that an Accept-Encoding header likes best, if we have one that it likes.
+    """The supported encoding that an Accept-Encoding header prefers, or None.
 
-    As DynamoDB reads it: no encoding at all is the last resort, and a weight that is no number weighs most.
+    As DynamoDB reads it: identity is the last resort, and an invalid weight counts as the highest.
 
     >>> headers = b"gzip, deflate", b"deflate, gzip;q=0.5", b"*", b"*, gzip;q=0.1", b"*;q=0"
     >>> [preferred_encoding(header) for header in headers]

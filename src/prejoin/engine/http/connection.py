@@ -1,4 +1,4 @@
-"""One client's connection: bytes to requests, requests in their order to the front, answers back, and patience."""
+"""One client connection: parses requests, has them handled in order, sends responses and enforces timeouts."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _LINGER_SECONDS = 2.0
 
 
 class ServerConnection(asyncio.Protocol):
-    """Requests of one connection are answered one after the other, whatever the client sends ahead.
+    """Handles the requests of one connection one after the other, even if the client pipelines them.
 
-    A request that cannot be understood is answered after those before it; then nothing more is read, as what follows it
-    has no beginning.
+    A malformed request gets an error response after those before it. Then nothing more is read, because the start of
+    the next request is unknown.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class ServerConnection(asyncio.Protocol):
         self._waiting: deque[HttpRequest | HttpResponse] = deque()
         self._running = False
         self._refused = False
-        """Nothing more is understood: an answer that says so is waiting, or sent."""
+        """Nothing more is read: an error response is waiting or sent."""
         self._stopping = False
         self._lingering = 0.0
         self._stalled: float | None = None
@@ -86,13 +86,13 @@ class ServerConnection(asyncio.Protocol):
             self._refuse(MALFORMED)
         waiting_for = self._unused if self._in_body else self._head_size
         if self._started is not None and waiting_for > self._limits.head:
-            # The parser collects the trailers of a chunked body, and copies each as it grows.
+            # The parser collects the trailers of a chunked body, copying each as it grows.
             self._refuse(HEADERS_TOO_LARGE)
         if len(self._waiting) >= self._limits.waiting:
             self._transport.pause_reading()
 
     def eof_received(self) -> bool:
-        """The client sends no more. It may still read: what it asked for is answered before the connection closes."""
+        """The client sends no more but may still read. Pending requests are answered before the connection closes."""
         self._stopping = True
         return self._running or bool(self._waiting)
 
@@ -157,7 +157,7 @@ class ServerConnection(asyncio.Protocol):
         if not self._running:
             self._next()
 
-    # --- Answers, in order -------------------------------------------------------------------------------------------
+    # --- Responses, in order -----------------------------------------------------------------------------------------
 
     def _refuse(self, response: HttpResponse) -> None:
         if self._refused:
@@ -168,7 +168,7 @@ class ServerConnection(asyncio.Protocol):
             self._next()
 
     def _next(self) -> None:
-        """Begin with what waits longest, unless something runs or the client does not take what it got."""
+        """Start the request that waits longest, unless one is running or the client does not read."""
         while self._waiting and not self._running and self._stalled is None:
             waits = self._waiting.popleft()
             if isinstance(waits, HttpResponse):
@@ -191,7 +191,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _work(self, request: HttpRequest, operation: str) -> None:
-        """In a thread of the pool."""
+        """Runs in a thread of the pool."""
         response = self._handler.respond(request, operation)
         self._loop.call_soon_threadsafe(self._finished, response, request.keep_alive)
 
@@ -207,17 +207,17 @@ class ServerConnection(asyncio.Protocol):
         self._transport.write(response.encode(keep_alive=keep_alive and not self._stopping))
         if not keep_alive:
             self._waiting.clear()
-            # A close while the client still sends would reset the connection, and the answer with it.
+            # Closing while the client still sends would reset the connection and lose the response.
             self._lingering = self._heard
             if not self._transport.is_reading():
                 self._transport.resume_reading()
             if self._transport.can_write_eof():
                 self._transport.write_eof()
 
-    # --- Patience ----------------------------------------------------------------------------------------------------
+    # --- Timeouts ----------------------------------------------------------------------------------------------------
 
     def look_after(self, now: float) -> None:
-        """End what takes too long. Called every now and then."""
+        """Enforce the timeouts. The server calls this regularly."""
         limits = self._limits
         if self._stalled is not None:
             if now - self._stalled > limits.pause_seconds:
@@ -238,7 +238,7 @@ class ServerConnection(asyncio.Protocol):
             self._refuse(TIMEOUT)
 
     def stop(self) -> None:
-        """Answer what was asked, then close."""
+        """Answer the pending requests, then close."""
         self._stopping = True
         if not self._running and not self._waiting and not self._lingering:
             self._transport.close()

@@ -1,4 +1,4 @@
-"""From an HTTP request to its answer: what AWS's outer layer checks, in its order, and then the engine."""
+"""From an HTTP request to its response: the checks of AWS's API layer in AWS's order, then the engine."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from prejoin.protocol.limits import KB
 
 SHORT_READS = frozenset({"GetItem", "ListTables", "DescribeTimeToLive"})
 SHORT_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "DescribeTable"})
-"""DescribeTable writes nothing. But only in memory is it short: in a file the items of the table are counted."""
+"""DescribeTable writes nothing, but it is fast only in memory: in a file the items are counted."""
 SHORT_BODY = 64 * KB
-"""Bytes of a body that are read in less time than it takes to hand them to a thread and back."""
+"""Reading a body below this size takes less time than handing it to a thread."""
 _JSON_TYPES = frozenset({b"application/x-amz-json-1.0", b"application/json"})
 
 
 class Backend(Protocol):
-    """What is behind the front: the embedded engine, or anything else with this method.
+    """What performs the operations: the embedded engine, or any other object with this method.
 
-    If it also has `send_now(operation, body) -> bytes | None`, the event loop calls that one. It answers None where it
-    would have to wait for another thread or process; a thread then calls `send`.
+    If it also has `send_now(operation, body) -> bytes | None`, the event loop calls that. It returns None if it would
+    have to wait for another thread or process; a thread then calls `send`.
     """
 
     def send(self, operation: str, body: bytes) -> bytes: ...
@@ -53,17 +53,21 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RequestHandler:
+    """Answers HTTP requests for one backend."""
+
     engine: Backend
     policy: OriginPolicy = field(default_factory=OriginPolicy)
     keys: signature.KeyPair | None = None
     at_once: frozenset[str] = SHORT_READS
-    """Operations that the event loop does itself: the way to a thread and back would cost more than they do. On a file
-    that other processes write to, a write may have to wait for them, and all clients with it: it gets a thread."""
+    """Operations that run on the event loop, because handing them to a thread would take longer. If other processes
+    write to the same file, a write may have to wait for them and would block all clients, so writes run in a thread.
+    """
     limits: Limits = field(default_factory=Limits)
 
     def respond_now(self, request: HttpRequest) -> HttpResponse | str:
-        """The answer to a request that takes no time. Else the operation that it is for, as far as that is known:
-        `respond` is then to be called in a thread."""
+        """The response to a request that takes no time. Otherwise the name of its operation, as far as known; `respond`
+        must then be called in a thread.
+        """
         if len(request.body) > SHORT_BODY or request.header(b"content-encoding") is not None:
             return ""
         operation = self.admit(request)
@@ -73,7 +77,7 @@ class RequestHandler:
         return self._perform(operation, request, send) or operation
 
     def respond(self, request: HttpRequest, operation: str) -> HttpResponse:
-        """The answer to a request, of which `respond_now` has told the operation. Blocks."""
+        """The response to a request for which `respond_now` returned this operation. Blocks."""
         admitted = operation or self.admit(request)
         if isinstance(admitted, HttpResponse):
             return admitted
@@ -82,7 +86,7 @@ class RequestHandler:
         return found
 
     def admit(self, request: HttpRequest) -> HttpResponse | str:
-        """The operation that a request is for, or the answer that it gets without one."""
+        """The operation of a request, or the response if it is refused or needs no operation."""
         refused = self.policy.refusal(request)
         if refused is not None:
             return refused
@@ -120,7 +124,7 @@ class RequestHandler:
     def _perform(
         self, operation: str, request: HttpRequest, send: Callable[[str, bytes], bytes | None]
     ) -> HttpResponse | None:
-        """The answer of the engine; None if it gave none."""
+        """The engine's response; None if `send_now` declined."""
         try:
             body = request.body
             encoding = request.header(b"content-encoding")
@@ -150,6 +154,6 @@ def _encoded(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 
 def _endpoints(request: HttpRequest) -> HttpResponse:
-    """Where to send further requests: where this one came."""
+    """Tell the client to send further requests to the same host."""
     host = (request.header(b"host") or b"").decode("latin-1").strip()
     return HttpResponse(200, msgspec.json.encode({"Endpoints": [{"Address": host, "CachePeriodInMinutes": 1440}]}))

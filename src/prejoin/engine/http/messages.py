@@ -1,4 +1,4 @@
-"""One HTTP answer: its bytes, with the headers that DynamoDB sends; and the errors of AWS's outer layer."""
+"""HTTP requests and responses, with the headers that DynamoDB sends and the errors of AWS's API layer."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ TARGET = b"DynamoDB_20120810."
 
 @dataclass(slots=True)
 class HttpRequest:
+    """An HTTP request as received."""
+
     method: bytes = b""
     url: bytes = b""
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -25,7 +27,7 @@ class HttpRequest:
     keep_alive: bool = True
 
     def header(self, name: bytes) -> bytes | None:
-        """The value of the first header of this name."""
+        """The value of the first header with this name."""
         for known, value in self.headers:
             if known == name:
                 return value
@@ -41,11 +43,13 @@ PLAIN: Final = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
+    """An HTTP response to send."""
+
     status: int
     body: bytes
     content_type: str = JSON
     more: str = ""
-    """Further headers, each with the end of its line."""
+    """Further header lines, each with its line end."""
 
     def encode(self, *, keep_alive: bool) -> bytes:
         head = (
@@ -59,7 +63,7 @@ class HttpResponse:
 
 
 def outer_error(code: str, message: str = "", status: int = 400) -> HttpResponse:
-    """An error of the layer in front of DynamoDB, which has a namespace of its own.
+    """An error of the API layer in front of DynamoDB, which has its own namespace.
 
     >>> outer_error("MissingAuthenticationTokenException").body
     b'{"__type":"com.amazon.coral.service#MissingAuthenticationTokenException"}'
@@ -72,7 +76,7 @@ def outer_error(code: str, message: str = "", status: int = 400) -> HttpResponse
 
 UNKNOWN_OPERATION: Final = outer_error("UnknownOperationException")
 NOT_FOUND: Final = HttpResponse(404, b"<UnknownOperationException/>\n", "application/xml")
-"""What AWS answers to other methods than POST, and to bodies that are not JSON."""
+"""AWS's response to methods other than POST, and to bodies that are not JSON."""
 NO_TOKEN: Final = outer_error("MissingAuthenticationTokenException", "Request is missing Authentication Token")
 HEALTHY: Final = HttpResponse(200, b"healthy: prejoin\n", PLAIN)
 TOO_LARGE: Final = HttpResponse(413, b"", PLAIN)
@@ -80,11 +84,11 @@ HEADERS_TOO_LARGE: Final = HttpResponse(400, b"", PLAIN)
 TIMEOUT: Final = HttpResponse(408, b"", PLAIN)
 MALFORMED: Final = HttpResponse(400, b"", PLAIN)
 INTERNAL_ERROR: Final = outer_error("InternalFailure", "The server failed", 500)
-"""A mistake of ours."""
+"""A bug in the server."""
 
 
 def request_id() -> str:
-    """52 characters, as AWS's have."""
+    """A request id of 52 characters, as AWS's are."""
     return f"{getrandbits(208):052X}"
 
 

@@ -1,7 +1,8 @@
-"""Who may ask: not a web page. A browser on this machine reaches loopback ports too, on behalf of any site.
+"""Which web pages may use the server. By default none: a browser on this machine can reach loopback ports for any site.
 
-A page can send requests to this port (they carry `Origin`), and can be served under a name that is later pointed at
-127.0.0.1, so that to the browser this server is the page's own site (the `Host` is then that name).
+A page can send requests to this port; they carry an `Origin` header. It can also be served under a name that is later
+pointed at 127.0.0.1 (DNS rebinding), so that the browser takes this server for the page's own site; the `Host` header
+is then that name. Pages of allowed origins get CORS headers.
 """
 
 from __future__ import annotations
@@ -15,27 +16,25 @@ from prejoin.engine.http.messages import HttpRequest, HttpResponse, outer_error
 
 @dataclass(frozen=True, slots=True)
 class OriginPolicy:
-    """`hosts` are names under which the server is reached beyond loopback's; `origins` are web pages that may ask."""
+    """`hosts` are names of the server besides those of loopback. `origins` are the web pages that may send requests."""
 
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
 
     def refusal(self, request: HttpRequest) -> HttpResponse | None:
-        """The answer to a request that a web page may have sent; None where nothing speaks against it."""
+        """The response to a request that a web page may have sent; None if the request is allowed."""
         origin = request.header(b"origin")
         if origin is not None and _text(origin) not in self.origins:
-            return _denied(f"Requests of web pages are refused, and this one is of {_text(origin)!r}")
+            return _denied(f"Requests from web pages are refused. This one comes from {_text(origin)!r}")
         host = request.header(b"host")
         if host is None or request.count(b"host") > 1:
             return outer_error("SerializationException", "A request has exactly one Host header")
         if not self._knows(_text(host)):
-            return _denied(
-                f"The server does not go by the name {_text(host)!r}; where it should, start it with --allow-host"
-            )
+            return _denied(f"This server is not called {_text(host)!r}; to allow the name, start it with --allow-host")
         return None
 
     def _knows(self, host: str) -> bool:
-        """An address cannot be pointed elsewhere, so any will do; a name must be ours.
+        """Whether a Host header is ours. An IP address cannot be rebound, so any is fine; a name must be known.
 
         >>> guard = OriginPolicy(frozenset({"dynamodb"}))
         >>> [guard._knows(host) for host in ("localhost:8000", "127.0.0.1", "[::1]:8000", "dynamodb:8000")]
@@ -51,7 +50,7 @@ class OriginPolicy:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a server that listens there is reached from this machine only."""
+    """Whether a server listening on this host can be reached from this machine only."""
     return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
@@ -81,12 +80,12 @@ _ECHOED = (
 
 
 def is_preflight(request: HttpRequest) -> bool:
-    """Whether a browser asks, before a page's request, if the page may send it."""
+    """Whether a browser asks if a page may send a request."""
     return request.method == b"OPTIONS" and request.header(b"origin") is not None
 
 
 def with_cors_headers(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """The answer with the headers that let the page of an allowed origin read it; to others it stays as it is."""
+    """Add the headers that let a page of an allowed origin read the response."""
     if request.header(b"origin") is None:
         return response
     headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED}

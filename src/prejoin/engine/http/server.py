@@ -1,4 +1,4 @@
-"""The server's life: it listens, looks after its connections, and stops without breaking off what runs."""
+"""The server: listens, watches its connections, and stops without aborting running requests."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _BACKLOG = 512
 
 
 class Server:
-    """An engine behind a port of this machine. Port 0 is any free one.
+    """Serves an engine on a port of this machine. Port 0 means any free port.
 
-    In a test it runs in a thread of its own:
+    In a test it runs in its own thread:
 
     >>> from urllib.request import urlopen
     >>> from prejoin.engine import Embedded
@@ -46,7 +46,7 @@ class Server:
         limits: Limits | None = None,
         in_memory: bool = False,
     ) -> None:
-        """`in_memory` says that no other process can hold the engine up, so that short writes too are done at once."""
+        """`in_memory` says that no other process can block the engine: short writes then run on the event loop."""
         at_once = SHORT_READS | SHORT_WRITES if in_memory else SHORT_READS
         self._limits = limits or Limits()
         self._handler = RequestHandler(engine, policy or OriginPolicy(), keys, at_once, self._limits)
@@ -59,15 +59,15 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where clients reach it; known once it listens."""
+        """The URL for clients, once the server listens."""
         if self._socket is None:
-            raise RuntimeError("the server does not listen yet")
+            raise RuntimeError("the server is not listening yet")
         listens, port = self._socket.getsockname()[:2]
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(listens, str(listens))  # noqa: S104
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def listen(self) -> str:
-        """Take the port, or raise OSError. Gives the URL; clients that come from now on wait to be served."""
+        """Bind the port, or raise OSError. Return the URL. Clients that connect from now on wait to be served."""
         if self._socket is None:
             host, port = self._address
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -80,7 +80,7 @@ class Server:
         asyncio.run(self._serve(lambda: on_ready(url), signals=True))
 
     def start(self) -> str:
-        """Serve in a thread until `stop()`; gives the URL."""
+        """Serve in a thread until `stop()`. Return the URL."""
         url = self.listen()
         ready = threading.Event()
 
@@ -96,7 +96,7 @@ class Server:
         return url
 
     def stop(self) -> None:
-        """Finish what runs, close, and wait for both."""
+        """Finish running requests and close."""
         loop, event, thread = self._loop, self._told_to_stop, self._thread
         if thread is None or loop is None or event is None:
             return

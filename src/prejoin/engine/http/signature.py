@@ -1,4 +1,4 @@
-"""AWS's Signature Version 4, verified: headers, payload and time. Refusals are in AWS's words and in its order."""
+"""Verifies AWS Signature Version 4: headers, payload and time. Errors have AWS's wording and order."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class _RefusedError(Exception):
 
 
 def has_token(request: HttpRequest) -> bool:
-    """Whether a request carries a signature at all, right or wrong."""
+    """Whether a request carries any signature."""
     return (request.header(b"authorization") or b"").lstrip().startswith(b"AWS4-")
 
 
 def refusal(request: HttpRequest, keys: KeyPair, now: datetime | None = None) -> HttpResponse | None:
-    """The answer to a request that is not signed with these keys; None where it is. A session token is ignored."""
+    """The response to a request that is not signed with these keys; None if it is. Session tokens are ignored."""
     if not has_token(request):
         return NO_TOKEN
     try:

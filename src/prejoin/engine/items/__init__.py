@@ -1,1 +1,1 @@
-"""Items: read and written by key, page by page, with the capacity that costs."""
+"""Items: their keys, reads, writes, index entries and consumed capacity."""

@@ -1,4 +1,4 @@
-"""Consumed capacity: counted by table and index, shown as ReturnConsumedCapacity asks."""
+"""Consumed capacity, counted for each table and index, and rendered as ReturnConsumedCapacity requires."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prejoin.protocol.prices import write_units
 
 
 class Capacity:
-    """The units that one request used on one table."""
+    """The units that one request consumed on one table."""
 
     __slots__ = ("_indexes", "_table", "_units")
 
@@ -25,7 +25,7 @@ class Capacity:
             self._indexes[index.number] = self._indexes.get(index.number, 0.0) + units
 
     def wrote(self, size: int, index: IndexDefinition | None = None, *, transactional: bool = False) -> None:
-        """Charge the write of an item, or of an index entry, of this size."""
+        """Count the write of an item or index entry of this size."""
         self.add(write_units(size, transactional=transactional), index)
 
     @property
@@ -33,7 +33,7 @@ class Capacity:
         return self._units + sum(self._indexes.values())
 
     def render(self, detail: str, *, kind: str | None = None) -> dict[str, Any]:
-        """The ConsumedCapacity; `kind`, Read or Write, adds the member that transactions have."""
+        """The ConsumedCapacity object. `kind`, Read or Write, adds the member that transactions have."""
         shown: dict[str, Any] = {"TableName": self._table.name, **_units(self.total, kind)}
         if detail == "INDEXES":
             shown["Table"] = _units(self._units, kind)
@@ -49,7 +49,7 @@ class Capacity:
 
 
 class UncountedCapacity(Capacity):
-    """Where nobody asked for the units."""
+    """Counts nothing, for requests that do not return consumed capacity."""
 
     def add(self, units: float, index: IndexDefinition | None = None) -> None:
         pass
@@ -59,7 +59,7 @@ class UncountedCapacity(Capacity):
 
 
 def capacity_counter(table: TableDefinition, detail: str | None) -> Capacity:
-    """What to count a request's units with, if they are asked for."""
+    """A counter for a request: a real one only if the request returns consumed capacity."""
     return Capacity(table) if is_requested(detail) else UncountedCapacity(table)
 
 
@@ -77,7 +77,7 @@ class Capacities:
         return found
 
     def render(self, *, kind: str | None = None) -> dict[str, Any]:
-        """The member of the answer, or nothing where it was not asked for."""
+        """The ConsumedCapacity member of a response, or nothing if it was not requested."""
         if not is_requested(self._detail):
             return {}
         shown = [capacity.render(self._detail or "TOTAL", kind=kind) for capacity in self._by_table.values()]
@@ -89,7 +89,7 @@ def is_requested(detail: str | None) -> bool:
 
 
 def consumed_capacity(capacity: Capacity, detail: str | None) -> dict[str, Any]:
-    """The ConsumedCapacity member of an answer about one table, or nothing where it was not asked for."""
+    """The ConsumedCapacity member of a response about one table, or nothing if it was not requested."""
     return {"ConsumedCapacity": capacity.render(detail or "TOTAL")} if is_requested(detail) else {}
 
 

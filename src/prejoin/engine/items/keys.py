@@ -1,4 +1,4 @@
-"""Keys of items: checked against a table's definition, and turned into the bytes they are stored under."""
+"""Keys of items: check them against a table's definition, and encode them as the bytes they are stored under."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ _EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} valu
 
 
 class EmptyKeyError(DynamoDBError):
-    """An empty key value: of what can be wrong with a key, the one thing that is no reason to cancel a transaction, but
-    to refuse it."""
+    """An empty key value. Unlike other invalid keys it rejects a whole transaction instead of cancelling it."""
 
     def __init__(self, message: str) -> None:
         super().__init__("ValidationException", "One or more parameter values are not valid. " + message)
 
 
 def encode_key(table: TableDefinition, key: Item) -> bytes:
-    """The bytes of a `Key`: exactly the table's key attributes, of their types."""
+    """Encode a `Key` parameter, which must have exactly the table's key attributes."""
     if len(key) != len(table.keys.names):
         refuse(_MISMATCH)
     if (found := table.item_key(key)) is not None:
@@ -41,14 +40,14 @@ def encode_key(table: TableDefinition, key: Item) -> bytes:
 
 
 def check_key_elements(table: TableDefinition, item: Item) -> None:
-    """Refuse an item in which an attribute of the table's key is missing, or of another type."""
+    """Refuse an item that lacks a key attribute of the table, or has one of another type."""
     for attribute in table.keys.attributes:
         if attribute.type not in item.get(attribute.name, {}):
             refuse(_MISMATCH)
 
 
 def encode_item_key(table: TableDefinition, item: Item) -> bytes:
-    """The bytes of a whole item's key."""
+    """Encode the key of a whole item."""
     if (found := table.item_key(item)) is not None:
         return found
     for attribute in table.keys.attributes:
@@ -65,7 +64,7 @@ def encode_item_key(table: TableDefinition, item: Item) -> bytes:
 
 
 def storage_key(table: TableDefinition, item: Item) -> bytes:
-    """The key bytes of an item whose key attributes are known to be right. Without a sort key, that part is empty."""
+    """Encode the key of an item whose key attributes have been checked. Without a sort key, that part is empty."""
     keys = table.keys
     value = item[keys.partition[0].name]
     partition = key_bytes.terminated(value)
@@ -88,8 +87,9 @@ def _refuse_empty(attribute: KeyElement) -> NoReturn:
 
 
 def check_index_keys(table: TableDefinition, item: Item, *, updated: bool = False) -> None:
-    """Refuse an item that has an index key attribute of a type or size that the index cannot hold; an update that
-    empties one has words of its own."""
+    """Refuse an item with an index key attribute of the wrong type or size. Updates that empty one have their own
+    message.
+    """
     # Four attributes of 64 characters, at four bytes a character, are within every limit.
     large = False
     for attribute in table.narrowed_keys:
@@ -137,7 +137,7 @@ def _check_index_key_sizes(index: IndexDefinition, item: Item) -> None:
 
 
 def check_scalar(table: TableDefinition, paths: Iterable[DocumentPath]) -> None:
-    """Refuse a path into a key attribute: a key is a scalar, of the table or of an index."""
+    """Refuse a document path into a key attribute, because keys are scalars."""
     for path in paths:
         head = path.steps[0]
         if len(path.steps) == 1:
@@ -151,5 +151,5 @@ def check_scalar(table: TableDefinition, paths: Iterable[DocumentPath]) -> None:
 
 
 def _size_of(attributes: tuple[KeyElement, ...], item: Item) -> int:
-    """What the key attributes that an item has count together: each as it would alone."""
+    """The total size of the key attributes that an item has."""
     return sum(len(key_bytes.plain(item[attribute.name])) for attribute in attributes if attribute.name in item)

@@ -1,4 +1,4 @@
-"""One page of a Query or a Scan: rows in key order from a position on, until the limit, 1 MB, or the end."""
+"""Read one page of a Query or Scan: from key conditions to a range of key bytes, then rows until the limit or 1 MB."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPE = "One or more parameter values were invalid: Condition parameter type doe
 
 
 class PartitionRange(msgspec.Struct, frozen=True):
-    """What all keys of one partition begin with, and a range of key bytes in it."""
+    """The common first bytes of all keys in one partition, and a range of key bytes within it."""
 
     partition: bytes
     bounds: Range
@@ -29,10 +29,10 @@ class PartitionRange(msgspec.Struct, frozen=True):
 def key_range(
     table: TableDefinition, index: IndexDefinition | None, conditions: dict[str, AttributeCondition]
 ) -> PartitionRange:
-    """The range that the conditions ask for.
+    """The range that the key conditions select.
 
-    Every partition attribute needs an equality. Sort attributes come left to right without gaps; only the last one
-    given may have another condition than equality.
+    Every partition attribute needs an equality. Sort attributes are given from left to right without gaps, and only the
+    last one may have a condition other than equality.
     """
     keys = table.keys if index is None else index.keys
     if len(conditions) > max(2, len(keys.attributes)):
@@ -72,7 +72,7 @@ def key_range(
 
 
 def _check_composite(keys: KeySchema, conditions: dict[str, AttributeCondition]) -> None:
-    """The rules of an index with several partition or sort attributes, which have their own words."""
+    """The rules for an index with several partition or sort attributes, which have their own messages."""
     equal = {name for name, condition in conditions.items() if condition.operator == "="}
     missing = [attribute.name for attribute in keys.partition if attribute.name not in equal]
     if missing:
@@ -100,23 +100,23 @@ def _check(attribute: KeyElement, condition: AttributeCondition) -> None:
 
 _ANY = (1 << 31) - 1
 _FEW = 1001
-"""How many items are read before their sizes are looked at: most pages have no more."""
+"""The number of items that are read before their sizes are added up. Most pages have fewer."""
 
 
 @dataclass(slots=True)
 class RowPage:
-    """The items of a page in order, as JSON; `more` says that the page was cut."""
+    """The items of a page in order, as JSON. `more` says that the page ended before the range did."""
 
     items: list[bytes] = field(default_factory=list)
     size: int = 0
-    """What they count together, where that was asked for."""
+    """The sum of the item sizes, if it was requested."""
     more: bool = False
     fetched_units: list[int] = field(default_factory=list)
-    """Sizes of whole items that a local index had to fetch from the table."""
+    """Sizes of whole items that a local index fetched from the table."""
 
 
 class PageQuery(msgspec.Struct, frozen=True):
-    """What to read: a range of key bytes; after which of them to begin; how far; which way."""
+    """What to read: a range of key bytes, the position to start after, the limit and the direction."""
 
     table: TableDefinition
     index: IndexDefinition | None
@@ -125,18 +125,18 @@ class PageQuery(msgspec.Struct, frozen=True):
     limit: int | None
     forward: bool = True
     whole_items: bool = False
-    """Fetch each item from the table, as a local index does for attributes it does not hold."""
+    """Fetch each item from the table, as a local index does for attributes that it does not project."""
     sized: bool = False
-    """Whether the size of the page is asked for."""
+    """Whether the size of the page is needed."""
 
 
 def read_page(session: Session, cut: PageQuery) -> RowPage:
-    """Read until the limit, or until the page holds 1 MB."""
+    """Read up to the limit, or until the page holds 1 MB."""
     limit = cut.limit or _ANY
     scan = RangeScan("items" if cut.index is None else "entries", _bounds(cut), cut.forward, min(limit, _FEW))
     page = RowPage()
     length = 0
-    # JSON is longer than the size that DynamoDB counts: what is within 1 MB as JSON is within it.
+    # The JSON is longer than the size that DynamoDB counts, so a page below 1 MB of JSON is below the limit.
     for some in session.contents(scan):
         length += sum(map(len, some))
         page.items += some
@@ -175,7 +175,7 @@ def _fetch_whole(session: Session, table: TableDefinition, page: RowPage) -> Non
 
 
 def segment_range(prefix: bytes, segment: int, total: int) -> Range:
-    """The key bytes of one segment of a parallel scan: an equal share of the hashes.
+    """The key bytes of one segment of a parallel scan: an equal share of the hash values.
 
     >>> segment_range(b"", 1, 3)
     Range(low=b'UUUU', high=b'\\xaa\\xaa\\xaa\\xaa')

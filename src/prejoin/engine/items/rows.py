@@ -1,4 +1,4 @@
-"""Items in the store: read one, replace one, and keep the entries of every index in step, counting what it costs."""
+"""Items and index entries as stored rows: keep the entries of every index in step with an item, and handle expiry."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def decode_item(content: bytes) -> Item:
 
 
 class ItemVersion(msgspec.Struct, frozen=True):
-    """An item before or after a write: as stored, and of its attributes at least those that indexes need."""
+    """An item before or after a write: its stored row, and at least the attributes that indexes need."""
 
     item: Item
     row: StoredRow
 
 
 def index_row(table: TableDefinition, index: IndexDefinition, version: ItemVersion) -> StoredRow:
-    """As much of an item as an index holds; one of all attributes repeats the item's own row."""
+    """The row that an index holds for an item. An index with all attributes repeats the item's own row."""
     projected = table.projected(index)
     if projected is None:
         return version.row
@@ -48,17 +48,17 @@ def update_indexes(
     *,
     stays: bool = False,
 ) -> None:
-    """Bring every index's entry of this item from before to after, and charge it by the index write rule.
+    """Update the entry of an item in every index, and count the write units.
 
-    `stays` says that no attribute has changed that is a key of an index.
-    An index is charged the same inside a transaction: only the table's own units are doubled there.
+    `stays` says that no index key attribute has changed. Transactions double only the table's own units, not those of
+    indexes.
     """
     if (
         not table.indexes_every_item
         and (before is None or table.index_names.isdisjoint(before.item))
         and (after is None or table.index_names.isdisjoint(after.item))
     ):
-        return  # without any attribute that is a key of an index, it is in none
+        return  # without index key attributes, the item is in no index
     for index in table.indexes:
         place = table.entry_keys[index.number]
         old_key = None if before is None else place(before.item, key)
@@ -95,7 +95,7 @@ def _change_entry(
 
 
 def fill_index(session: Session, table: TableDefinition, index: IndexDefinition) -> None:
-    """Write the entries of a new index for the items there are. What the index cannot hold it leaves out."""
+    """Write the entries of a new index for the existing items. Items with unsuitable key values are left out."""
     place = table.entry_keys[index.number]
     for key, row in session.items(under(table.prefix)):
         version = ItemVersion(decode_item(row.content), row)
@@ -109,13 +109,13 @@ def drop_index(session: Session, table: TableDefinition, index: IndexDefinition)
 
 
 def drop_all(session: Session, table: TableDefinition) -> None:
-    """Remove the items of a table and the entries of its indexes."""
+    """Remove all items of a table and all entries of its indexes."""
     session.clear("items", under(table.prefix))
     session.clear("entries", under(table.prefix))
 
 
 def set_expiries(session: Session, table: TableDefinition) -> None:
-    """Note for every item when it expires, after the table's time to live has changed."""
+    """Record the expiry of every item, after the table's time to live has changed."""
     bounds = under(table.prefix)
     session.clear_expiries(bounds)
     if table.ttl is None:
@@ -132,12 +132,12 @@ def expired(session: Session, now: float, most: int) -> list[bytes]:
 
 
 MAX_EXPIRED_SECONDS: Final = 5 * 365 * 86_400
-"""A time to live further back than five years is taken for something else than a time, and removes nothing."""
+"""DynamoDB ignores a time to live more than five years in the past: it is probably not a time."""
 _LATEST: Final = 10**15
 
 
 def expiry(value: Value | None) -> int | None:
-    """The second at which an item with this value expires; None where it never does.
+    """The second at which an item with this value expires; None if it never does.
 
     >>> expiry({"N": "1700000000.5"}), expiry({"S": "1700000000"}), expiry(None)
     (1700000000, None, None)

@@ -27,7 +27,7 @@ from prejoin.protocol.values import Item
 
 
 class PreparedWrite(msgspec.Struct, frozen=True):
-    """A checked write whose table is still to be found. `content` is a whole item to put, or a key."""
+    """A checked write whose table is not yet known. `content` is the item to put, or the key."""
 
     kind: str
     table_name: str
@@ -39,20 +39,22 @@ class PreparedWrite(msgspec.Struct, frozen=True):
 
 
 class BoundWrite(msgspec.Struct, frozen=True):
+    """A write with its table and the key bytes of its item."""
+
     prepared: PreparedWrite
     table: TableDefinition
     key: bytes
 
 
 class WriteResult(msgspec.Struct, frozen=True):
-    """The item before and after, as stored."""
+    """The stored item before and after a write."""
 
     before: StoredRow | None
     after: StoredRow | None
 
 
 def prepare(request: WriteOptions, table_name: str) -> PreparedWrite:
-    """Check a write as far as that goes without its table."""
+    """Check a write as far as possible without its table."""
     kind = _KINDS[type(request)]
     text, update_expression, legacy = request.condition_expression, None, None
     if kind == "update":
@@ -77,7 +79,7 @@ def prepare(request: WriteOptions, table_name: str) -> PreparedWrite:
 
 
 def check_expressions(request: WriteOptions) -> None:
-    """Refuse what is wrong with the expressions of a write, whatever may be wrong with its key."""
+    """Check only the expressions of a write, even if its key is invalid."""
     _check_parameters(request)
     text, update = (
         request.condition_expression,
@@ -117,7 +119,7 @@ def bind(prepared: PreparedWrite, table: TableDefinition) -> BoundWrite:
 
 def _check_updated_paths(table: TableDefinition, update: Update, values: Values) -> None:
     if _spares_indexes(table, update) or not update.heads.isdisjoint(table.keys.names):
-        return  # that it changes the key is the first thing wrong with it, and comes after its condition
+        return  # changing the key is reported first, after the condition
     literals = {
         str(action.path.steps[0]): values[action.operand.name]
         for action in update.actions
@@ -128,7 +130,7 @@ def _check_updated_paths(table: TableDefinition, update: Update, values: Values)
 
 
 def perform(session: Session, write: BoundWrite, capacity: Capacity, *, transactional: bool = False) -> WriteResult:
-    """Read the item, test the condition, change the item and its index entries, charge the units."""
+    """Read the item, test the condition, change the item and its index entries, and count the units."""
     prepared, table, key = write.prepared, write.table, write.key
     kind, found = prepared.kind, prepared.expressions
     try:
@@ -136,12 +138,12 @@ def perform(session: Session, write: BoundWrite, capacity: Capacity, *, transact
     except DamageError:
         if kind not in ("put", "delete") or found.condition is not None:
             raise
-        remove_damaged(session, table, key)  # it is to go, or to be replaced, whatever it was
+        remove_damaged(session, table, key)  # the write replaces or deletes it in any case
         before = None
     old_item = None
     if found.condition is not None:
         if found.presence in table.keys.names:
-            fulfilled = (before is not None) is found.present  # of an item that is there, its key is, too
+            fulfilled = (before is not None) is found.present  # every existing item has its key attributes
         else:
             old_item = None if before is None else rows.decode_item(before.content)
             fulfilled = found.condition(old_item or {}, prepared.values)
@@ -154,7 +156,7 @@ def perform(session: Session, write: BoundWrite, capacity: Capacity, *, transact
     if before is None and found.update is not None and found.update.only_removes:
         _check_key_stays(table, found.update)
         capacity.wrote(0, transactional=transactional)
-        return WriteResult(None, None)  # what only removes makes no item where there is none, whatever its paths
+        return WriteResult(None, None)  # REMOVE and DELETE alone do not create an item
     if before is not None and old_item is None:
         if kind == "update":
             old_item = rows.decode_item(before.content)
@@ -192,7 +194,7 @@ def perform(session: Session, write: BoundWrite, capacity: Capacity, *, transact
 
 
 def _updated(write: BoundWrite, old: Item | None, stays: bool) -> Item:
-    """The item after an update, which `stays` in its indexes if it changes no key of one."""
+    """The item after an update. `stays` says that no index key attribute changes."""
     prepared, table = write.prepared, write.table
     item = prepared.content if old is None else old
     change, update = prepared.expressions.change, prepared.expressions.update
@@ -211,12 +213,12 @@ def _updated(write: BoundWrite, old: Item | None, stays: bool) -> Item:
 
 
 def _spares_indexes(table: TableDefinition, update: Update) -> bool:
-    """Whether an update changes no attribute that is a key of an index."""
+    """Whether an update leaves all index key attributes unchanged."""
     return update.heads.isdisjoint(table.index_names)
 
 
 def _check_key_stays(table: TableDefinition, update: Update) -> None:
-    """Refuse an update of the key; only now, since a condition that fails comes first."""
+    """Refuse an update of a key attribute. DynamoDB reports a failed condition first."""
     for name in table.keys.names:
         if name in update.heads:
             refuse(

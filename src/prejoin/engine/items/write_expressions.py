@@ -1,7 +1,7 @@
-"""The expressions of a write, ready to run. Writes that differ in nothing but their values share one program.
+"""The compiled expressions of a write, cached. Writes that differ only in their values share one entry.
 
-What is checked of expressions depends on their texts, on the names and on the types of the values, with few exceptions;
-so where all these were seen before, one look finds the program, and of the request only its values are checked.
+Checks of expressions depend on the texts, the names and the types of the values, with few exceptions. So if all of
+these were seen before, only the values of a request need to be checked.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from prejoin.protocol.expressions.nodes import FunctionCall, Operand, Values
 
 _KEPT = 2048
 _SMALL = 4096
-"""Characters of texts and names. Larger programs are rare and not kept, so that what is kept is bounded."""
+"""The length of texts and names together. Larger ones are rare and not cached, to bound the cache."""
 
 
 class WriteExpressions(msgspec.Struct, frozen=True, eq=False):
-    """A condition and an update, either of which may be missing, without their values."""
+    """A condition and an update without their values. Either may be missing."""
 
     condition: Test | None = None
     change: Change | None = None
@@ -39,7 +39,8 @@ class WriteExpressions(msgspec.Struct, frozen=True, eq=False):
     nested: tuple[DocumentPath, ...] = ()
     """The paths into documents that they read."""
     presence: str = ""
-    """The attribute of which the condition is that it is there, or not, and nothing else: the commonest of all."""
+    """The attribute, if the condition is just attribute_exists or attribute_not_exists, which is the most common case.
+    """
     present: bool = True
 
 
@@ -49,7 +50,7 @@ NO_EXPRESSIONS = WriteExpressions()
 def compile_expressions(
     condition: str | None, update: str | None, names: dict[str, str] | None, values: Any
 ) -> tuple[WriteExpressions, Values]:
-    """The program of these expressions and the values it runs with, or what DynamoDB refuses about them."""
+    """Compile expressions, or find them in the cache, and check the values. Raise DynamoDB's errors."""
     key = (
         condition,
         update,
@@ -83,7 +84,7 @@ _programs: dict[tuple[Any, ...], WriteExpressions] = {}
 
 
 def _is_plain(key: tuple[Any, ...]) -> bool:
-    """Whether a key tells all that matters, and is small. A value with a second member, null, may be of either type."""
+    """Whether a cache key is small and complete. A value with a second, null member could be of either type."""
     condition, update, names, values = key
     texts = [condition or "", update or ""]
     for pair in (*(names or ()), *(values or ())):
@@ -101,7 +102,7 @@ def _presence(tree: Condition) -> tuple[str, bool]:
 
 
 def _nested(text: str | None, trees: Iterable[Condition | Operand]) -> tuple[DocumentPath, ...]:
-    """The paths into documents that an expression reads; most have none, and are not searched."""
+    """The paths into documents that an expression reads. Most texts have none, and are not searched."""
     if text is None or not ("." in text or "[" in text):
         return ()
     return tuple(path for tree in trees for path in document_paths(tree) if len(path.steps) > 1)

@@ -1,4 +1,4 @@
-"""Every operation by its name: how its request is decoded, and what performs it."""
+"""All operations by name: the struct of the request, and the function that performs it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ R = TypeVar("R", bound=requests.RequestShape)
 
 @dataclass(frozen=True)
 class OperationHandler(Generic[R]):
+    """How an operation is decoded and performed."""
+
     request: type[R]
     perform: Callable[[Database, R], ResponseBody]
     writes: bool = False
 
     @cached_property
     def decoder(self) -> msgspec.json.Decoder[R]:
-        """Made when it is first asked for: few programs use all of them."""
+        """Created on first use, because few programs use all operations."""
         return msgspec.json.Decoder(self.request)
 
 
@@ -70,4 +72,4 @@ NOT_IMPLEMENTED = frozenset(
         *("ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"),
     }
 )
-"""Operations of DynamoDB that have their place here and are still to come: the error says so."""
+"""Operations of DynamoDB that the engine does not have yet. The error says so."""

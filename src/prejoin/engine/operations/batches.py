@@ -88,7 +88,7 @@ def batch_get_item(database: Database, request: BatchGetItemInput) -> dict[str, 
 
 
 def _are_names(tables: Iterable[str] | None) -> bool:
-    """Whether each of these could be the name of a table."""
+    """Whether each of these can be the name of a table."""
     for name in tables or ():  # noqa: SIM110 - with one table, as is usual, much quicker than `all`
         if not is_table_name(name, limits.TABLE_NAME_MINIMUM):
             return False
@@ -96,7 +96,7 @@ def _are_names(tables: Iterable[str] | None) -> bool:
 
 
 def _left(request: BatchGetItemInput, name: str, keys: list[Item]) -> dict[str, Any]:
-    """What to ask again: the same wish with the keys that did not fit into 16 MB."""
+    """The UnprocessedKeys of a table: the same request with the keys that did not fit into 16 MB."""
     wish = (request.request_items or {})[name]
     members = {
         "Keys": keys,
@@ -148,8 +148,7 @@ def batch_write_item(database: Database, request: BatchWriteItemInput) -> dict[s
 
 
 def _echo(wishes: dict[str, list[WriteRequest]]) -> str:
-    """The requests as Java would print them, which is how DynamoDB repeats them. So many as are too many are not
-    repeated."""
+    """The requests in Java's notation, in which DynamoDB repeats them in its message. Too many are only counted."""
     shown_wishes = []
     for name, requests in wishes.items():
         many = len(requests) > limits.BATCH_WRITE_REQUESTS
@@ -190,7 +189,7 @@ def _prepare(name: str, wish: WriteRequest) -> PreparedWrite:
 
 
 def _bound(write: PreparedWrite, table: TableDefinition) -> BoundWrite:
-    """A write checked against its table; in a batch a put and a delete call a wrong key the same."""
+    """Bind a write. In a batch, DynamoDB words a wrong key the same for puts and deletes."""
     try:
         return bind(write, table)
     except DynamoDBError:

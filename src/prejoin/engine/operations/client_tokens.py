@@ -1,4 +1,4 @@
-"""Client tokens: the answers to transactions with a token, so that the same request again is not done again."""
+"""Client tokens: responses to transactions with a ClientRequestToken. A repeated request is not applied again."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from prejoin.protocol.errors import DynamoDBError
 
 _encode = msgspec.json.Encoder().encode
 _encode_in_order = msgspec.json.Encoder(order="deterministic").encode
-"""The same request may name its attributes in another order."""
+"""Attributes may come in another order in a repeated request."""
 _REMEMBERED_SECONDS = 600.0
 _FORGETTING_SECONDS = 10.0
 _FORGETTING_TOKENS = 10_000
 MAX_TOKENS = 250_000
-"""The tokens that are remembered at a time, some 40 MB in memory. If there are more in ten minutes, more than 400 a
-second, the oldest are forgotten early: a repetition of such a request is then done again."""
+"""The number of remembered tokens, about 40 MB in memory. If there are more within ten minutes (over 400 a second), the
+oldest are dropped early. A repetition of such a request is then applied again.
+"""
 _DIGEST = 16
 
 
 class ClientTokens:
-    """The answers of the last ten minutes, in the store. The older ones are removed now and then, not every time."""
+    """The responses of the last ten minutes, kept in the store. Old ones are removed now and then."""
 
     def __init__(self) -> None:
         self._forget_next = 0.0
         self._since = 0
 
     def find_response(self, session: Session, token: bytes, digest: bytes) -> dict[str, Any] | None:
-        """The answer to the same request with the same token; the same token on another request is an error."""
+        """The response to the same request with this token. Another request with the same token raises an error."""
         record = session.token(token)
         if record is None or token_expiry(record) < time.time():
             return None
@@ -49,18 +50,18 @@ class ClientTokens:
             session.forget_tokens(now, MAX_TOKENS)
             self._forget_next, self._since = now + _FORGETTING_SECONDS, 0
         expires = now + _REMEMBERED_SECONDS
-        # One object of bytes, and digests instead of texts: there may be very many.
+        # One bytes object, and digests instead of texts, because there may be very many.
         record = packed_expiry(expires) + digest + (_encode(response) if response else b"")
         session.keep_token(token, record, expires)
 
 
 def digest_of(request: TransactWriteItemsInput) -> bytes:
-    """What tells one request from another."""
+    """A digest of a request's content, to recognise repetitions."""
     return _hashed(_encode_in_order(request.transact_items))
 
 
 def hashed_token(token: str) -> bytes:
-    """The name under which a token is kept."""
+    """The hash under which a token is stored."""
     return _hashed(token.encode())
 
 

@@ -1,4 +1,4 @@
-"""What every operation works with: the store, the tables in it, how much they hold, and tokens of transactions."""
+"""The state that every operation works with: the store, the catalog, item counts and client tokens."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ class Database:
 
 
 ResponseBody = dict[str, Any] | bytes
-"""What an operation answers: members that are still to be encoded, or the JSON itself."""
+"""The members of a response, still to be encoded, or its JSON."""

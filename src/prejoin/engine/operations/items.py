@@ -52,7 +52,7 @@ def get_item(database: Database, request: GetItemInput) -> dict[str, Any]:
 
 
 def canonical_key(key: Any) -> Item:
-    """A key in canonical form, or what is wrong with it in the words of GetItem and BatchGetItem."""
+    """A key in canonical form. Errors are worded as GetItem and BatchGetItem word them."""
     try:
         return canonical_item(key)
     except DynamoDBError as error:
@@ -60,7 +60,7 @@ def canonical_key(key: Any) -> Item:
 
 
 def bind_request_projection(request: Any) -> ProjectionExpression | None:
-    """The bound projection of a request for items by key."""
+    """The bound projection of a GetItem, or of a member of BatchGetItem or TransactGetItems."""
     text, names = request.projection_expression, request.expression_attribute_names
     legacy = {"AttributesToGet": request.attributes_to_get}
     expression_parameters({"ProjectionExpression": text}, legacy, names, None)
@@ -73,7 +73,7 @@ def bind_request_projection(request: Any) -> ProjectionExpression | None:
 
 
 def rendered_item(content: bytes, projection: ProjectionExpression | None) -> Any:
-    """An item to answer with: its bytes as they are, or the projected part."""
+    """An item for a response: the stored bytes, or the projected part."""
     if projection is None:
         return msgspec.Raw(content)
     return project(rows.decode_item(content), projection.paths)
@@ -118,7 +118,7 @@ def _check(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> str:
 
 
 def _refuse_keyless(request: UpdateItemInput) -> NoReturn:
-    """Refuse an update without a key. Only of such a one is a wrong table name listed with all else."""
+    """Refuse an update without a key. Only here does DynamoDB list an invalid table name with other constraints."""
     constraints = Constraints()
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
     constraints.table("tableName", request.table_name)
@@ -156,6 +156,6 @@ def _returned(wish: str | None, prepared: PreparedWrite, outcome: WriteResult) -
 
 
 def collection_metrics(table: TableDefinition, prepared: PreparedWrite) -> dict[str, Any]:
-    """ItemCollectionMetrics, which only a table with local indexes has; sizes of test data are in the first GB."""
+    """ItemCollectionMetrics, which only tables with local indexes have. Test data is always below 1 GB."""
     name = table.keys.partition[0].name
     return {"ItemCollectionKey": {name: prepared.content[name]}, "SizeEstimateRangeGB": [0.0, 1.0]}

@@ -41,7 +41,7 @@ _START = "The provided starting key is invalid"
 
 
 class _Wish(msgspec.Struct, frozen=True):
-    """A checked request, before its table is found."""
+    """A checked request, before its table is known."""
 
     start: Item | None
     filter: BoundCondition | None
@@ -204,7 +204,7 @@ def _read(
 
 
 def _scanned(table: TableDefinition, index: IndexDefinition | None, segment: tuple[int, int] | None) -> Range:
-    """All of a table or an index, or one segment of it."""
+    """The range of a whole table or index, or of one segment."""
     prefix = table.prefix if index is None else table.index_prefix(index)
     return under(prefix) if segment is None else segment_range(prefix, *segment)
 
@@ -212,7 +212,7 @@ def _scanned(table: TableDefinition, index: IndexDefinition | None, segment: tup
 def _needs_whole_items(
     table: TableDefinition, index: IndexDefinition | None, request: ReadOptions, wish: _Wish
 ) -> bool:
-    """Whether a local index must fetch items from the table; a global one refuses what it does not hold."""
+    """Whether a local index must fetch items from the table. A global index refuses attributes it does not project."""
     projected = None if index is None else table.projected(index)
     if index is None or projected is None:
         return False
@@ -265,7 +265,7 @@ def _position(
     keys: PartitionRange | None,
     segment: tuple[int, int] | None,
 ) -> bytes:
-    """The key bytes to go on after."""
+    """The key bytes after which to continue."""
     names = table.position_names(index)
     if set(start) != set(names):
         refuse(_START if keys is not None or index is not None else f"{_START}: {_MISMATCH}")
@@ -298,7 +298,7 @@ _OFF_RANGE = "The provided starting key does not match the range key predicate"
 
 
 def _refuse_partition(keys: KeySchema, conditions: dict[str, AttributeCondition], start: Item) -> NoReturn:
-    """Refuse a position in another partition. Where the sort key has a condition, DynamoDB looks at that first."""
+    """Refuse a position in another partition. If the sort key has a condition, DynamoDB checks that first."""
     sort = [attribute for attribute in keys.sort if attribute.name in conditions]
     if not sort:
         refuse("The provided starting key is outside query boundaries based on provided conditions")
@@ -339,7 +339,7 @@ def _response(
             paths = wish.projection.paths if wish.projection else None
             response["Items"] = items if paths is None else [project(item, paths) for item in items]
     response["Count"], response["ScannedCount"] = count, scanned
-    # After the only item of a partition there is nothing to go on to.
+    # A partition without sort key has only one item, so there is no next page.
     if page.more and not (wish.conditions is not None and index is None and not table.keys.sort):
         last = rows.decode_item(page.items[-1])
         response["LastEvaluatedKey"] = {name: last[name] for name in table.position_names(index)}
@@ -356,7 +356,9 @@ def _response(
 
 
 def _with_items(items: list[bytes], response: dict[str, Any]) -> bytes:
-    """The JSON of an answer with these items. It is joined once: a copy of a large page costs as much as reading it."""
+    """The JSON of a response with these items. It is joined once, because copying a large page costs as much as reading
+    it.
+    """
     others = msgspec.json.encode(response)[1:]
     if not items:
         return b'{"Items":[],' + others

@@ -23,9 +23,9 @@ _OF_THE_DELETED = (
     *("TableName", "TableStatus", "ProvisionedThroughput", "TableSizeBytes", "ItemCount", "TableArn", "TableId"),
     *("DeletionProtectionEnabled", "BillingModeSummary", "TableClassSummary"),
 )
-"""What DeleteTable tells of a table: not its keys, indexes or age."""
+"""The members of a description that DeleteTable returns: no keys, indexes or creation date."""
 _WARM = (12_000, 4_000)
-"""Reads and writes a second that a table on demand takes from the start."""
+"""Reads and writes per second that a new on-demand table can take."""
 
 
 def create_table(database: Database, request: CreateTableInput) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def create_table(database: Database, request: CreateTableInput) -> dict[str, Any
 
 
 def update_table(database: Database, request: UpdateTableInput) -> dict[str, Any]:
-    """Change a table in one transaction, so that no one sees an index half filled."""
+    """Change a table in one transaction, so that nobody sees a half-filled index."""
     name = check_update_table(request)
     with database.store.writing() as session:
         table = _find(database, session, name)
@@ -56,7 +56,7 @@ def update_table(database: Database, request: UpdateTableInput) -> dict[str, Any
         totals = database.counter.count(session, change.table)
     statuses = {} if change.created is None else {change.created.name: "CREATING"}
     if change.deleted is not None:
-        # The answer is about a change that goes on, as at AWS: what is being deleted is still shown.
+        # As at AWS, the response describes a change in progress, so a deleted index is still shown.
         statuses[change.deleted.name] = "DELETING"
         shown = replace(change.table, indexes=table.indexes, attributes=table.attributes)
     else:
@@ -109,7 +109,7 @@ def list_tables(database: Database, request: ListTablesInput) -> dict[str, Any]:
 
 
 def describe_limits(database: Database, request: RequestShape) -> dict[str, Any]:
-    """What AWS grants an account that has not asked for more."""
+    """The default quotas of an AWS account."""
     return {
         "AccountMaxReadCapacityUnits": 80_000,
         "AccountMaxWriteCapacityUnits": 80_000,
@@ -128,7 +128,7 @@ def _find(database: Database, session: Session, name: str) -> TableDefinition:
 def describe(
     table: TableDefinition, status: str, totals: Totals, statuses: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    """The TableDescription. `statuses` are those of indexes that are not active, where the table is not new."""
+    """The TableDescription. `statuses` are those of indexes that are not active, unless the table is new."""
     index_status = {} if statuses is None else statuses
     usual = status if statuses is None else "ACTIVE"
     is_new = status == "CREATING"
@@ -178,7 +178,7 @@ def describe(
 def _describe_index(
     table: TableDefinition, index: IndexDefinition, status: str, totals: tuple[int, int], *, is_new: bool
 ) -> dict[str, Any]:
-    """`is_new` says that the index is created with its table, which knows no filling."""
+    """The description of an index. `is_new` says that it was created with its table, so it is not backfilled."""
     projection: dict[str, Any] = {"ProjectionType": index.projection}
     if index.included:
         projection["NonKeyAttributes"] = sorted(index.included)
@@ -195,7 +195,7 @@ def _describe_index(
         if not is_new:
             shown["WarmThroughput"] = _warm_throughput(index.throughput)
             if status == "CREATING":
-                shown["Backfilling"] = False  # that comes later, when the index has its resources
+                shown["Backfilling"] = False  # AWS starts backfilling later, when the index has its resources
     return shown
 
 
@@ -218,7 +218,7 @@ def _throughput(units: tuple[int, int] | None) -> dict[str, int]:
 
 
 def _describe_encryption(key: str | None, *, changing: bool = False) -> dict[str, dict[str, str]]:
-    """The member of a TableDescription about the key, where there is something to tell."""
+    """The SSEDescription member of a TableDescription, if the table has an encryption key."""
     if key is None:
         return {}
     return {

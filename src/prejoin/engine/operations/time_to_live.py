@@ -1,4 +1,4 @@
-"""UpdateTimeToLive and DescribeTimeToLive, and the removal of what has expired."""
+"""UpdateTimeToLive, DescribeTimeToLive and the removal of expired items."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def describe_time_to_live(database: Database, request: TableInput) -> dict[str, 
 
 
 EXPIRED_AT_ONCE = 100
-"""How many expired items one transaction removes, so that no other writer waits long."""
+"""The number of expired items that one transaction removes, so that no other writer waits long."""
 
 
 def expire(database: Database, now: float) -> int:
-    """Remove items that have expired, a bounded number of them; returns how many.
+    """Remove a bounded number of expired items and return how many.
 
-    They go as a DeleteItem would remove them, out of every index too.
+    Like DeleteItem, this removes them from all indexes too.
     """
     with database.store.reading() as session:
         if not rows.expired(session, now, 1):

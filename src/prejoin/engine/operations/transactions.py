@@ -1,4 +1,4 @@
-"""TransactWriteItems and TransactGetItems: all or nothing, and why not, action by action."""
+"""TransactWriteItems and TransactGetItems: all or nothing, with a cancellation reason for each action."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def transact_write_items(database: Database, request: TransactWriteItemsInput) -
 
 
 def _counted(members: list[M] | None) -> list[M]:
-    """The members of a transaction, if not too many: how few they may be is listed with other constraints."""
+    """The members of a transaction. Too many are refused at once; too few are listed with other constraints."""
     if members is not None and len(members) > limits.TRANSACTION_ACTIONS:
         _check_count(Constraints(), members)
     return members or []
@@ -92,7 +92,7 @@ def _action(member: TransactWriteItem) -> WriteOptions:
 
 
 def _is_ordinary(request: TransactWriteItemsInput, actions: list[WriteOptions]) -> bool:
-    """Whether there is nothing that could break a constraint. Most requests are so, and need no closer look."""
+    """Whether nothing can violate a constraint. Most requests are ordinary and skip the full check."""
     for action in actions:
         if action.return_values_on_condition_check_failure not in _WISHES or None in _NEEDED[type(action)][2](action):
             return False
@@ -136,11 +136,11 @@ _NEEDED: dict[type, tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]
         attrgetter("table_name", "key", "condition_expression"),
     ),
 }
-"""Of each kind of action: its name, and the members that it must have after the name of a table."""
+"""For each kind of action: its name, and the required members after the table name."""
 
 
 def _names(request: TransactWriteItemsInput, actions: list[WriteOptions]) -> list[str]:
-    """The names of the tables. One that cannot be a name is listed with other constraints."""
+    """The table names. An invalid one is listed with other violated constraints."""
     try:
         return [table_name(action.table_name) for action in actions]
     except DynamoDBError:
@@ -149,7 +149,7 @@ def _names(request: TransactWriteItemsInput, actions: list[WriteOptions]) -> lis
 
 
 def _prepared(action: WriteOptions, name: str) -> PreparedWrite:
-    """A checked action. In a transaction, what is invalid about expressions comes before what is about a key."""
+    """Prepare an action. In a transaction, DynamoDB reports invalid expressions before an invalid key."""
     try:
         return prepare(action, name)
     except DynamoDBError as error:
@@ -159,7 +159,7 @@ def _prepared(action: WriteOptions, name: str) -> PreparedWrite:
 
 
 def _bound(prepared: list[PreparedWrite], tables: dict[str, TableDefinition]) -> list[BoundWrite]:
-    """The writes, each checked against its table. DynamoDB stops at the first that is wrong: only that has a reason."""
+    """Bind all writes. DynamoDB stops at the first invalid one, so only that one gets a reason."""
     writes: list[BoundWrite] = []
     try:
         for write in prepared:
@@ -172,8 +172,9 @@ def _bound(prepared: list[PreparedWrite], tables: dict[str, TableDefinition]) ->
 
 
 def _performed(session: Session, writes: list[BoundWrite], capacities: Capacities) -> list[int]:
-    """Perform all actions; the sizes of the items they leave. After one that fails, the others are still tried for
-    their reasons."""
+    """Perform all actions and return the sizes of the items. After a failure the others are still tried for their
+    reasons.
+    """
     sizes: list[int] = []
     for write in writes:
         try:
@@ -189,7 +190,7 @@ def _performed(session: Session, writes: list[BoundWrite], capacities: Capacitie
 
 
 def _tried(work: Callable[P, Any], *arguments: P.args, **named: P.kwargs) -> dict[str, Any]:
-    """The cancellation reason that some work gives."""
+    """The cancellation reason of some work; none if it succeeds."""
     try:
         work(*arguments, **named)
     except DynamoDBError as error:
@@ -198,11 +199,11 @@ def _tried(work: Callable[P, Any], *arguments: P.args, **named: P.kwargs) -> dic
 
 
 _SURELY_SMALL = limits.TRANSACTION_SIZE // limits.ITEM_SIZE
-"""So many items, each within its own limit, are within that of a transaction."""
+"""This many items, each within the item size limit, are always within the transaction's limit."""
 
 
 def _check_size(sizes: Iterable[int]) -> None:
-    """All items of a transaction together have a limit, whether they are sent, left or read."""
+    """Check the total size of the items sent, written or read by a transaction."""
     if sum(sizes) > limits.TRANSACTION_SIZE:
         refuse("Transaction request size exceeds the limit of 4 MB")
 

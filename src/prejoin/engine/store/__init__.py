@@ -1,1 +1,1 @@
-"""Stores: where items live, in memory or in a SQLite file, behind one interface."""
+"""Stores, in memory or in a SQLite file, behind one interface."""

@@ -1,4 +1,4 @@
-"""What the engine asks of a store, in memory or in a file: items and index entries by key, in order; tables; tokens."""
+"""The interface of a store: items and index entries in key order, table definitions, and client tokens."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _EXPIRY = Struct("<d")
 
 Durability = Literal["memory", "normal", "full"]
 Keyspace = Literal["items", "entries"]
-"""Items lie on one shelf, the entries of their indexes on the other, each in the order of its keys."""
+"""Items and index entries live in two keyspaces, each ordered by key."""
 
 
 class StoredRow(msgspec.Struct, frozen=True, gc=False):
-    """An item as it is stored and answered: the size DynamoDB counts, and its JSON."""
+    """An item or index entry as stored: the size that DynamoDB counts, and its JSON."""
 
     size: int
     content: bytes
 
 
 class RangeScan(msgspec.Struct, frozen=True, gc=False):
-    """Part of a shelf: so many rows of a range, from its beginning or back from its end."""
+    """Up to `limit` rows of a range, from its beginning or backwards from its end."""
 
     keyspace: Keyspace
     bounds: Range
@@ -44,21 +44,21 @@ def packed_expiry(expires: float) -> bytes:
 
 
 def token_expiry(record: bytes) -> float:
-    """When a token expires: the first eight bytes of its record."""
+    """The expiry of a token: the first eight bytes of its record."""
     expires: float = _EXPIRY.unpack_from(record)[0]
     return expires
 
 
 class Session(ABC):
-    """One use of a store. What is written in it is written together or not at all."""
+    """One use of a store. Its writes are applied together or not at all."""
 
     @abstractmethod
     def get(self, key: bytes) -> StoredRow | None:
-        """An item."""
+        """Get an item."""
 
     @abstractmethod
     def put(self, key: bytes, before: StoredRow | None, row: StoredRow) -> None:
-        """Write an item of a table without time to live. `before` is what lies there."""
+        """Write an item of a table without time to live. `before` is the row it replaces."""
 
     @abstractmethod
     def put_expiring(self, key: bytes, before: StoredRow | None, row: StoredRow, expires: int | None) -> None:
@@ -66,55 +66,55 @@ class Session(ABC):
 
     @abstractmethod
     def delete(self, key: bytes) -> None:
-        """Remove an item that is there."""
+        """Remove an existing item."""
 
     @abstractmethod
     def put_entry(self, key: bytes, row: StoredRow, *, new: bool) -> None:
-        """Write the entry of an index, a new one or over one that is there."""
+        """Write an index entry. `new` says that it does not exist yet."""
 
     @abstractmethod
     def move_entry(self, old: bytes, key: bytes, row: StoredRow) -> None:
-        """Write an entry in place of one that is there under another key."""
+        """Replace an existing entry by one under another key."""
 
     @abstractmethod
     def delete_entry(self, key: bytes) -> None:
-        """Remove an entry that is there."""
+        """Remove an existing entry."""
 
     @abstractmethod
     def clear(self, keyspace: Keyspace, bounds: Range) -> None:
-        """Remove all of a range."""
+        """Remove all rows of a range."""
 
     @abstractmethod
     def items(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, StoredRow]]:
-        """The items of a range. Entries may be written meanwhile. Damaged ones are raised, or added to a list."""
+        """The items of a range. Entries may be written meanwhile. Damaged items are raised, or added to a list."""
 
     @abstractmethod
     def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, StoredRow]]:
-        """The index entries of a range. Damaged ones are raised, or added to a list."""
+        """The index entries of a range. Damaged entries are raised, or added to a list."""
 
     @abstractmethod
     def contents(self, scan: RangeScan) -> Iterator[list[bytes]]:
-        """The JSON of the rows of a stretch, some at a time."""
+        """The JSON of the rows of a scan, in chunks."""
 
     @abstractmethod
     def rows(self, scan: RangeScan, skipped: int) -> Iterator[StoredRow]:
-        """The rows of a stretch, without the first ones."""
+        """The rows of a scan, without the first `skipped` ones."""
 
     @abstractmethod
     def size(self, scan: RangeScan) -> int:
-        """What the rows of a stretch count together."""
+        """The total size of the rows of a scan."""
 
     @abstractmethod
     def count(self, keyspace: Keyspace, bounds: Range) -> tuple[int, int]:
-        """The number of rows of a table or an index, whose keys are this range, and what they count together."""
+        """The number and total size of the rows of a table or index, whose keys are this range."""
 
     @abstractmethod
     def set_expiry(self, key: bytes, expires: int) -> None:
-        """Note when an item expires."""
+        """Record when an item expires."""
 
     @abstractmethod
     def clear_expiries(self, bounds: Range) -> None:
-        """Note that no item of a range expires."""
+        """Record that no item of a range expires."""
 
     @abstractmethod
     def expired(self, first: float, last: float, most: int) -> list[bytes]:
@@ -122,7 +122,7 @@ class Session(ABC):
 
     @abstractmethod
     def table_version(self, name: str) -> tuple[int, int] | None:
-        """The id of the table of this name, and its revision."""
+        """The id and revision of the table with this name."""
 
     @abstractmethod
     def table_definition(self, identity: int) -> bytes: ...
@@ -132,80 +132,82 @@ class Session(ABC):
 
     @abstractmethod
     def table_names(self, after: str, most: int) -> list[str]:
-        """The names of tables, in order, beginning after one."""
+        """The names of tables in order, starting after one."""
 
     @abstractmethod
     def add_table(self, name: str, definition: bytes) -> None:
-        """Keep a new table under an id that no table ever had."""
+        """Store a new table under an id that was never used before."""
 
     @abstractmethod
     def change_table(self, identity: int, definition: bytes) -> None:
-        """Replace a table's definition; it has the next revision."""
+        """Replace a table's definition and increase its revision."""
 
     @abstractmethod
     def remove_table(self, identity: int) -> None: ...
 
     @abstractmethod
     def token(self, token: bytes) -> bytes | None:
-        """The record kept under a token."""
+        """The record stored under a token."""
 
     @abstractmethod
     def keep_token(self, token: bytes, record: bytes, expires: float) -> None: ...
 
     @abstractmethod
     def forget_tokens(self, before: float, most: int) -> None:
-        """Remove tokens that expire before this second, and the oldest of more than so many."""
+        """Remove tokens that expire before this second, and the oldest if there are more than `most`."""
 
 
 class Store(ABC):
-    """Where the data is. A call does its work inside `read` or `write`, and takes the session there."""
+    """Where the data is. An operation runs inside `read` or `write` and opens its session there."""
 
     @abstractmethod
     def reading(self, *, snapshot: bool = False) -> AbstractContextManager[Session]:
-        """A session to read in; as a snapshot, all reads see one state. Only inside `read` or `write`."""
+        """A session for reading. With `snapshot`, all reads see one state. Only inside `read` or `write`."""
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Session]:
-        """A session that no other writer shares: kept at the end, undone on an error. Only inside `write`."""
+        """A session for writing, exclusive among writers: committed at the end, rolled back on an error. Only inside
+        `write`.
+        """
 
     @abstractmethod
     def read(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
-        """Do some work that reads, and again while another process holds the store, for a minute at most."""
+        """Run a function that reads. Retry for up to a minute while another process locks the store."""
 
     @abstractmethod
     def write(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
-        """Do some work that writes, and again while another process holds the store, for a minute at most."""
+        """Run a function that writes. Retry for up to a minute while another process locks the store."""
 
     @abstractmethod
     def try_write(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
-        """Do some work that writes, once: a StoreError where another process holds the store."""
+        """Run a function that writes, once. Raise StoreError if another process locks the store."""
 
     @abstractmethod
     def read_now(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
-        """Do some work that reads, without waiting: a BusyError where that is not possible. For event loops."""
+        """Run a function that reads, without waiting. Raise BusyError if it would have to wait. For event loops."""
 
     @abstractmethod
     def write_now(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
-        """Do some work that writes, without waiting: a BusyError where that is not possible. For event loops."""
+        """Run a function that writes, without waiting. Raise BusyError if it would have to wait. For event loops."""
 
     @abstractmethod
     def close(self) -> None: ...
 
     @abstractmethod
     def verify_file(self) -> list[str]:
-        """What is wrong with the file as a whole, beside single items."""
+        """List what is wrong with the file as a whole, apart from single items."""
 
 
 class BusyError(Exception):
-    """Another thread or process holds the store. Nothing was done."""
+    """Another thread or process locks the store. Nothing was done."""
 
 
 class StoreError(Exception):
-    """The store cannot do what it should: it is closed, or the disk is full. It is nobody's fault who asked."""
+    """The store cannot work: it is closed, or the disk is full. The request itself is not at fault."""
 
 
 class DamageError(StoreError):
-    """An item or an index entry is not as it was written: the disk, or another program, has changed it."""
+    """An item or index entry is not as it was written: the disk or another program has changed it."""
 
     def __init__(self, keyspace: Keyspace, key: bytes, content: object) -> None:
         super().__init__(f"damaged: {bytes(key)!r}")
@@ -215,4 +217,4 @@ class DamageError(StoreError):
 
 
 class OpenError(PrejoinError, ValueError):
-    """A file cannot be opened as a store. The message says why, and names the file."""
+    """A file cannot be opened as a store. The message names the file and the reason."""

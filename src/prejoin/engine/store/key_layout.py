@@ -1,8 +1,11 @@
-"""Where items and entries lie: the layout of the bytes they are stored under.
+"""The layout of the key bytes that items and index entries are stored under.
 
-An item lies under the id of its table, the hash of its partition key, that key, and its sort key; the entry of an index
-under the same of the index, and then the item's own key. Partitions lie in the order of a hash, as DynamoDB's do: a
-Scan is in no order that a program could come to rely on, and a segment of a parallel Scan is a range.
+    item:         table id (4 bytes) | hash (4) | partition key | sort key
+    index entry:  table id (4) | index number (4) | hash (4) | index partition key | index sort key | item's own key
+
+Keys are encoded so that bytes compare as DynamoDB compares values (`protocol.key_bytes`). All but the last part are
+terminated, so that no value is a prefix of another. The hash of the partition key comes first, as in DynamoDB: a Scan
+has no order that a program could rely on, and a segment of a parallel Scan is a range.
 """
 
 from __future__ import annotations
@@ -14,25 +17,25 @@ from prejoin.protocol import key_bytes, limits
 from prejoin.protocol.values import Item
 
 ItemKey = Callable[[Item], bytes | None]
-"""From an item to the bytes it is stored under; None where its key must be looked at more closely."""
+"""From an item to its key bytes; None if the key needs a closer look."""
 EntryKey = Callable[[Item, bytes], bytes | None]
-"""From an item and the bytes it is stored under to those of its entry; None where the index does not hold it."""
+"""From an item and its key bytes to the key bytes of its index entry; None if the index does not contain it."""
 Attributes = tuple[tuple[str, str], ...]
 """Names and types."""
 
 _SPREAD = 2_654_435_761
 _HASHED = 8
-"""How many bytes of an item's key are the table's id and the hash."""
+"""The length of the table's id and the hash in an item's key."""
 
 
 def partition_bytes(prefix: bytes, partition: bytes) -> bytes:
-    """What all keys of one partition begin with; `prefix` is that of the table or of the index."""
-    # crc32 alone leaves keys that differ in a digit close together: the multiplication spreads them.
+    """The first bytes of all keys of one partition. `prefix` is that of the table or index."""
+    # crc32 alone keeps keys that differ in one digit close together. The multiplication (Knuth) spreads them.
     return prefix + (crc32(partition) * _SPREAD & 0xFFFFFFFF).to_bytes(4) + partition
 
 
 def item_key(prefix: bytes, partition: Attributes, sort: Attributes) -> ItemKey:
-    """The function that gives the key bytes of most items: those with keys of text of an ordinary length."""
+    """A fast function for the key bytes of most items: those with text keys of ordinary length."""
     if not sort or partition[0][1] != "S" or sort[0][1] != "S":
         return lambda item: None
     (name, _), (sort_name, _) = partition[0], sort[0]
@@ -44,7 +47,7 @@ def item_key(prefix: bytes, partition: Attributes, sort: Attributes) -> ItemKey:
             return None
         if not text or not sort_text or len(text) > _SHORT or len(sort_text) > _SHORT:
             return None
-        # Not by the functions of keybytes: every write of every item is here, some of them thrice.
+        # Inlined instead of calling key_bytes: every write runs this, some of them three times.
         begin = text.encode().replace(b"\x00", b"\x00\xff") + b"\x00\x00"
         hashed = (crc32(begin) * _SPREAD & 0xFFFFFFFF).to_bytes(4)
         return prefix + hashed + begin + sort_text.encode()  # type: ignore[no-any-return]
@@ -53,10 +56,11 @@ def item_key(prefix: bytes, partition: Attributes, sort: Attributes) -> ItemKey:
 
 
 def entry_key(prefix: bytes, partition: Attributes, sort: Attributes) -> EntryKey:
-    """The function that says where an index holds an item. Made once for an index: every write asks it twice.
+    """The function from an item to the key of its index entry. It is created once per index, as every write calls it
+    twice.
 
-    An item without some key attribute is left out: the index is sparse. So is one that has a value there which the
-    index cannot hold: such an item was written before the index was made, for afterwards it is refused.
+    An item that lacks a key attribute is not in the index. Neither is an item with an unsuitable value there; it must
+    have been written before the index existed, because later ones are refused.
     """
 
     def place(item: Item, key: bytes) -> bytes | None:
@@ -69,7 +73,7 @@ def entry_key(prefix: bytes, partition: Attributes, sort: Attributes) -> EntryKe
     ((name, _),), ((sort_name, _),) = partition, sort
 
     def place_texts(item: Item, key: bytes) -> bytes | None:
-        """The same for the commonest keys, two texts."""
+        """The same for the most common keys, two texts."""
         try:
             text, sort_text = item[name]["S"], item[sort_name]["S"]
         except KeyError:
@@ -85,7 +89,7 @@ def entry_key(prefix: bytes, partition: Attributes, sort: Attributes) -> EntryKe
 
 
 _SHORT = limits.SORT_KEY_SIZE // 4
-"""So many characters are within the limits at any number of bytes a character."""
+"""This many characters are within the limits in any encoding."""
 
 
 def _terminated(attributes: Attributes, most: int, item: Item) -> bytes | None:

@@ -1,4 +1,9 @@
-"""The store in memory: dictionaries, and the order of their keys. What a session changes it can undo."""
+"""The store in memory: dictionaries with sorted keys, and an undo log.
+
+An interrupt such as Ctrl-C can raise KeyboardInterrupt between any two bytecodes, even while a write is being undone.
+So each change is recorded in the undo log before it is made, and an entry is removed only after it is undone. A session
+that was interrupted is found unclean by its next user, who repairs the order of keys and finishes the undo.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +35,18 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 _MOST = 512
-"""Keys in a chunk, before it is split: to insert one among so many is quick."""
+"""The number of keys in a chunk before it is split. Inserting into so few is fast."""
 
 
 _OF_ITEM, _OF_ENTRY = 4, 8
-"""With so many bytes begin the keys of all items of a table, and of all entries of an index."""
+"""The length of the prefix that all items of a table share, and of the prefix that all entries of an index share."""
 
 
 class UndoableDict(dict[Any, Any]):
-    """Values by name, in no order that matters."""
+    """A dictionary without a meaningful order."""
 
     def restore(self, name: Any, value: Any) -> None:
-        """Put back what was there; None is nothing."""
+        """Restore an earlier value; None removes the key."""
         if value is None:
             self.pop(name, None)
         else:
@@ -49,7 +54,7 @@ class UndoableDict(dict[Any, Any]):
 
 
 class SortedMap:
-    """Values by key, in the order of the keys. These lie in chunks, beside the least key that each may have.
+    """Values by key, ordered by key. The keys lie in chunks; each chunk has a lower bound.
 
     >>> mapping = SortedMap()
     >>> for key in (b"b", b"a", b"c"):
@@ -66,7 +71,7 @@ class SortedMap:
         self._least = [b""]
 
     def add(self, key: bytes, value: Any) -> None:
-        """A key that is not there."""
+        """Add a new key."""
         self.values[key] = value
         at = bisect_right(self._least, key) - 1
         chunk = self._chunks[at]
@@ -77,7 +82,7 @@ class SortedMap:
             self._least.insert(at + 1, later[0])
 
     def remove(self, key: bytes) -> None:
-        """A key that is there."""
+        """Remove an existing key."""
         at = bisect_right(self._least, key) - 1
         chunk = self._chunks[at]
         del chunk[bisect_left(chunk, key)]
@@ -86,7 +91,7 @@ class SortedMap:
         del self.values[key]
 
     def restore(self, key: bytes, value: Any) -> None:
-        """Put back what was there; None is nothing."""
+        """Restore an earlier value; None removes the key."""
         if value is None:
             if key in self.values:
                 self.remove(key)
@@ -96,13 +101,13 @@ class SortedMap:
             self.add(key, value)
 
     def repair(self) -> None:
-        """Put the keys in order anew: whoever did so may have been interrupted."""
+        """Rebuild the order of keys, which an interrupted change may have left inconsistent."""
         keys = sorted(self.values)
         self._chunks = [keys[at : at + _MOST // 2] for at in range(0, len(keys), _MOST // 2)] or [[]]
         self._least = [b"", *(chunk[0] for chunk in self._chunks[1:])]
 
     def number(self, bounds: Range) -> int:
-        """How many keys are in a range."""
+        """The number of keys in a range."""
         low, high = bounds
         first = bisect_right(self._least, low) - 1
         last = len(self._chunks) - 1 if high is None else bisect_right(self._least, high) - 1
@@ -111,7 +116,7 @@ class SortedMap:
         return max(0, whole + end - bisect_left(self._chunks[first], low))
 
     def keys(self, bounds: Range, *, forward: bool = True, limit: int) -> list[bytes]:
-        """The first keys of a range, or the last ones, from its end."""
+        """The first keys of a range, or the last ones backwards from its end."""
         return self._first(bounds, limit) if forward else self._last(bounds, limit)
 
     def _first(self, bounds: Range, limit: int) -> list[bytes]:
@@ -141,13 +146,13 @@ class SortedMap:
 
 
 class MemorySession(Session):
-    """The one session of a store in memory, used by one thread at a time."""
+    """The single session of a memory store, used by one thread at a time."""
 
     def __init__(self) -> None:
         self._items, self._entries = SortedMap(), SortedMap()
         self._mappings = {"items": self._items, "entries": self._entries}
-        # What the rows of a table, or of an index, count together, by the first bytes of their keys: to add it up anew
-        # would take a second for a million rows.
+        # The total size of the rows of a table or index, by the first bytes of their keys. Adding them up again would
+        # take a second for a million rows.
         self._item_sizes: defaultdict[bytes, int] = defaultdict(int)
         self._entry_sizes: defaultdict[bytes, int] = defaultdict(int)
         self._expiries = UndoableDict()
@@ -159,11 +164,11 @@ class MemorySession(Session):
         """Of each change, what it changed and what was there before; noted before it is made."""
 
     def keep(self) -> None:
-        """What was written stays."""
+        """Commit the changes."""
         self._undo.clear()
 
     def undo(self, *, repair: bool) -> None:
-        """What was written since the last `keep` was not. If this is interrupted, it is to be done again."""
+        """Roll back the changes since the last `keep`. If this is interrupted, it can be called again."""
         if repair:
             for ordered in (self._items, self._entries, self._due):
                 ordered.repair()
@@ -177,7 +182,7 @@ class MemorySession(Session):
             self._measure()
 
     def _resize(self, mapping: Any, key: bytes, row: StoredRow | None) -> None:
-        """Note that a row is about to be replaced, or removed."""
+        """Adjust the total size for a row that is about to be replaced or removed."""
         there = mapping.values.get(key)
         change = (0 if row is None else row.size) - (0 if there is None else there.size)
         if mapping is self._items:
@@ -186,7 +191,7 @@ class MemorySession(Session):
             self._entry_sizes[key[:_OF_ENTRY]] += change
 
     def _measure(self) -> None:
-        """Add up all sizes anew: whoever noted one may have been interrupted."""
+        """Recompute all total sizes, which an interrupted change may have left wrong."""
         for sizes, mapping, length in (
             (self._item_sizes, self._items, _OF_ITEM),
             (self._entry_sizes, self._entries, _OF_ENTRY),
@@ -197,7 +202,7 @@ class MemorySession(Session):
 
     @property
     def clean(self) -> bool:
-        """Whether all that was written is kept or undone."""
+        """Whether all changes are committed or rolled back."""
         return not self._undo
 
     def _set(self, mapping: UndoableDict | SortedMap, key: Any, value: Any) -> None:
@@ -339,7 +344,7 @@ class MemorySession(Session):
 
     def keep_token(self, token: bytes, record: bytes, expires: float) -> None:
         if token in self._tokens:
-            self._set(self._tokens, token, None)  # so that the oldest are first
+            self._set(self._tokens, token, None)  # keeps the oldest first
         self._set(self._tokens, token, record)
 
     def forget_tokens(self, before: float, most: int) -> None:
@@ -353,20 +358,20 @@ def _due(second: int) -> bytes:
 
 
 class MemoryStore(Store):
-    """One session, which readers and writers of all threads wait for: none keeps it for long.
+    """One session, which readers and writers of all threads wait for. Each holds it only briefly.
 
-    They wait in `read` and `write`, not where they begin to read or write: only `with` and a lock, and nothing of
-    Python's between, lets go of the lock wherever an interrupt may come.
+    They wait in `read` and `write`, not where they begin to read or write: only a lock entered directly by `with` is
+    released wherever an interrupt may come.
     """
 
     def __init__(self) -> None:
         self._one = _SharedSession()
-        # They know nothing of who uses them, so that there need not be more than one of each; and nothing of this
-        # store: what is in it goes when the store goes, not when Python next looks for circles.
+        # These have no state of their own, so one of each is enough. They do not refer to the store, so its content is
+        # freed with it, and not only by the next garbage collection.
         self._reading, self._writing = _Reading(self._one), _Writing(self._one)
 
     def reading(self, *, snapshot: bool = False) -> _Reading:
-        return self._reading  # which is a snapshot always
+        return self._reading  # always a snapshot
 
     def writing(self) -> _Writing:
         return self._writing
@@ -381,8 +386,8 @@ class MemoryStore(Store):
         return []
 
     def read_now(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
-        # Not `acquire(blocking=False)`: an interrupt between having the lock and `try` would leave it locked. Another
-        # thread that takes the lock after this look holds it for one request only.
+        # Not `acquire(blocking=False)`: an interrupt between acquiring the lock and `try` would leave it locked. If
+        # another thread takes the lock after this check, we wait for one request only.
         if self._one.lock.locked():
             raise BusyError
         with self._one.lock:
@@ -396,7 +401,7 @@ class MemoryStore(Store):
 
 
 class _SharedSession:
-    """The session of a store, until that is closed, and the lock that whoever works with it holds."""
+    """The session of a store until it is closed, and its lock."""
 
     __slots__ = ("__weakref__", "lock", "session")
 
@@ -410,7 +415,9 @@ _every: weakref.WeakSet[_SharedSession] = weakref.WeakSet()
 
 
 def _begin_after_fork() -> None:
-    """In the child of a fork: a lock that another thread held stays held for ever; what it did is then undone."""
+    """In a forked child, replace all locks: one held by another thread would stay locked for ever. That thread's
+    changes are then rolled back.
+    """
     for one in _every:
         one.lock = threading.Lock()
 
@@ -420,7 +427,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Reading:
-    """The session, in use. Not a generator: entering and leaving one takes longer than a read does."""
+    """The session in use. Not a generator, because entering and leaving one takes longer than a read."""
 
     __slots__ = ("_one",)
 
@@ -432,7 +439,7 @@ class _Reading:
         if session is None:
             raise StoreError("it is closed")
         if not session.clean:
-            session.undo(repair=True)  # somebody was interrupted, even in undoing
+            session.undo(repair=True)  # another thread was interrupted, even while undoing
         return session
 
     def __exit__(
@@ -442,7 +449,7 @@ class _Reading:
 
 
 class _Writing(_Reading):
-    """The session, in use, and what was done then kept or undone."""
+    """The session in use for writing: commits at the end, rolls back on an error."""
 
     __slots__ = ()
 
@@ -454,5 +461,5 @@ class _Writing(_Reading):
         if kind is None:
             session.keep()
         else:
-            # Our own errors come between changes, any other may come in the middle of one.
+            # Our own errors come between changes. Any other may have come in the middle of one.
             session.undo(repair=not issubclass(kind, DynamoDBError))

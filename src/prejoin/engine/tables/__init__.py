@@ -1,1 +1,1 @@
-"""Tables: their definitions, the rules for creating and updating them, how much they hold."""
+"""Table definitions, the rules for creating and updating tables, and item counts."""

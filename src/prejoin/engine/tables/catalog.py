@@ -1,4 +1,6 @@
-"""The tables of a store: found by name in the store itself, so that every process sees the same, decoded once."""
+"""The catalog: finds table definitions by name in the store, so that all processes see the same, and caches them
+decoded.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ from prejoin.engine.tables.definition import IndexDefinition, TableDefinition, t
 from prejoin.protocol.errors import not_found, refuse
 
 _MOST = 1_000
-"""Definitions that are remembered, some 4 MB. The oldest goes first; it is decoded again when it is needed."""
+"""The number of cached definitions, about 4 MB. The oldest is dropped first."""
 
 
 class Catalog:
-    """The latest known revision of each table, by id. An id is never used twice, so an entry is never wrong.
+    """Caches the latest known revision of each table by id. Ids are never reused, so an entry is never wrong.
 
-    Where nobody else can change the store, as in memory, names are remembered too.
+    If no other process can change the store, as in memory, tables are cached by name too.
     """
 
     def __init__(self, *, alone: bool) -> None:
@@ -24,14 +26,14 @@ class Catalog:
         self._named: dict[str, TableDefinition] = {}
 
     def find(self, session: Session, name: str) -> TableDefinition:
-        """The table of this name, or a ResourceNotFoundException."""
+        """Return the table with this name, or raise ResourceNotFoundException."""
         table = self._named.get(name) or self.get(session, name)
         if table is None:
             raise not_found()
         return table
 
     def find_all(self, session: Session, names: Iterable[str]) -> dict[str, TableDefinition]:
-        """The tables of these names; the first that does not exist is the error."""
+        """Return the tables with these names. The first missing one raises ResourceNotFoundException."""
         found: dict[str, TableDefinition] = {}
         for name in names:
             if name not in found:
@@ -56,15 +58,15 @@ class Catalog:
         return table
 
     def holding(self, session: Session, key: bytes) -> TableDefinition:
-        """The table of the item that is stored under this key."""
+        """Return the table of the item stored under this key."""
         return self.find(session, session.table_name(table_id(key)))
 
     def add(self, session: Session, table: TableDefinition) -> None:
-        """Keep a new table's definition."""
+        """Store the definition of a new table."""
         session.add_table(table.name, table.to_bytes())
 
     def change(self, session: Session, table: TableDefinition) -> None:
-        """Replace a table's definition; the next revision tells everyone else, in whatever process."""
+        """Replace a table's definition. Other processes notice the new revision."""
         self._named.pop(table.name, None)
         session.change_table(table.id, table.to_bytes())
 
@@ -75,7 +77,7 @@ class Catalog:
 
 
 def index_of(table: TableDefinition, name: str) -> IndexDefinition:
-    """The index of this name, or what DynamoDB answers when there is none."""
+    """Return the index with this name, or raise DynamoDB's error."""
     index = table.by_name.get(name)
     if index is None:
         refuse(f"The table does not have the specified index: {name}")

@@ -1,4 +1,4 @@
-"""From a CreateTable request to a definition: every rule about keys, attributes, indexes and projections."""
+"""Turn a CreateTable request into a definition, with all rules about keys, attributes, indexes and projections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 
 
 def check_create_table(request: CreateTableInput) -> str:
-    """Check the members one by one; returns the table's name."""
+    """Check each member on its own. Return the table's name."""
     if request.table_name is None:
         refuse("The parameter 'TableName' is required but was not present in the request")
     name = table_name(request.table_name, limits.TABLE_NAME_MINIMUM)
@@ -69,7 +69,7 @@ def check_attributes(constraints: Constraints, definitions: list[AttributeDefini
 
 
 def check_attribute_name(constraints: Constraints, where: str, name: str | None) -> None:
-    """Attributes of keys, those that an index projects, and of time to live, have shorter names than others."""
+    """Check the length of a name. Attributes of keys, projections and time to live have shorter names than others."""
     if name == "":
         constraints.fail(where, name, "Member must have length greater than or equal to 1")
     elif name is not None and len(name) > limits.KEY_NAME_LENGTH:
@@ -129,7 +129,7 @@ def check_throughput(constraints: Constraints, where: str, throughput: Provision
 
 
 def read_definition(request: CreateTableInput, name: str) -> TableDefinition:
-    """The definition, after the rules that span several members."""
+    """Build the definition, after checking the rules that span several members."""
     on_demand = request.billing_mode == "PAY_PER_REQUEST"
     throughput = throughput_of(request.provisioned_throughput)
     if on_demand and throughput is not None:
@@ -191,7 +191,7 @@ def read_definition(request: CreateTableInput, name: str) -> TableDefinition:
 
 
 def _check_all_used(types: dict[str, str], every: list[KeySchema]) -> None:
-    """Refuse definitions of attributes that no key uses: before all that may be wrong with indexes besides keys."""
+    """Refuse attribute definitions that no key uses. DynamoDB checks this before anything else about indexes."""
     used = dict.fromkeys(name for keys in every for name in keys.names)
     if len(used) == len(types):
         return
@@ -258,7 +258,7 @@ def _local_keys(index: SecondaryIndex, types: dict[str, str], table: KeySchema) 
 
 
 def global_index_keys(index: SecondaryIndex, types: dict[str, str]) -> KeySchema:
-    """The keys of a global index."""
+    """The key schema of a global index."""
     keys = _keys(index.key_schema or [], types)
     for attributes, most, role in (
         (keys.partition, limits.INDEX_PARTITION_ATTRIBUTES, "HASH"),
@@ -308,7 +308,9 @@ def check_encryption(constraints: Constraints, wish: SSESpecification | None) ->
 
 
 def encryption_key(wish: SSESpecification | None) -> str | None:
-    """The ARN of the key that a table is to have; None is one that AWS owns, of which no description tells.
+    """The ARN of the table's encryption key. None means a key owned by AWS, which descriptions do not show.
+
+    Nothing is encrypted: the engine only stores and returns the setting.
 
     >>> encryption_key(SSESpecification(enabled=True, key="alias/shop"))
     'arn:aws:kms:local:000000000000:alias/shop'

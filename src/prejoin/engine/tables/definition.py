@@ -1,4 +1,4 @@
-"""A table's definition: its keys and indexes, as kept in the store. Frozen data, and what follows from it."""
+"""The definition of a table: its keys, indexes and settings as stored, and what follows from them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from prejoin.protocol.values import Item, Value
 
 @dataclass(frozen=True, slots=True)
 class KeyElement:
+    """One attribute of a key, with its type: S, N or B."""
+
     name: str
     type: str
 
 
 @dataclass(frozen=True)
 class KeySchema:
-    """A key schema. A table has one partition and at most one sort attribute, a GSI up to four of each."""
+    """A key schema. A table has one partition attribute and at most one sort attribute, a GSI up to four of each."""
 
     partition: tuple[KeyElement, ...]
     sort: tuple[KeyElement, ...] = ()
@@ -37,7 +39,7 @@ class KeySchema:
 
 @dataclass(frozen=True)
 class IndexDefinition:
-    """A secondary index. Its number is its own within the table: the entries in the store carry it."""
+    """A secondary index. Its number is unique within the table and part of the keys of its entries."""
 
     number: int
     name: str
@@ -50,6 +52,8 @@ class IndexDefinition:
 
 @dataclass(frozen=True)
 class TableDefinition:
+    """A table with its indexes. Everything derived is computed once and cached."""
+
     id: int
     name: str
     uuid: str
@@ -58,32 +62,32 @@ class TableDefinition:
     attributes: tuple[KeyElement, ...]
     indexes: tuple[IndexDefinition, ...] = ()
     throughput: tuple[int, int] | None = None
-    """Read and write units; None is on demand."""
+    """Read and write units; None for on demand."""
     ttl: str | None = None
     protected: bool = False
     table_class: str | None = None
     on_demand_since: float | None = None
-    """When the table last became on demand, as its description tells ever after."""
+    """When the table last became on demand. Its description shows this from then on."""
     encryption_key: str | None = None
-    """The ARN of the key that the table says it is encrypted with."""
+    """The ARN of the key that the table claims to be encrypted with."""
 
     @cached_property
     def prefix(self) -> bytes:
-        """What the key bytes of every item begin with."""
+        """The first bytes of the keys of all items."""
         return self.id.to_bytes(_ID)
 
     def index_prefix(self, index: IndexDefinition) -> bytes:
-        """What the key bytes of every entry of an index begin with."""
+        """The first bytes of the keys of all entries of an index."""
         return self.prefix + index.number.to_bytes(_ID)
 
     @cached_property
     def item_key(self) -> ItemKey:
-        """The function that gives the key bytes of an item, if nothing about its key is out of the ordinary."""
+        """A fast function from an item to its key bytes. It returns None for unusual keys."""
         return item_key(self.prefix, _pairs(self.keys.partition), _pairs(self.keys.sort))
 
     @cached_property
     def entry_keys(self) -> dict[int, EntryKey]:
-        """By the number of an index, the function that says where it holds an item."""
+        """For each index number, the function from an item to the key of its entry."""
         return {
             index.number: entry_key(self.index_prefix(index), _pairs(index.keys.partition), _pairs(index.keys.sort))
             for index in self.indexes
@@ -91,7 +95,7 @@ class TableDefinition:
 
     @cached_property
     def decode_indexed(self) -> Callable[[bytes], Item]:
-        """Reads from an item's JSON only what some index needs: enough to know what the indexes hold of it."""
+        """Decodes from an item's JSON only the attributes that indexes need."""
         names = set(self.index_names) | set(self.keys.names)
         for index in self.indexes:
             names.update(self.projected(index) or ())
@@ -107,7 +111,7 @@ class TableDefinition:
 
     @cached_property
     def index_attributes(self) -> tuple[tuple[KeyElement, IndexDefinition], ...]:
-        """Every key attribute of every index, beside its index."""
+        """Every index key attribute that is not a key of the table, with its index."""
         return tuple(
             (attribute, index)
             for index in self.indexes
@@ -117,7 +121,7 @@ class TableDefinition:
 
     @cached_property
     def narrowed_keys(self) -> tuple[KeyElement, ...]:
-        """The table's key attributes that may be too long for the place they have in the key of an index."""
+        """The table's key attributes that may be too long for their position in an index key."""
         return tuple(
             attribute
             for attribute in self.keys.attributes
@@ -129,12 +133,12 @@ class TableDefinition:
 
     @cached_property
     def index_names(self) -> frozenset[str]:
-        """The attributes that are keys of an index and not of the table."""
+        """The names of attributes that are index keys but not table keys."""
         return frozenset(attribute.name for attribute, _ in self.index_attributes)
 
     @cached_property
     def indexes_every_item(self) -> bool:
-        """Whether some index has only keys of the table, which every item has."""
+        """Whether some index uses only table keys, so that it contains every item."""
         return any(set(index.keys.names) <= set(self.keys.names) for index in self.indexes)
 
     @cached_property
@@ -142,7 +146,7 @@ class TableDefinition:
         return any(not index.is_global for index in self.indexes)
 
     def projected(self, index: IndexDefinition) -> frozenset[str] | None:
-        """The attributes an index holds; None is all."""
+        """The attributes an index holds; None for all."""
         if index.projection == "ALL":
             return None
         return self._projections[index.number]
@@ -158,7 +162,7 @@ class TableDefinition:
         return f"arn:aws:dynamodb:local:000000000000:table/{self.name}"
 
     def position_names(self, index: IndexDefinition | None) -> tuple[str, ...]:
-        """The attributes of a LastEvaluatedKey: the table's keys, and the index's where one is read."""
+        """The attributes of a LastEvaluatedKey: the table's keys and, if an index is read, the index's keys."""
         if index is None:
             return self.keys.names
         return tuple(dict.fromkeys((*self.keys.names, *index.keys.names)))
@@ -176,7 +180,7 @@ def _pairs(attributes: tuple[KeyElement, ...]) -> tuple[tuple[str, str], ...]:
 
 
 _ID = 4
-"""How many bytes of a key are the table's id."""
+"""The length of a table's or an index's id in key bytes."""
 
 
 def table_id(key: bytes) -> int:

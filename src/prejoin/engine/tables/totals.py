@@ -1,4 +1,4 @@
-"""How much a table and its indexes hold: counted, and where counting takes long, not counted every time."""
+"""Item counts and sizes of a table and its indexes. Slow counts are cached for a while."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHARE = 50
 
 
 class Totals(NamedTuple):
-    """Number and bytes of the items, and of the entries of each index by its number."""
+    """Number and bytes of the items, and of the entries of each index by number."""
 
     items: tuple[int, int]
     entries: dict[int, tuple[int, int]]
@@ -31,9 +31,9 @@ class _Counted:
 
 
 class Counter:
-    """Counts exactly as long as that is quick. A large table is counted so often that it takes a fiftieth of the time.
+    """Counts tables. A count that takes long is reused, so that counting takes at most a fiftieth of the time.
 
-    DynamoDB itself counts every six hours or so.
+    DynamoDB itself updates its counts about every six hours.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Counter:
 
     def count(self, session: Session, table: TableDefinition) -> Totals:
         begun = time.monotonic()
-        # A table whose indexes have changed is another thing to count.
+        # A change of indexes invalidates the cached count.
         thing = (table.id, hash(tuple(index.number for index in table.indexes)))
         known = self._counted.get(thing)
         if known is not None and begun < known.again:

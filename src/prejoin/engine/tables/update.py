@@ -1,4 +1,4 @@
-"""From an UpdateTable request to the table's next definition: every rule about what may change, and how."""
+"""Turn an UpdateTable request into the next table definition, with all rules about what may change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ONE_AT_A_TIME = "Subscriber limit exceeded: Only 1 online index can be created 
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """The definition to come, the index to fill from the table's items, and the one whose entries to drop."""
+    """The new definition, the index to fill from the table's items, and the index whose entries to drop."""
 
     table: TableDefinition
     created: IndexDefinition | None = None
@@ -37,7 +37,7 @@ class TableChange:
 
 
 def check_update_table(request: UpdateTableInput) -> str:
-    """Check the members one by one; returns the table's name."""
+    """Check each member on its own. Return the table's name."""
     name = table_name(request.table_name)
     constraints = Constraints()
     constraints.one_of("billingMode", request.billing_mode, ("PROVISIONED", "PAY_PER_REQUEST"))
@@ -83,7 +83,7 @@ def check_update_table(request: UpdateTableInput) -> str:
 
 
 def _check_one_concern(request: UpdateTableInput, updates: list[GlobalIndexUpdate]) -> None:
-    """Refuse changes that DynamoDB makes in a request of their own only."""
+    """Refuse combinations of changes that DynamoDB only accepts in separate requests."""
     asked = {
         "DeletionProtection": request.deletion_protection_enabled,
         "TableClass": request.table_class,
@@ -127,7 +127,7 @@ def _check_updates(updates: list[GlobalIndexUpdate]) -> None:
 
 
 def next_definition(request: UpdateTableInput, table: TableDefinition, now: float) -> TableChange:
-    """The table as it will be, after the rules that need to know it."""
+    """Build the new definition, after checking the rules that depend on the current one."""
     changed = _with_throughput(request, table, now)
     if request.deletion_protection_enabled is not None:
         changed = replace(changed, protected=request.deletion_protection_enabled)
@@ -158,7 +158,7 @@ def _existing(table: TableDefinition, name: str | None, verb: str) -> IndexDefin
 def _created(request: UpdateTableInput, wish: SecondaryIndex, table: TableDefinition) -> IndexDefinition:
     if wish.index_name in table.by_name:
         refuse("Attempting to create an index which already exists")
-    # The definitions given with the request must cover the new keys; those the table has do not count.
+    # The request must define all attributes of the new key, even those that the table has already defined.
     types = {
         str(definition.attribute_name): str(definition.attribute_type)
         for definition in request.attribute_definitions or ()
@@ -187,7 +187,7 @@ def _created(request: UpdateTableInput, wish: SecondaryIndex, table: TableDefini
 
 
 def _check_same_types(known: KeySchema, new: KeySchema) -> None:
-    """Refuse a key attribute that another key has with another type."""
+    """Refuse a key attribute that another key already uses with another type."""
     types = {attribute.name: attribute.type for attribute in known.attributes}
     if any(types.get(attribute.name, attribute.type) != attribute.type for attribute in new.attributes):
         refuse(
@@ -206,7 +206,7 @@ def _schema(keys: KeySchema) -> str:
 
 
 def _used_attributes(table: TableDefinition) -> tuple[KeyElement, ...]:
-    """Definitions are kept of exactly those attributes that some key uses."""
+    """Keep the definitions of exactly the attributes that some key uses."""
     every = [table.keys, *(index.keys for index in table.indexes)]
     used = dict.fromkeys(attribute for keys in every for attribute in keys.attributes)
     kept = [attribute for attribute in table.attributes if attribute in used]

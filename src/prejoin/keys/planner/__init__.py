@@ -1,1 +1,1 @@
-"""The planner: from the attributes given to the index and key condition that answer."""
+"""The planner: which index and key condition serve a lookup."""

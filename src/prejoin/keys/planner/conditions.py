@@ -1,4 +1,4 @@
-"""A plan with its values: the key conditions of its Queries. What the plan fixes is made a function once."""
+"""The key conditions of a plan for given values. What the plan fixes is compiled into a function once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Values = Mapping[str, object]
 Conditions = Callable[[Values, datetime | None], tuple[KeyCondition, ...]]
 _Sort = Callable[[Values, Bounds, KeyValue], KeyCondition | None]
-"""From the values, the bounds of the range (if there is one) and the partition to the condition."""
+"""From the values, the bounds of the range (if any) and the partition to the condition."""
 
 _UNBOUNDED = Bounds()
 
@@ -69,7 +69,7 @@ def compile_conditions(found: Plan) -> Conditions:
 
 
 def _known(found: Plan, facet: Facet) -> Callable[[Values], Values] | None:
-    """From values by the ask's names to those of the facet's attributes; None where they are that already."""
+    """From values by the lookup's names to values by the facet's attributes. None if these are the same."""
     lookup, within = found.lookup, found.within
     constants = {lookup.attribute(facet.entity, name): value for name, value in lookup.constants}
     if not lookup.roles and not constants and within is None:
@@ -133,7 +133,7 @@ def _of_attributes(scope: SortKeyScope, sk: Natural) -> _Sort:
 def _fanned(found: Plan, known: Callable[[Values], Values] | None, sort: _Sort) -> Conditions:
     """One condition for each shard of each time bucket."""
     facet, within = found.facets[0], found.within
-    assert isinstance(facet.pk, Template)  # only a template has fields that split
+    assert isinstance(facet.pk, Template)  # only templates have derived fields
     split = {fan.field for fan in found.fans}
     parts = [_label(part) if isinstance(part, KeyField) and part in split else part for part in facet.pk.parts]
     text = facet.pk.text
@@ -153,12 +153,12 @@ def _fanned(found: Plan, known: Callable[[Values], Values] | None, sort: _Sort) 
 
 
 def _label(field: KeyField) -> KeyField:
-    """The place of a field whose text is given outright, by the field's name."""
+    """A field whose text is given directly, under the field's name."""
     return KeyField(field.name, "", Encoding("label", str, str, field.shape))
 
 
 def _labels(found: Plan, bounds: Bounds, now: datetime | None) -> list[dict[str, str]]:
-    """For each Query, the text of the fields that the partition is split by."""
+    """For each Query, the texts of the fields that split the partition."""
     fans = sorted(found.fans, key=lambda fan: not fan.bucket)
     labels: list[list[str]] = []
     for fan in fans:
@@ -172,7 +172,7 @@ def _labels(found: Plan, bounds: Bounds, now: datetime | None) -> list[dict[str,
         spans = list(buckets(fan.bucket, bounds.low, end))
         if not spans and bounds.high is None:
             what = fan.field.attribute
-            raise KeyValueError(f"the range over {what} starts after {end}, where it ends if it has no end: give one")
+            raise KeyValueError(f"the range over {what} starts after {end}, the default end: give an end")
         labels.append(spans[::-1] if found.reverse else spans)
     names = [fan.field.name for fan in fans]
     return [dict(zip(names, choice, strict=True)) for choice in product(*labels)]

@@ -1,4 +1,4 @@
-"""What a query asks of the sort key: one value, a prefix, or a range fenced in its entity's prefix."""
+"""Key conditions: a partition, and one sort key, a prefix, or a range that stays within its entity's prefix."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ Op = Literal["", "=", "<", "<=", ">", ">=", "between", "begins_with"]
 MOST_PK_BYTES = 2048
 MOST_SK_BYTES = 1024
 SAFE_PK, SAFE_SK = MOST_PK_BYTES // 4, MOST_SK_BYTES // 4
-"""So many characters are never too many bytes."""
+"""This many characters never exceed the limit in bytes."""
 
 
 Scalar = str | int | Decimal | bytes
 """The value of one key attribute: S, N or B."""
 
 KeyValue = Scalar | tuple[Scalar, ...]
-"""A partition key or sort key: one attribute, or several of an index."""
+"""A partition or sort key: one attribute, or several of an index."""
 
 
 class KeyCondition(msgspec.Struct, frozen=True):
-    """What one Query asks of the key: the partition, and the sort key by `op` (`high` is for `between`)."""
+    """The key condition of one Query: the partition, and `op` on the sort key (`high` is for `between`)."""
 
     pk: KeyValue
     op: Op = ""
     low: Scalar = ""
     high: Scalar = ""
     head: tuple[Scalar, ...] = ()
-    """Of a sort key of several attributes, the values of the first; `op` is about the next."""
+    """In a sort key of several attributes, the values of the first ones; `op` applies to the next."""
 
     def tests(self, pk: Sequence[str], sk: Sequence[str]) -> list[tuple[str, Op, tuple[Scalar, ...]]]:
-        """The condition on each attribute, where these are the names of those that make the key.
+        """The condition on each attribute, given the names of the key attributes.
 
         >>> KeyCondition("USER#1", "begins_with", "ORDER#").tests(["pk"], ["sk"])
         [('pk', '=', ('USER#1',)), ('sk', 'begins_with', ('ORDER#',))]
@@ -81,7 +81,7 @@ class KeyCondition(msgspec.Struct, frozen=True):
 
 
 def satisfies(op: Op, value: Any, low: Any, high: Any) -> bool:
-    """Whether a value of a key attribute passes a test."""
+    """Whether a value of a key attribute satisfies a comparison."""
     match op:
         case "=":
             return bool(value == low)
@@ -108,7 +108,7 @@ def _shown(value: KeyValue) -> str:
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """The values of a range over one attribute, as the caller means them.
+    """The values of a range over one attribute, as the caller gave them.
 
     >>> Bounds.of("between", ("a", "c"))
     Bounds(low='a', high='c', low_open=False, high_open=False, beginning=False)
@@ -119,11 +119,11 @@ class Bounds(msgspec.Struct, frozen=True):
     low_open: bool = False
     high_open: bool = False
     beginning: bool = False
-    """`low` is what the attribute begins with, and there is no `high`."""
+    """`low` is a prefix of the attribute, and there is no `high`."""
 
     @classmethod
     def of(cls, op: str, value: object) -> Bounds:
-        """Bounds from an operator and its value; for `between` a pair, both ends included."""
+        """Bounds from an operator and its value. `between` takes a pair and includes both ends."""
         if isinstance(value, Bounds):
             return value
         match op:
@@ -142,13 +142,13 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 RangeCondition = Callable[[Mapping[str, object], Bounds, KeyValue], "KeyCondition | None"]
-"""From values, bounds and the partition to the condition. None: no key can be within."""
+"""From values, bounds and partition to the condition. None if no key can match."""
 
 
 def range_condition(
     template: Template, count: int, values: Mapping[str, object], bounds: Bounds, pk: KeyValue
 ) -> KeyCondition | None:
-    """The keys of a template with these first values, and the next field within bounds. None: no key can be.
+    """The condition for keys with these first values and the next field within bounds. None if no key can match.
 
     >>> from prejoin.types import STRING
     >>> order = Template.of("ORDER#{day}#{id}", {"day": STRING, "id": STRING})
@@ -161,7 +161,7 @@ def range_condition(
 
 
 def compile_range(template: Template, count: int) -> RangeCondition:
-    """The function that makes the condition of a range over one field, after the parts before it."""
+    """The function that builds the condition of a range over one field, after the parts before it."""
     place = template.parts[count]
     assert isinstance(place, KeyField)
     attribute, encoding, encode = place.attribute, place.encoding, place.encoding.encode
@@ -169,8 +169,8 @@ def compile_range(template: Template, count: int) -> RangeCondition:
     following = template.parts[count + 1] if count + 1 < len(template.parts) else None
     stop = following.text[0] if isinstance(following, KeyText) else ""
     after = "\x00" if template.raw and not stop else _next(stop or template.separator.char)
-    runs_on = isinstance(following, KeyField)  # only where this one has a fixed width
-    # What has no value is in no range: it lies before all that have one, or with `desc` behind them.
+    runs_on = isinstance(following, KeyField)  # only if this one has a fixed width
+    # A missing value is in no range. It lies before all others or, with `desc`, after them.
     above_missing = after if encoding.missing == "" else None
     below_missing = _before(encoding.missing) if encoding.missing else None
 
@@ -217,13 +217,13 @@ def compile_range(template: Template, count: int) -> RangeCondition:
 def span_condition(
     pk: KeyValue, low: str | None, high: str | None, fence: str, template: Template
 ) -> KeyCondition | None:
-    """From one key to another, both included; where one is None, to the edge of what begins with `fence`."""
+    """From one key to another, both included. None means up to the edge of the prefix `fence`."""
     if fence:
         low = fence if low is None else low
         high = after_prefix(fence, template) if high is None else high
     if high == "":
         return None
-    low = low or None  # no key is empty: from "" on is from the start
+    low = low or None  # no key is empty, so "" starts at the beginning
     if low is not None and high is not None:
         if low > high:
             return None
@@ -236,15 +236,15 @@ def span_condition(
 
 
 def after_prefix(prefix: str, template: Template) -> str:
-    """A text above all keys with this prefix, and below all others above them."""
+    """A text above all keys with this prefix, and below all other keys above them."""
     if prefix.endswith(template.separator.char) and not template.raw:
-        # "ORDER$" for "ORDER#": never a key itself, for no template and no value ends with a bare escape.
+        # "ORDER$" for "ORDER#": never a key itself, because no template or value ends with a bare escape character.
         return prefix[:-1] + _next(prefix[-1])
     return _filled(prefix)
 
 
 def just_below(fence: str, key: str, fixed: bool) -> str | None:
-    """The greatest key less than this one; DynamoDB's between includes its ends, so `<` has to move one down.
+    """The greatest key below this one. DynamoDB's BETWEEN includes its ends, so `<` has to move one down.
 
     >>> just_below("DAY#", "DAY#2026-05-04", fixed=True)
     'DAY#2026-05-03'
@@ -267,7 +267,7 @@ def _next(char: str) -> str:
 
 
 def _filled(prefix: str) -> str:
-    """The prefix with the greatest characters up to the most bytes a sort key can have."""
+    """The prefix, filled with the greatest characters up to the maximum length of a sort key."""
     room = MOST_SK_BYTES - len(prefix.encode())
     return prefix + TOP * (room // 4) + ("", "\x7f", "\u07ff", "\uffff")[room % 4] if room > 0 else prefix
 
@@ -277,17 +277,17 @@ def _sized(sk: str) -> str:
 
 
 def check_size(key: str, what: str, most: int) -> str:
-    """The key itself, if DynamoDB takes it."""
+    """Return the key, or raise KeyValueError if DynamoDB does not accept it."""
     if not key:
-        raise KeyValueError(f"the {what} would be empty, and DynamoDB takes no empty key")
+        raise KeyValueError(f"the {what} would be empty, and DynamoDB does not accept empty keys")
     if len(key) * 4 > most and len(key.encode()) > most:
         raise KeyValueError(f"the {what} {shortened(key)!r} would be longer than {most} bytes")
     return key
 
 
 def checked_writer(write: Writer, what: str, most: int) -> Writer:
-    """The function that writes a key, and refuses what DynamoDB does not take."""
-    safe = most // 4  # so many characters are never too many bytes
+    """The function that writes a key and refuses what DynamoDB does not accept."""
+    safe = most // 4  # this many characters never exceed the limit in bytes
 
     def check(values: Mapping[str, object]) -> str:
         key = write(values)
@@ -297,6 +297,6 @@ def checked_writer(write: Writer, what: str, most: int) -> Writer:
 
 
 def shortened(key: str) -> str:
-    """A key as people look at it: without the filling that stands for "to the end"."""
+    """A key for display, without the filling that means "to the end"."""
     bare = key.rstrip("\x7f\u07ff\uffff" + TOP)
     return key if bare == key else bare + "…"

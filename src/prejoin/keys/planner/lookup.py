@@ -1,4 +1,4 @@
-"""A question about keys, without values: which entities, by which attributes, in what order."""
+"""A lookup: which entities are read, by which attributes and in what order. It has no values."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Within(msgspec.Struct, frozen=True):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """An attribute the answer is sorted by, or what a spec makes of it (`name:lower`).
+    """An attribute that the result is sorted by, or a derived value of it (`name:lower`).
 
-    With an entity, only its items are sorted so, among themselves.
+    With an entity, only its items are sorted this way, among themselves.
     """
 
     attribute: str
@@ -29,7 +29,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class AttributeRole(msgspec.Struct, frozen=True):
-    """What an entity calls the attribute that is asked by `name`: for User, `user_id` may be its `id`."""
+    """An entity's own name for an attribute of the lookup: `user_id` may be the `id` of User."""
 
     entity: str
     name: str
@@ -37,10 +37,10 @@ class AttributeRole(msgspec.Struct, frozen=True):
 
 
 class Lookup(msgspec.Struct, frozen=True, dict=True):
-    """What is asked: names only, so that a designer can ask before there is any value.
+    """What is read: names only, so that the designer can plan before there are values.
 
-    A name is an attribute, or an attribute with a spec (`email:lower`, `placed_at:day`) where what is given
-    is equal only after the spec is applied.
+    A name is an attribute, or an attribute with a spec (`email:lower`, `placed_at:day`) if the given value is equal
+    only after the spec is applied.
 
     >>> Lookup.of("Order", equal=["user_id"], within=("placed_at", ">="), order=["-placed_at"]).order
     (Order(attribute='placed_at', descending=True, entity=''),)
@@ -50,14 +50,14 @@ class Lookup(msgspec.Struct, frozen=True, dict=True):
     equal: frozenset[str] = frozenset()
     """Attributes given with one value each."""
     constants: frozenset[tuple[str, object]] = frozenset()
-    """Attributes whose value is known already now. They are given, too, and may imply a sparse facet."""
+    """Attributes whose value is already known. They count as given, and may imply a sparse facet."""
     within: Within | None = None
     order: tuple[Order, ...] = ()
     consistent: bool = False
     filtered: frozenset[str] = frozenset()
-    """Given attributes that may be left to a filter, because the caller said so."""
+    """Given attributes that may be left to a filter, because the caller allowed it."""
     needs: frozenset[str] | None = None
-    """The attributes wanted in the answer; None: all of them."""
+    """The attributes needed in the result; None for all."""
     roles: tuple[AttributeRole, ...] = ()
 
     @classmethod
@@ -73,7 +73,7 @@ class Lookup(msgspec.Struct, frozen=True, dict=True):
         needs: Iterable[str] | None = None,
         roles: Iterable[AttributeRole | tuple[str, str, str]] = (),
     ) -> Lookup:
-        """An ask from ordinary lists; an order may be text, with `-` before an attribute for descending."""
+        """A lookup from ordinary lists. An order may be text, with `-` before the attribute for descending."""
         return cls(
             entities,
             frozenset(equal),
@@ -99,11 +99,11 @@ class Lookup(msgspec.Struct, frozen=True, dict=True):
         return {(role.entity, role.name): role.attribute for role in self.roles}
 
     def name(self, entity: str, attribute: str) -> str:
-        """What the ask calls an entity's attribute."""
+        """The lookup's name for an entity's attribute."""
         return self._names.get((entity, attribute), attribute)
 
     def attribute(self, entity: str, name: str) -> str:
-        """What an entity calls the attribute that the ask calls `name`."""
+        """An entity's own name for an attribute of the lookup."""
         bare, colon, spec = name.partition(":")
         return self._attributes.get((entity, bare), bare) + colon + spec
 

@@ -1,4 +1,6 @@
-"""How one facet fits an ask: what of it the keys take, in which order it answers, or why it does not."""
+"""Match one facet with a lookup: which of its attributes the keys take and in which order, or why the facet does not
+serve it.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,12 @@ from prejoin.keys.template.parts import KeyField, KeyText
 from .lookup import RANGE_OPS, Lookup, Order, Within
 
 
-class Mismatch(Exception):  # noqa: N818 - an answer, not an error
-    """Why a facet does not serve an ask."""
+class Mismatch(Exception):  # noqa: N818 - a result, not an error
+    """Why a facet does not serve a lookup."""
 
 
 class Fan(msgspec.Struct, frozen=True):
-    """A partition split by a derived field that is not given: one Query for each shard, or each bucket."""
+    """A derived field that splits a partition and is not given: one Query for each shard or time bucket."""
 
     field: KeyField
 
@@ -29,20 +31,20 @@ class Fan(msgspec.Struct, frozen=True):
 
 
 class FacetMatch(msgspec.Struct, frozen=True):
-    """A facet that serves an ask."""
+    """A facet that serves a lookup."""
 
     facet: Facet
     depth: int
-    """How many parts of the sort key are known, text and fields."""
+    """The number of sort key parts that are known, texts and fields."""
     fans: tuple[Fan, ...]
     reverse: bool
     reach: int
-    """How many parts of the sort key matter: those known, the range, and those it is sorted by."""
+    """The number of sort key parts that matter: the known ones, the range, and those of the order."""
     filtered: frozenset[str]
-    """Of what is given, what only a filter can take."""
+    """Given attributes that only a filter can take."""
     filtered_range: bool = False
     compared: frozenset[str] = frozenset()
-    """Of what is given, what the one item under the key is compared with."""
+    """Given attributes that the single item under the key is compared with."""
 
     @property
     def whole_key(self) -> bool:
@@ -50,15 +52,15 @@ class FacetMatch(msgspec.Struct, frozen=True):
 
     @property
     def fields(self) -> int:
-        """How many fields of the sort key are known."""
+        """The number of sort key fields that are known."""
         sk = self.facet.sk
         return sum(isinstance(part, KeyField) for part in sk.parts[: self.depth]) if sk else 0
 
 
 def match_facet(facet: Facet, lookup: Lookup, everywhere: frozenset[str] = frozenset()) -> FacetMatch:
-    """Fits a facet to an ask for its entity (and perhaps others), or raises Misfit with the reason.
+    """Match a facet with a lookup for its entity (and perhaps others), or raise Mismatch with the reason.
 
-    Attributes that are `everywhere` can be read from the table's key, which every index has.
+    The attributes in `everywhere` can be read from the table's key, which every index has.
     """
     if lookup.consistent and facet.slot != TABLE and not facet.local:
         raise Mismatch("an index is never read consistently")
@@ -84,14 +86,14 @@ def match_facet(facet: Facet, lookup: Lookup, everywhere: frozenset[str] = froze
 
 
 def _is_whole(facet: Facet, depth: int, fans: tuple[Fan, ...]) -> bool:
-    """Whether a key is known to its end."""
+    """Whether the whole key is known."""
     return not fans and (facet.sk is None or depth == len(facet.sk.parts))
 
 
 def _comparable(facet: Facet, lookup: Lookup, left: frozenset[str]) -> bool:
-    """Whether the one item under a key has what is given beside it: no more is read than that item.
+    """Whether the single item under a key has the other given attributes, so that comparing reads nothing more.
 
-    In an index a key may be of many items; and what is given as derived (`email:lower`) no item has.
+    In an index a key may have many items. A derived value (`email:lower`) is not an attribute of any item.
     """
     if facet.slot != TABLE or len(lookup.entities) > 1 or any(":" in name for name in left):
         return False
@@ -103,7 +105,7 @@ def _needs(facet: Facet, lookup: Lookup) -> set[str]:
 
 
 def _implied(facet: Facet, lookup: Lookup) -> set[str]:
-    """Checks that the ask implies the conditions of a sparse facet; gives what these take care of."""
+    """Check that the lookup implies the conditions of a sparse facet. Return the attributes that these take."""
     taken = set()
     constants = dict(lookup.constants)
     for when in facet.when:
@@ -117,7 +119,7 @@ def _implied(facet: Facet, lookup: Lookup) -> set[str]:
 
 
 def _take(facet: Facet, field: KeyField, lookup: Lookup, taken: set[str]) -> bool:
-    """Whether what is given makes this field known. A derived field takes only what is given as derived."""
+    """Whether the given values determine this field. A derived field takes only values given as derived."""
     if not field.encoding.settled:
         return False
     name = lookup.name(facet.entity, field.attribute)
@@ -184,7 +186,7 @@ def _at(sk: KeyForm | None, depth: int) -> KeyField | None:
 
 
 def _sorted(facet: Facet, lookup: Lookup, depth: int, buckets: set[str]) -> tuple[bool, int]:
-    """Checks that the key sorts as asked; gives whether in reverse, and how far the sort reaches."""
+    """Check that the key has the requested order. Return whether it is reversed, and how many parts matter."""
     wanted = [
         order
         for order in lookup.order
@@ -200,7 +202,7 @@ def _sorted(facet: Facet, lookup: Lookup, depth: int, buckets: set[str]) -> tupl
             place += 1
         if place >= len(parts):
             if facet.slot == TABLE:
-                break  # a key of the table is one item: nothing is left to sort
+                break  # a key of the table has one item, so there is nothing to sort
             raise Mismatch(f"its sort key does not go on to {order.attribute}")
         part = parts[place]
         assert isinstance(part, KeyField)
@@ -215,7 +217,7 @@ def _is_given(facet: Facet, part: KeyField | KeyText, lookup: Lookup) -> bool:
 
 def _direction(facet: Facet, lookup: Lookup, order: Order, part: KeyField, reverse: bool | None) -> bool:
     name = lookup.name(facet.entity, part.attribute)
-    # What is derived is in the order of what it is derived to: `name:lower`, `placed_at:day`.
+    # A derived field sorts by its derived value: `name:lower`, `placed_at:day`.
     wanted = f"{name}:{part.spec}" if part.encoding.derived else name
     if lookup.name(facet.entity, order.attribute) != wanted or not part.encoding.ordered:
         raise Mismatch(f"it is sorted by {{{part.name}}} there, not by {order.attribute}")

@@ -1,7 +1,7 @@
-"""The planner: from what is asked to the index and key condition that answer it, at design and at run time.
+"""The planner: from a lookup to the index and key condition that serve it. Designer and client use the same one.
 
-A facet serves an ask when the partition's attributes are given, the rest of what is given comes first in the
-sort key, the range comes next, the order asked for is that of the keys, and no other's key lies between.
+A facet serves a lookup if the attributes of its partition key are given, the other given attributes come first in the
+sort key, the range comes next, the keys have the requested order, and no other keys lie between.
 """
 
 from __future__ import annotations
@@ -28,36 +28,37 @@ Operation = Literal["GetItem", "Query"]
 
 
 class Plan(msgspec.Struct, frozen=True, dict=True):
-    """How an ask is answered."""
+    """How a lookup is served."""
 
     lookup: Lookup
     operation: Operation
     slot: str
     facets: tuple[Facet, ...]
-    """One for each entity asked for, in the same order."""
+    """One for each entity of the lookup, in the same order."""
     scope: SortKeyScope
-    """What is read of the partition."""
+    """The part of the partition that is read."""
     reverse: bool = False
-    """Whether the keys are read in descending order, to give the order asked for."""
+    """Whether the keys are read in descending order, to give the requested order."""
     fans: tuple[Fan, ...] = ()
     filtered: frozenset[str] = frozenset()
-    """Attributes given that only a filter can take. Empty unless the ask allows it."""
+    """Given attributes that only a filter can take. Empty unless the lookup allows it."""
     compared: frozenset[str] = frozenset()
-    """Attributes given beside the whole key of one item: that is read, and is the answer if it has these values."""
+    """Attributes given besides the whole key of one item. The item is read, and is the result if it has these values.
+    """
 
     @cached_property
     def conditions(self) -> Conditions:
-        """The function behind `conditions`, made once: a plan is kept and asked again and again."""
+        """The function behind `conditions`, compiled once: a plan is cached and used repeatedly."""
         return compile_conditions(self)
 
     @property
     def within(self) -> Within | None:
-        """The range, where the sort key takes it."""
+        """The range, if the sort key takes it."""
         return self.lookup.within if self.scope.kind == "range" else None
 
     @cached_property
     def shards(self) -> int:
-        """How many Queries read one time bucket (or all, where there are no buckets); merged by sort key."""
+        """The number of Queries for one time bucket (or for everything, without buckets), merged by sort key."""
         count = 1
         for fan in self.fans:
             count *= fan.shards or 1
@@ -65,7 +66,7 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def bucket(self) -> Fan | None:
-        """The field that cuts the partition by time, if the ask spans several; one Query each, in order."""
+        """The field that splits the partition by time, if the lookup spans several buckets: one Query for each."""
         return next((fan for fan in self.fans if fan.bucket), None)
 
     @property
@@ -83,7 +84,7 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why one facet, or several together, do not serve."""
+    """Why one facet, or several together, do not serve a lookup."""
 
     facets: tuple[Facet, ...]
     why: str
@@ -93,14 +94,14 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """No key serves the ask: the keys there are, why each does not, and one that would."""
+    """No key serves the lookup: the existing keys, why each does not, and a key that would."""
 
     lookup: Lookup
     reasons: tuple[Reason, ...]
 
     @property
     def remedy(self) -> str:
-        """The key that would serve, in words."""
+        """The key that would serve the lookup, in words."""
         pk = ", ".join(sorted(self.lookup.given)) or "a constant"
         tail = [self.lookup.within.attribute] if self.lookup.within else []
         tail += [item.attribute for item in self.lookup.order if item.attribute not in self.lookup.given]
@@ -113,10 +114,10 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
-    """The best way to answer an ask. It wants all facets of the table, for others' keys may lie between.
+    """The best plan for a lookup. It needs all facets of the table, because keys of other entities may lie between.
 
     >>> from prejoin.types import STRING
-    >>> from .template import Template
+    >>> from prejoin.keys import Template
     >>> types = {"user_id": STRING, "order_id": STRING, "status": STRING}
     >>> def key(text): return Template.of(text, types)
     >>> facets = [
@@ -145,7 +146,7 @@ def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
     bases = {(facet.entity, facet.copy): facet.readable for facet in facets if facet.slot == TABLE}
     for facet in facets:
         if facet.entity in lookup.entities:
-            # The table's key of an item, or of a copy, is in every index that has it.
+            # Every index contains the table's key of its items and copies.
             everywhere = bases.get((facet.entity, facet.copy), frozenset()) if facet.slot != TABLE else frozenset()
             try:
                 matches.setdefault((facet.slot, facet.entity), []).append(match_facet(facet, lookup, everywhere))
@@ -161,7 +162,7 @@ def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
                 reasons.append(Reason(tuple(one.facet for one in group), str(mismatch)))
     if not plans:
         return Refusal(lookup, tuple(reasons))
-    return min(plans, key=_price)  # the first of equals: the table before indexes, indexes in their order
+    return min(plans, key=_price)  # of equals the first: the table before indexes, indexes in order
 
 
 def _price(found: Plan) -> tuple[int, int, int, bool]:
@@ -202,10 +203,10 @@ def _same_partition(one: FacetMatch, other: FacetMatch, lookup: Lookup) -> None:
 
 
 def conditions(found: Plan, values: Mapping[str, object], *, now: datetime | None = None) -> tuple[KeyCondition, ...]:
-    """The key conditions of a plan with these values, by the names the ask uses; one for each Query.
+    """The key conditions of a plan for these values, given by the lookup's names: one for each Query.
 
     The value of the range is one value, a pair for `between`, or Bounds. Of several conditions, each run of
-    `plan.shards` is one time bucket, in the order of reading; none at all means that nothing can match. A
-    range over time buckets without an end ends at `now`, if that is given, and is refused otherwise.
+    `plan.shards` is one time bucket, in the order of reading. No condition at all means that nothing can match. A range
+    over time buckets without an end extends to `now`, or is refused if that is not given.
     """
     return found.conditions(values, now)

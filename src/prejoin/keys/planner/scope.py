@@ -1,4 +1,4 @@
-"""What a query reads of a partition: one entity, or several side by side with nothing else between."""
+"""The part of a partition that a query reads: one entity, or several side by side with nothing else between."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .match import FacetMatch, Mismatch
 
 
 class SortKeyScope(msgspec.Struct, frozen=True):
-    """The keys read, said without values.
+    """The sort keys that are read, without values.
 
-    `whole`: the partition. `exact`: one sort key. `prefix`: what begins with the first `depth` parts of the
-    sort key. `range`: those, and the next field in a range. `span`: from one entity's text to another's.
+    `whole`: the partition. `exact`: one sort key. `prefix`: keys that begin with the first `depth` parts of the sort
+    key. `range`: the same, with the next field in a range. `span`: from one entity's text to another's.
     """
 
     kind: Literal["whole", "exact", "prefix", "range", "span"]
@@ -30,22 +30,24 @@ class SortKeyScope(msgspec.Struct, frozen=True):
     low: str = ""
     high: str = ""
     high_open: bool = False
-    """`high` is a prefix, all of which is in the span."""
+    """`high` is a prefix, and all keys with it are in the span."""
 
 
 class _Edge(msgspec.Struct, frozen=True):
-    """Where an entity lies after the parts that all have in common: at one text, or under a prefix."""
+    """Where an entity lies after the common parts: at one text, or under a prefix."""
 
     text: str
     exact: bool
 
     def top(self, sk: KeyForm) -> str:
-        assert isinstance(sk, Template) or self.exact  # an attribute as it stands begins with no text
+        assert isinstance(sk, Template) or self.exact  # a natural key has no constant text
         return self.text if self.exact or isinstance(sk, Natural) else after_prefix(self.text, sk)
 
 
 def scope_of(matches: Sequence[FacetMatch], others: Sequence[Facet], lookup: Lookup) -> SortKeyScope:
-    """The least region of whole prefixes that holds the facets and none of the others, or Misfit."""
+    """The smallest scope of whole prefixes that contains these facets and none of the others. Raises Mismatch if there
+    is none.
+    """
     sks = [one.facet.sk for one in matches]
     if any(sk is None for sk in sks):
         if len(matches) > 1 or others:
@@ -67,14 +69,14 @@ def scope_of(matches: Sequence[FacetMatch], others: Sequence[Facet], lookup: Loo
         _nothing_between(first, others, exact=True)
         return SortKeyScope("exact", common)
     if len(matches) == 1:
-        # one entity: its own prefix is the region
+        # one entity: its own prefix is the scope
         _nothing_between(first[:common], others)
         return SortKeyScope("prefix", common) if common else SortKeyScope("whole")
     return _span(templates, common, others)
 
 
 def _common(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], lookup: Lookup) -> int:
-    """How many first parts all sort keys share: what is known in each, and with a range one field more."""
+    """The number of first parts that all sort keys share: the known ones, and with a range one more field."""
     most = min(one.depth for one in matches)
     if lookup.within and not matches[0].filtered_range:
         most += 1
@@ -96,7 +98,7 @@ def _shared(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], lookup:
 
 
 def _same_order(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], lookup: Lookup) -> None:
-    """A sort of several entities in one sequence needs one shape of key as far as the sort reaches."""
+    """Sorting several entities as one sequence requires equal key parts as far as the order reaches."""
     if len(matches) > 1 and any(not order.entity for order in lookup.order):
         reach = max(one.reach for one in matches)
         if _shared(matches, templates, lookup, reach) < reach:
@@ -104,9 +106,9 @@ def _same_order(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], loo
 
 
 def _chooses(one: FacetMatch, parts: Sequence[Part]) -> bool:
-    """Whether what is known in these parts chooses among the items of a partition.
+    """Whether known values in these parts select among the items of a partition.
 
-    What is in the partition key chooses nothing more: `CUSTOMER#{name} / CUSTOMER#{name}`.
+    Attributes that are also in the partition key select nothing more: `CUSTOMER#{name} / CUSTOMER#{name}`.
     """
     partition = {field.attribute for field in one.facet.pk.fields if not field.encoding.derived}
     return any(isinstance(part, KeyField) and part.attribute not in partition for part in parts)
@@ -120,10 +122,10 @@ def _span(templates: Sequence[KeyForm], common: int, others: Sequence[Facet]) ->
     sk = templates[0]
     head = sk.parts[:common]
     edges = [_edge(template, common) for template in templates]
-    # Attributes are asked for one by one: after each of them is a place to stop.
+    # Natural keys have one condition per attribute, so a prefix may end after any of them.
     ends_in_text = not head or isinstance(head[-1], KeyText) or isinstance(sk, Natural)
     open_edge = any(not edge.text and not edge.exact for edge in edges)
-    # The larger region reads the same items where nothing else is in it, by a simpler condition.
+    # If nothing else is in it, the larger scope reads the same items by a simpler condition.
     if ends_in_text and (open_edge or not _between(head, others)):
         _nothing_between(head, others)
         return SortKeyScope("prefix", common) if common else SortKeyScope("whole")

@@ -1,1 +1,1 @@
-"""Key templates: values to keys and back, encodings and specs."""
+"""Key templates: how values become keys, and keys become values again."""

@@ -1,4 +1,6 @@
-"""Functions made of their source, where one is called for every item: as `dataclasses` makes `__init__`."""
+"""Functions generated from source code, for code that runs once per item. `dataclasses` creates `__init__` the same
+way.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any
 
 
 class FunctionSource:
-    """The source of one function, and the objects it uses. Its text has no names but those given out here."""
+    """The source of one function and the objects it refers to. The text contains only names created here."""
 
     def __init__(self) -> None:
         self.constants: dict[str, Any] = {}
@@ -29,7 +31,7 @@ class FunctionSource:
     def attempt(
         self, argument: str, text: str, otherwise: Callable[[Any], Any], *errors: type[Exception]
     ) -> Callable[[Any], Any]:
-        """A function that asks another one where its own text raises one of these errors.
+        """A function that calls another one if its own text raises one of these errors.
 
         >>> FunctionSource().attempt("values", "values['id']", lambda values: "none", KeyError)({})
         'none'

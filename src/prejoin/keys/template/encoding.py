@@ -1,4 +1,19 @@
-"""How one value is written in a key: an encoding for each type of attribute, one to one and in order."""
+"""Encodings: how values of each type are written into a key.
+
+Every encoding is injective: two values never have the same text, so a key can be parsed again. The exceptions are
+derived encodings (time buckets, shards, folded case), which have no `decode`. Encodings with `ordered` are also
+order-preserving: their texts sort like the values, with whatever follows in the key.
+
+    text      escaped, see `separator`          a b -> a$20b
+    number    see `numbers`                     -19.99 -> -k80.00~
+    date      ISO 8601, of fixed width          2026-05-04
+    datetime  ISO 8601 in UTC, of fixed width   2026-05-04T12:00:00.000000Z
+    boolean   false or true
+    binary    hex digits                        01ff
+
+Fixed widths make order trivial: texts differ first where the values do. Descending order complements the digits of
+dates, or negates numbers. None is never written as text; an optional attribute has its own encoding.
+"""
 
 from __future__ import annotations
 
@@ -26,35 +41,37 @@ _ULID_CHARS = frozenset("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 
 
 Inline = Callable[[str, str, str], str]
-"""From a name that is free, the source of the value, and the name of `encode`, to the source of the text."""
+"""From a free name, the source of the value and the name of `encode`, to the source of the text."""
 
 
 class Encoding(msgspec.Struct, frozen=True, dict=True):
-    """How the values of one field become text. Two encodings of one name write the same value alike."""
+    """How the values of one field become text. Encodings with the same name write the same value alike."""
 
     name: str
     encode: Callable[[Any], Any]
-    """A value as text; for a key that is an attribute itself, as what DynamoDB stores."""
+    """From a value to its text. For a key that is an attribute itself, to the value that DynamoDB stores."""
     decode: Callable[[str], object] | None
-    """None where the text is only derived from the value: a bucket, a shard, folded case."""
+    """None if the text is only derived from the value: a bucket, a shard, folded case."""
     shape: Shape
     ordered: bool = True
-    """Whether text sorts as the values do."""
+    """Whether the texts sort like the values."""
     descending: bool = False
-    """Whether it sorts as the values do, turned round."""
+    """Whether the texts sort like the values in reverse."""
     prefixes: bool = False
-    """Whether the beginning of a value is the beginning of its text, so that `begins_with` has a meaning."""
+    """Whether the text of a value's beginning is the beginning of its text, so that `begins_with` works."""
     bucket: str = ""
     shards: int = 0
     settled: bool = True
-    """Whether a value's shard is the one it has; if not, it may be in any, for their number is being changed."""
+    """Whether a value is always in the shard computed for it. False while the number of shards is being changed: older
+    items may be in any shard.
+    """
     missing: str | None = None
-    """What stands for a value that is not there, if one need not be."""
+    """The text for a missing value, if the attribute is optional."""
     inline: Inline | None = None
-    """The source of `encode` for the commonest values, where that is quicker than to call it."""
+    """The source of `encode` for the most common values, where that is faster than a call."""
 
     def source(self, value: str, code: FunctionSource) -> str:
-        """The source of the text, of that of the value."""
+        """The source of the text, given the source of the value."""
         if self.inline is not None:
             return self.inline(code.fresh(), value, code.constant(self.encode))
         return f"{code.constant(self.encode)}({value})"
@@ -71,7 +88,7 @@ class Encoding(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def width(self) -> int | None:
-        """The number of characters where it is always the same."""
+        """The number of characters, if it is fixed."""
         return width(self.shape)
 
     @property
@@ -84,7 +101,7 @@ def type_error(value: object, what: str) -> KeyValueError:
 
 
 def default(type_: Type, separator: Separator) -> Encoding:
-    """The encoding of a type where the template asks for nothing else.
+    """The encoding of a type without a spec.
 
     >>> default(Type(Kind.BOOLEAN), Separator()).encode(True)
     'true'
@@ -118,17 +135,17 @@ def default(type_: Type, separator: Separator) -> Encoding:
             shape = (Chars(HEX, many=True),)
             return Encoding("binary", _encode_binary, bytes.fromhex, shape, separator.ordered, prefixes=True)
         case _:
-            raise TemplateError(f"a {type_} cannot stand in a key")
+            raise TemplateError(f"a {type_} cannot be part of a key")
 
 
 def text(separator: Separator, members: tuple[str, ...] = ()) -> Encoding:
-    """Text, escaped; of an enum, only its members."""
+    """Escaped text. For an enum, only its members are accepted."""
     known = {member: separator.quote(member) for member in members}
 
     def encode(value: object) -> str:
         if type(value) is not str:
             value = _text(value)
-        # Letters and digits of any script sort above every separator: most ids stand as they are.
+        # Letters and digits of any script sort above every separator, so most ids need no escaping.
         return value if value.isalnum() else separator.quote(value)
 
     def inline(name: str, value: str, encode: str) -> str:
@@ -158,7 +175,7 @@ def _text(value: object) -> str:
 
 
 def verbatim(type_: Type, stop: str) -> Encoding:
-    """A value as it stands in a table that others filled: not escaped, up to `stop` ("": to the end).
+    """A value as it is in a table filled by other programs: unescaped, up to `stop`, or to the end if that is empty.
 
     >>> verbatim(Type(Kind.STRING), "").encode("a#b")
     'a#b'
@@ -171,7 +188,9 @@ def verbatim(type_: Type, stop: str) -> Encoding:
         value = plain(value)
         written = _write_verbatim(value, type_)
         if stop and stop in written:
-            raise KeyValueError(f"{value!r} contains {stop!r}, which ends it in this key: two values would look alike")
+            raise KeyValueError(
+                f"{value!r} contains {stop!r}, which ends the value in this key: two values would have the same key"
+            )
         return written
 
     decoders: dict[Kind, Callable[[str], object]] = {
@@ -204,7 +223,7 @@ def _write_verbatim(value: object, type_: Type) -> str:
 
 
 def unordered_number(type_: Type, separator: Separator) -> Encoding:
-    """Numbers as people write them, for places where their order does not matter.
+    """Numbers in ordinary notation, for places where their order does not matter.
 
     >>> one = unordered_number(Type(Kind.NUMBER), Separator())
     >>> one.encode(42), one.encode(Decimal("4.20")), one.encode(-5), one.encode(Decimal("1E+3"))
@@ -229,7 +248,7 @@ def unordered_number(type_: Type, separator: Separator) -> Encoding:
 
 
 def padded_integer(width: int, descending: bool = False) -> Encoding:
-    """Non-negative integers in a fixed number of digits.
+    """Non-negative integers with a fixed number of digits.
 
     >>> padded_integer(6).encode(42), padded_integer(6, descending=True).encode(42)
     ('000042', '999957')
@@ -259,7 +278,7 @@ def padded_integer(width: int, descending: bool = False) -> Encoding:
 
 
 def descending_encoding(type_: Type, plain_: Encoding) -> Encoding:
-    """The encoding in descending order: digits of dates complemented, numbers negated.
+    """The encoding in descending order: dates with complemented digits, numbers negated.
 
     >>> newest_first = descending_encoding(Type(Kind.DATE), default(Type(Kind.DATE), Separator()))
     >>> newest_first.encode(date(2026, 5, 4)) < newest_first.encode(date(2026, 5, 3))
@@ -289,13 +308,13 @@ def descending_encoding(type_: Type, plain_: Encoding) -> Encoding:
 
 
 def fixed_point(width: int, places: int, descending: bool = False) -> Encoding:
-    """Non-negative decimals in a fixed number of characters, with so many places after the point.
+    """Non-negative decimals with a fixed number of characters and of decimal places.
 
     >>> fixed_point(8, 2).encode(Decimal("19.9")), fixed_point(8, 2, descending=True).encode(Decimal("19.9"))
     ('00019.90', '99980.09')
     """
     if not 0 < places < width - 1:
-        raise TemplateError(f"{width} characters are too few for {places} places, the point and what is before it")
+        raise TemplateError(f"{width} characters are too few for {places} decimal places")
 
     def encode(value: object) -> str:
         number = decimal(value)
@@ -316,7 +335,7 @@ def fixed_point(width: int, places: int, descending: bool = False) -> Encoding:
 
 
 def datetime_encoding(unit: str) -> Encoding:
-    """A moment that is whole seconds or milliseconds, as many tables have it.
+    """A point in time with whole seconds or milliseconds, as many existing tables have it.
 
     >>> datetime_encoding("seconds").encode(datetime(2026, 5, 4, 12, tzinfo=UTC))
     '2026-05-04T12:00:00Z'
@@ -328,17 +347,19 @@ def datetime_encoding(unit: str) -> Encoding:
     def encode(value: object) -> str:
         found = moment(value).replace(tzinfo=None)
         if found.microsecond % finer:
-            raise KeyValueError(f"{found.isoformat()} is finer than {timespec}: two moments would look alike")
+            raise KeyValueError(
+                f"{found.isoformat()} is finer than {timespec}: two points in time would have the same key"
+            )
         return found.isoformat(timespec=timespec) + "Z"
 
     return Encoding(f"datetime {unit}", encode, datetime.fromisoformat, shape_of_picture(picture))
 
 
 def optional(of: Encoding, separator: Separator) -> Encoding:
-    """The encoding of a value that need not be there. One that is not is less than all others.
+    """The encoding of an optional attribute. A missing value sorts before all others.
 
-    What is missing is written as nothing, and then the empty text as an escape of its own, which sorts next; where
-    the order is turned round, as `~`, above all.
+    It is written as the empty text, so the empty string gets an escape of its own, which sorts next. In descending
+    order it is written as `~`, which sorts last.
 
     >>> name = optional(text(Separator()), Separator())
     >>> [name.encode(value) for value in (None, "", "a b")]
@@ -348,7 +369,7 @@ def optional(of: Encoding, separator: Separator) -> Encoding:
     """
     encode, decode = of.encode, of.decode
     if decode is None:
-        raise TemplateError("'?' goes with a value as it is, not with what is only derived from it")
+        raise TemplateError("'?' needs a value itself, not a derived one")
     missing = "~" if of.descending else ""
     empty = separator.escape + "-"
 
@@ -359,7 +380,7 @@ def optional(of: Encoding, separator: Separator) -> Encoding:
         return None if written == missing else decode("" if written == empty else written)
 
     shape: Shape = (Either((literal(missing), literal(empty), of.shape)),)
-    # Nothing, followed by a separator that sorts above letters, would not be first.
+    # An empty text followed by a separator above letters would not sort first.
     ordered = of.ordered and (of.descending or separator.ordered)
     return msgspec.structs.replace(
         of,
@@ -373,7 +394,7 @@ def optional(of: Encoding, separator: Separator) -> Encoding:
 
 
 def plain(value: object) -> object:
-    """An enum member as its value; anything else as it is."""
+    """The value of an enum member; anything else unchanged."""
     return value.value if isinstance(value, Enum) else value
 
 
@@ -402,11 +423,11 @@ def day(value: object) -> date:
 
 
 def moment(value: object) -> datetime:
-    """A point in time, in UTC."""
+    """A point in time in UTC."""
     if not isinstance(value, datetime):
         raise type_error(value, "a date and time")
     if value.tzinfo is None:
-        raise KeyValueError(f"{value.isoformat()} has no time zone: which moment it is cannot be known")
+        raise KeyValueError(f"{value.isoformat()} has no time zone, so the point in time is unknown")
     return value.astimezone(UTC)
 
 

@@ -1,4 +1,4 @@
-"""Keys that are attributes themselves: text, numbers or binary as the item has them; in an index, several in a row."""
+"""Natural keys: attributes used as keys as they are, text, numbers or binary. An index may have several in a row."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .separator import Separator
 from .shape import ANYTHING, Shape, words
 
 Tag = Literal["S", "N", "B"]
-"""The types that a key attribute can have."""
+"""The types of a key attribute."""
 
 _STEP = Context(prec=limits.NUMBER_DIGITS)
 _LEAST = Decimal((0, (1,), limits.NUMBER_EXPONENT_MINIMUM))
 
 
 def tag_of(type_: Type) -> Tag | None:
-    """As what DynamoDB stores a type, if it can be a key attribute."""
+    """The type that DynamoDB stores a value as, if it can be a key attribute."""
     if type_.numeric:
         return "N"
     if type_.kind is Kind.BINARY:
@@ -36,7 +36,7 @@ def tag_of(type_: Type) -> Tag | None:
 
 
 class Natural(msgspec.Struct, frozen=True, dict=True):
-    """Attributes that are a partition key or a sort key as they stand.
+    """Attributes that are a partition or sort key as they are.
 
     >>> from prejoin.types import STRING
     >>> by = Natural.of(["country", "total"], {"country": STRING, "total": Type(Kind.INTEGER)})
@@ -53,9 +53,7 @@ class Natural(msgspec.Struct, frozen=True, dict=True):
         for name in attributes:
             tag = tag_of(types[name])
             if tag is None:
-                raise TemplateError(
-                    f"{name} is a {types[name]}, and DynamoDB takes text, numbers and binary for a key attribute"
-                )
+                raise TemplateError(f"{name} is a {types[name]}, but a key attribute must be text, a number or binary")
             tags.append(tag)
         parts = tuple(
             KeyField(name, "", _natural(types[name], tag)) for name, tag in zip(attributes, tags, strict=True)
@@ -84,19 +82,19 @@ class Natural(msgspec.Struct, frozen=True, dict=True):
         return " + ".join(self.attributes)
 
     def build(self, values: Mapping[str, object]) -> KeyValue:
-        """The key of an item with these values: one value, or as many as there are attributes."""
+        """The key of an item with these values: one value, or one for each attribute."""
         return self.writer(values)
 
     @cached_property
     def writer(self) -> Callable[[Mapping[str, object]], KeyValue]:
-        """`build` as one function, made once."""
+        """`build` as one function, created once."""
         heading = self.heading(len(self.parts))
         if len(self.parts) == 1:
             return lambda values: heading(values)[0]
         return heading
 
     def parse(self, key: object) -> dict[str, object] | None:
-        """The values of the attributes, from what DynamoDB stores; None if it is not what they would be stored as."""
+        """The values of the attributes, from the stored key. None if they would be stored differently."""
         parts = key if isinstance(key, tuple) else (key,)
         try:
             found = {part.attribute: part.encoding.decode(one) for part, one in zip(self.parts, parts, strict=True)}  # type: ignore[misc]
@@ -105,7 +103,7 @@ class Natural(msgspec.Struct, frozen=True, dict=True):
             return None
 
     def heading(self, count: int) -> Callable[[Mapping[str, object]], tuple[Scalar, ...]]:
-        """The function that gives the values of the first attributes."""
+        """The function that gives the values of the first `count` attributes."""
         parts = self.parts[:count]
 
         def write(values: Mapping[str, object]) -> tuple[Scalar, ...]:
@@ -157,22 +155,22 @@ def _written(part: KeyField, value: object) -> Scalar:
     except KeyValueError as error:
         raise KeyValueError(f"{part.attribute}: {error}") from None
     if found == "" or found == b"":
-        raise KeyValueError(f"{part.attribute} is empty, and DynamoDB takes no empty key")
+        raise KeyValueError(f"{part.attribute} is empty, and DynamoDB does not accept empty keys")
     return found
 
 
 def natural_range(
     natural: Natural, count: int, head: tuple[Scalar, ...], bounds: Bounds, pk: KeyValue
 ) -> KeyCondition | None:
-    """The keys with these first values, and the next attribute within bounds. None: no key can be.
+    """The condition for keys with these first values and the next attribute within bounds. None if no key can match.
 
-    DynamoDB takes one condition an attribute, so two ends are a BETWEEN, which includes them: an end that is not
-    to be included moves by the least step there is.
+    DynamoDB takes one condition per attribute. Two ends become a BETWEEN, which includes both, so an excluded end moves
+    by the smallest possible step.
     """
     part = natural.parts[count]
 
     def end(value: object) -> Any:
-        # An empty end is no key, but says something: from there on is all, up to there is nothing.
+        # An empty bound is not a key but has a meaning: from there on is everything, up to there is nothing.
         try:
             return part.encoding.encode(value)
         except KeyValueError as error:
@@ -186,7 +184,7 @@ def natural_range(
     if high in ("", b""):
         return None
     if low in ("", b""):
-        low = None  # no key is empty: from there on is from the start
+        low = None  # no key is empty, so this starts at the beginning
     if bounds.beginning:
         return condition() if low is None else condition("begins_with", low)
     if low is not None and high is not None:
@@ -201,7 +199,7 @@ def natural_range(
 
 
 def _above(value: Any) -> Any:
-    """The least value above this one.
+    """The next larger value.
 
     >>> _above(7), _above(Decimal("0.5"))
     (8, Decimal('0.50000000000000000000000000000000000001'))
@@ -216,7 +214,7 @@ def _above(value: Any) -> Any:
 
 
 def _below(value: Any) -> Any:
-    """The greatest value below this one, None where there is none."""
+    """The next smaller value, or None."""
     if isinstance(value, int):
         return value - 1
     if isinstance(value, str):
@@ -230,7 +228,7 @@ def _below(value: Any) -> Any:
 
 
 def _stored(number: Decimal, above: bool) -> Decimal:
-    """A number as near as DynamoDB has one: around zero its numbers end."""
+    """The nearest number that DynamoDB can store: around zero there is a gap."""
     if abs(number) >= _LEAST:
         return number
     if above:

@@ -1,4 +1,15 @@
-"""Numbers as text that sorts as the numbers do: negative, decimal, up to DynamoDB's 38 digits."""
+"""Numbers as text that sorts like the numbers: negative, decimal, up to DynamoDB's 38 digits.
+
+    -1000   -i8999~       0      A0        19.99   B19.99
+    -7      -l2~          0.05   A0.05     42      B42
+    -0.5    -l9.4~        7      A7        1000    D1000
+
+A number starts with a letter for the count of digits before the point, so that shorter numbers sort first. Then come
+the digits, without padding. A negative number starts with `-`, which sorts below all letters. Its letter counts in the
+opposite direction, each of its digits is complemented (0 to 9, 9 to 0), and a final `~`, which sorts above digits and
+the point, puts -19.99 before -19.9. The text is unique for each number, so it can be decoded again. This follows the
+usual order-preserving encoding of variable-length numbers, as in FoundationDB's tuple layer, with readable characters.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +23,7 @@ _COMPLEMENT = str.maketrans("0123456789", "9876543210")
 
 
 def complement(text: str) -> str:
-    """Every digit turned round (0 to 9, 9 to 0), so that what sorted first sorts last. Its own inverse.
+    """Complement every digit (0 to 9, 9 to 0), which reverses the order. It is its own inverse.
 
     >>> complement("2024-06-01")
     '7975-93-98'
@@ -21,7 +32,7 @@ def complement(text: str) -> str:
 
 
 def encode_number(value: int | Decimal) -> str:
-    """A letter for how many digits are before the point, then the number; a negative one all turned round.
+    """Encode a number as described above.
 
     >>> [encode_number(Decimal(n)) for n in ("0", "7", "42", "19.99", "1000")]
     ['A0', 'A7', 'B42', 'B19.99', 'D1000']
@@ -31,7 +42,7 @@ def encode_number(value: int | Decimal) -> str:
     """
     number = Decimal(value)
     if not number.is_finite():
-        raise KeyValueError(f"{value} cannot stand in a key")
+        raise KeyValueError(f"{value} cannot be part of a key")
     if abs(number.adjusted()) > 2 * MAX_DIGITS and number:
         raise _too_long(value)
     # Not abs(number): arithmetic rounds to the context's 28 digits.
@@ -47,7 +58,7 @@ def encode_number(value: int | Decimal) -> str:
 
 
 def decode_number(text: str) -> int | Decimal:
-    """The number again; an integer where there is nothing after the point.
+    """Decode a number. Without decimals it becomes an int.
 
     >>> [decode_number(encode_number(Decimal(n))) for n in ("-19.99", "-7", "0", "12.5")]
     [Decimal('-19.99'), -7, 0, Decimal('12.5')]
@@ -61,5 +72,5 @@ def _too_long(value: int | Decimal) -> KeyValueError:
 
 
 def negated(value: int | Decimal) -> int | Decimal:
-    """The number with the other sign, exactly."""
+    """The negated number, exactly."""
     return -value if isinstance(value, int) else value.copy_negate()

@@ -1,4 +1,4 @@
-"""What keys are made of, text and fields, and one function that writes some of them in a row."""
+"""The parts of a key template, text and fields, and the function that writes them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .encoding import Encoding
 from .shape import Shape, literal
 
 Writer = Callable[[Mapping[str, object]], str]
-"""From values, by attribute, to the text they are in a key."""
+"""From values by attribute to the text of a key."""
 
 
 class KeyText(msgspec.Struct, frozen=True):
-    """Text that stands in every key of the template."""
+    """Constant text in every key of the template."""
 
     text: str
 
@@ -35,7 +35,7 @@ class KeyField(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The attribute with its spec: `placed_at:day`. For a derived field, the name of what it holds."""
+        """The attribute with its spec, as in `placed_at:day`. Values of derived fields can be given under this name."""
         return f"{self.attribute}:{self.spec}" if self.spec else self.attribute
 
     @property
@@ -44,7 +44,7 @@ class KeyField(msgspec.Struct, frozen=True):
 
     @property
     def optional(self) -> bool:
-        """Whether an item without the attribute has a key, too."""
+        """Whether an item without the attribute also has a key."""
         return self.encoding.missing is not None
 
     def write(self, values: Mapping[str, object]) -> str:
@@ -67,7 +67,7 @@ def shape(parts: Sequence[Part]) -> Shape:
 
 
 def source(parts: Sequence[Part], code: FunctionSource) -> str:
-    """The source of the text that these parts are, of `values` that have every attribute: else it raises KeyError."""
+    """The source of the parts' text, given `values` with every attribute. A missing one raises KeyError."""
     pieces = [
         repr(part.text) if isinstance(part, KeyText) else part.encoding.source(f"values[{part.attribute!r}]", code)
         for part in parts
@@ -76,7 +76,7 @@ def source(parts: Sequence[Part], code: FunctionSource) -> str:
 
 
 def writer(parts: Sequence[Part], what: str) -> Writer:
-    """The function that writes these parts. It is made once, for a key is built for each item written or asked for.
+    """The function that writes these parts. It is created once, because a key is built for each item written or read.
 
     >>> from prejoin.types import STRING
     >>> from .encoding import default

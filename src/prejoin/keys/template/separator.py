@@ -1,8 +1,17 @@
-"""The separator of a table's keys, and how text is written between two of them.
+"""The separator between the parts of a key, and the escaping of text between two separators.
 
-Escaping the separator alone would keep keys apart but not in order: ("a", "z") is less than ("a b", "a"), yet
-"a#z" is greater than "a b#a". So everything that sorts at or below the separator is escaped, with the
-character that follows the separator (and sorts below all that stays as it is).
+Two properties must hold. Different values must give different keys (injective), and in a sort key the keys must sort as
+the values do, part by part (order-preserving). Escaping only the separator gives the first but not the second: ("a",
+"z") is less than ("a b", "a"), yet "a#z" is greater than "a b#a", because a space sorts below `#`.
+
+So every character at or below the separator is escaped, as the escape character and two hex digits. The escape
+character is the one after the separator, and is escaped too. It sorts below all characters that stay as they are. Hence
+a separator sorts below everything that can follow inside a part, as the end of a shorter value must, and escaped
+characters keep their order among themselves and below the others. Letters, digits, `-`, `.`, `_`, `:` stay readable.
+FoundationDB's tuple layer and CockroachDB's key encoding solve the same problem with a terminating byte.
+
+A separator above `,` would be too high for that: only it and `$` are escaped, keys are still injective, and the planner
+serves no range over text.
 """
 
 from __future__ import annotations
@@ -19,7 +28,7 @@ _LAST_LOW = ","
 
 
 class Separator(msgspec.Struct, frozen=True, dict=True):
-    """A separator. One that sorts below letters, digits and hyphen (`#`, its neighbours) keeps text in order.
+    """A separator. If it sorts below letters, digits and hyphen, as `#` does, escaped text keeps its order.
 
     >>> hash_ = Separator()
     >>> hash_.quote("a#b"), hash_.quote("Smith & Son"), hash_.quote("b7-0.x_Y:é/@")
@@ -27,7 +36,7 @@ class Separator(msgspec.Struct, frozen=True, dict=True):
     >>> hash_.unquote("a$23b")
     'a#b'
 
-    With one that sorts higher, text is kept apart but not in order; then no range over text is served:
+    With a higher separator, keys stay distinct but unordered, so no range over text is served:
 
     >>> Separator("|").quote("a|b c"), Separator("|").ordered
     ('a$7Cb c', False)
@@ -41,12 +50,12 @@ class Separator(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def ordered(self) -> bool:
-        """Whether escaped text sorts as the text itself, with other parts following."""
+        """Whether escaped text sorts like the text itself, even if other parts follow."""
         return self.char <= _LAST_LOW
 
     @cached_property
     def escape(self) -> str:
-        """The character that starts an escape. It may not stand in a template's own text."""
+        """The character that starts an escape. It must not occur in a template's own text."""
         return chr(ord(self.char) + 1) if self.ordered else "$"
 
     @cached_property
@@ -63,7 +72,7 @@ class Separator(msgspec.Struct, frozen=True, dict=True):
             try:
                 text.encode()
             except UnicodeEncodeError:
-                raise KeyValueError(f"{text!r} is not valid Unicode text and cannot stand in a key") from None
+                raise KeyValueError(f"{text!r} is not valid Unicode text and cannot be part of a key") from None
         if not self._special.search(text):
             return text
         return self._special.sub(lambda found: f"{self.escape}{ord(found[0]):02X}", text)

@@ -1,4 +1,8 @@
-"""What text a piece of a key can be: classes of characters in a row, and whether two such rows can meet."""
+"""Shapes: the set of texts that a part of a key can be, as a row of character classes, and whether two shapes overlap.
+
+A shape is a small regular expression without nesting. Two shapes overlap if some text matches both, which is decided by
+walking both as nondeterministic automata at once.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ class Chars(msgspec.Struct, frozen=True):
 
 
 class Either(msgspec.Struct, frozen=True):
-    """One of several shapes: the members of an enum; a value, or what stands for none."""
+    """One of several shapes: the members of an enum, or a value and the text of a missing one."""
 
     shapes: tuple[Shape, ...]
 
@@ -44,7 +48,7 @@ def _char(char: str) -> Chars:
 
 
 def shape_of_picture(picture: str) -> Shape:
-    """A shape of fixed width drawn as text, with 9 for any digit and all else for itself: `9999-99-99`."""
+    """A shape of fixed width drawn as text, with 9 for any digit: `9999-99-99`."""
     return tuple(Chars(DIGIT) if char == "9" else Chars(((char, char),)) for char in picture)
 
 
@@ -58,7 +62,7 @@ def words(texts: Iterable[str]) -> Shape:
 
 
 def width(shape: Shape) -> int | None:
-    """The number of characters, where it is always the same.
+    """The number of characters, if it is fixed.
 
     >>> width(shape_of_picture("9999-99")), width(words(["PAID", "OPEN"])), width(words(["PAID", "LATE?"]))
     (7, 4, None)
@@ -87,7 +91,7 @@ def expression(shape: Shape) -> str:
 
 def _expression(piece: Chars | Either) -> str:
     if isinstance(piece, Either):
-        # The longest first: what stands for none may be the beginning of what stands for something.
+        # The longest first: the text of a missing value may be the beginning of another.
         found = sorted(map(expression, piece.shapes), key=len, reverse=True)
         return f"(?:{'|'.join(found)})"
     if not piece.many and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
@@ -106,7 +110,7 @@ def meet(one: Shape, other: Shape) -> bool:
     >>> meet(words(["OPEN", "PAID"]), literal("ALL")), meet(words(["OPEN", "ALL"]), literal("ALL"))
     (False, True)
     """
-    # Most keys are told apart by the text they begin with.
+    # Most keys already differ in their first text.
     for ours_first, theirs_first in zip(one, other, strict=False):
         if isinstance(ours_first, Either) or isinstance(theirs_first, Either) or ours_first.many or theirs_first.many:
             break
@@ -130,7 +134,7 @@ def meet(one: Shape, other: Shape) -> bool:
 
 
 class _Walk(msgspec.Struct, frozen=True):
-    """A shape as places, and the ways between them: by a character, or by none. It starts at place 0."""
+    """A shape as an automaton: states, with transitions by a character or without one. It starts in state 0."""
 
     steps: list[list[tuple[Ranges, int]]]
     skips: list[list[int]]
@@ -142,12 +146,12 @@ class _Walk(msgspec.Struct, frozen=True):
         return len(self.steps) - 1
 
     def through(self, shape: Shape, here: int) -> int:
-        """Goes through a shape from one place, and gives the place it ends at."""
+        """Add a shape after a state, and return the state at its end."""
         for piece in shape:
             there = self.place()
             if isinstance(piece, Either):
                 for one in piece.shapes:
-                    # From a place of its own: a shape of many characters goes round where it begins.
+                    # From a state of its own, because a repeated class loops where it begins.
                     start = self.place()
                     self.skips[here].append(start)
                     self.skips[self.through(one, start)].append(there)

@@ -1,4 +1,4 @@
-"""The specs of a field, `{attribute:spec}`: padding, descending order, time buckets, shards, paths, folded case."""
+"""The specs of a field, `{attribute:spec}`: padding, descending order, time buckets, shards, paths and folded case."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ BUCKETS = {
     "hour": "9999-99-99T99",
     "minute": "9999-99-99T99:99",
 }
-"""The units of time that a partition can be cut by, and how each looks in a key."""
+"""The units of time that can split a partition, and their form in a key."""
 
 MOST_BUCKETS = 1000
-"""A range over more buckets than this is refused: it is that many requests."""
+"""A range over more buckets is refused, because each is a request."""
 
 MOST_SHARDS = 1000
 
-# Texts, and compiled by those that are used: a function that starts has only a few templates.
+# Compiled on first use: a Lambda function that starts uses few of them.
 _PADDING = r"0?([1-9]\d?)d?"
 _FIXED_POINT = r"0?([1-9]\d?)\.([1-9]\d?)f?"
 _PRECISIONS = ("seconds", "millis")
@@ -54,7 +54,7 @@ _FOLDS: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.uppe
 def encoding_for(
     spec: str, type_: Type, separator: Separator, raw: bool = False, stop: str = "", optional_: bool = False
 ) -> Encoding:
-    """The encoding that a field's spec asks for; with no spec, the one of the attribute's type.
+    """The encoding for a field's spec; without a spec, the encoding of the attribute's type.
 
     >>> order_id = encoding_for("shard(8)", Type(Kind.STRING), Separator())
     >>> order_id.encode("o-1"), order_id.derived
@@ -66,7 +66,9 @@ def encoding_for(
     if not optional_:
         return found
     if raw:
-        raise TemplateError("'?' writes a missing value in a way of our own; in a raw key nobody else would read it")
+        raise TemplateError(
+            "'?' encodes a missing value in prejoin's own way, which other programs cannot read in a raw key"
+        )
     return optional(found, separator)
 
 
@@ -75,7 +77,7 @@ def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str
     descending = "desc" in words
     words = [word for word in words if word != "desc"]
     if len(words) > 1:
-        raise TemplateError(f"{spec!r} asks for two encodings at once: {' and '.join(words)}")
+        raise TemplateError(f"{spec!r} has two encodings: {' and '.join(words)}")
     plain_ = verbatim(type_, stop) if raw else default(type_, separator)
     if not words:
         return descending_encoding(type_, default(type_, separator)) if descending else plain_
@@ -94,7 +96,7 @@ def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str
         return unordered_number(type_, separator)
     if word in _PRECISIONS:
         if type_.kind is not Kind.DATETIME:
-            raise TemplateError(f"{word!r} is how fine a date and time is written, and this is a {type_}")
+            raise TemplateError(f"{word!r} is the precision of a date and time, and this is a {type_}")
         written = datetime_encoding(word)
         return descending_encoding(type_, written) if descending else written
     if descending:
@@ -116,7 +118,7 @@ def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str
 
 
 def buckets(unit: str, low: object, high: object) -> Iterator[str]:
-    """The buckets from one day or moment to another, as they stand in keys, oldest first.
+    """The buckets from one day or time to another as they appear in keys, oldest first.
 
     >>> from datetime import UTC
     >>> list(buckets("month", datetime(2025, 11, 30, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)))
@@ -178,7 +180,7 @@ def _bucket(unit: str, type_: Type) -> Encoding:
     elif type_.kind is Kind.DATE and unit not in ("hour", "minute"):
         start = day
     else:
-        raise TemplateError(f"a {type_} has no {unit} to be put in a bucket by")
+        raise TemplateError(f"a {type_} has no {unit} for a bucket")
 
     def encode(value: object) -> str:
         found = start(value)
@@ -189,17 +191,18 @@ def _bucket(unit: str, type_: Type) -> Encoding:
 
 
 def _shard(count: int, read: int | None, of: Encoding) -> Encoding:
-    """Values are spread over `count` shards. Where all that are `read` are given, older items may be in any of these.
+    """Values are spread over `count` shards. If `read` is given, that many shards are read, because older items may be
+    in any of them.
 
-    A label has no padding, so that a shard keeps its name when there are to be more of them.
+    Labels are not padded, so that a shard keeps its name when more are added.
     """
     shards = read or count
     if shards < 2 or count < 1:
-        raise TemplateError("a partition is split into two shards or more")
+        raise TemplateError("a partition needs at least two shards")
     if shards < count:
-        raise TemplateError(f"{count} shards are not {count} of {shards}: the second number is all that are read")
+        raise TemplateError(f"{count} shards are not {count} of {shards}: the second number is the total that is read")
     if shards > MOST_SHARDS:
-        raise TemplateError(f"a partition is split into at most {MOST_SHARDS} shards, for each is a request")
+        raise TemplateError(f"a partition is split into at most {MOST_SHARDS} shards, because each is a request")
 
     def encode(value: object) -> str:
         return str(crc32(of.encode(value).encode()) % count)
@@ -211,7 +214,7 @@ def _shard(count: int, read: int | None, of: Encoding) -> Encoding:
 
 
 def shard_labels(encoding: Encoding) -> list[str]:
-    """All shards as they stand in keys.
+    """All shards as they appear in keys.
 
     >>> shard_labels(encoding_for("shard(2 of 3)", Type(Kind.STRING), Separator()))
     ['0', '1', '2']
@@ -220,7 +223,7 @@ def shard_labels(encoding: Encoding) -> list[str]:
 
 
 def _path(of: Encoding, separator: Separator) -> Encoding:
-    """A path, ended by `/`: so what is below it begins with it, and `/docs` is not the beginning of `/docs2`."""
+    """A path that ends with `/`. So the paths below it begin with it, and `/docs` is not the beginning of `/docs2`."""
 
     def encode(value: object) -> str:
         value = plain(value)
@@ -234,12 +237,12 @@ def _path(of: Encoding, separator: Separator) -> Encoding:
         return str(of.decode(written)).removesuffix("/") or "/"
 
     if separator.char == "/":
-        raise TemplateError("the names of a path stand between '/', which is the separator of keys here")
+        raise TemplateError("the names of a path are separated by '/', which is also the separator of keys here")
     return Encoding(f"{of.name} path", encode, decode, of.shape, ordered=False, prefixes=True)
 
 
 def path_names(path: str) -> list[str]:
-    """The names that a path is made of, from the root.
+    """The names in a path, from the root.
 
     >>> path_names("/docs/projects/2024"), path_names("/")
     (['docs', 'projects', '2024'], [])

@@ -1,4 +1,4 @@
-"""Key templates, `ORDER#{placed_at}#{order_id}`: values to keys and back, and whether two can collide."""
+"""Key templates such as `ORDER#{placed_at}#{order_id}`: from values to keys and back, and whether two can collide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIELD = re.compile(r"\{([^{}:?]+)(\?)?(?::([^{}]*))?\}")
 
 
 class Template(msgspec.Struct, frozen=True, dict=True):
-    """A key template, bound to the types of the attributes it names.
+    """A key template, bound to the types of its attributes.
 
     >>> from prejoin.types import Kind, Type
     >>> types = {"user_id": Type(Kind.STRING), "n": Type(Kind.INTEGER)}
@@ -38,11 +38,11 @@ class Template(msgspec.Struct, frozen=True, dict=True):
     parts: tuple[Part, ...]
     separator: Separator = Separator()
     raw: bool = False
-    """Values stand as they are, unescaped, as in a table that others filled."""
+    """Values are written unescaped, as in a table filled by other programs."""
 
     @classmethod
     def of(cls, text: str, types: Mapping[str, Type], separator: str = "#", raw: bool = False) -> Template:
-        """Reads a template. An unknown attribute or spec, or fields that run together: TemplateError."""
+        """Parse a template. Raise TemplateError for an unknown attribute or spec, or for fields that run together."""
         sep = Separator(separator)
         try:
             return cls(text, tuple(_parts(text, types, sep, raw)), sep, raw)
@@ -55,7 +55,7 @@ class Template(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes named, each once, in order."""
+        """The attributes in order, each once."""
         return tuple(dict.fromkeys(found.attribute for found in self.fields))
 
     @property
@@ -68,16 +68,16 @@ class Template(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def columns(self) -> tuple[Shape, ...]:
-        """The shape of each attribute of the key; of a template there is one."""
+        """The shape of each key attribute; a template is one attribute."""
         return (self.shape,)
 
     def build(self, values: Mapping[str, object]) -> str:
-        """The key for these values. All that the template names must be there; the rest is ignored."""
+        """The key for these values. All attributes of the template are required; others are ignored."""
         return self.writer(values)
 
     @cached_property
     def writer(self) -> Writer:
-        """`build` as one function, made once."""
+        """`build` as one function, created once."""
         return self.heading(len(self.parts))
 
     def heading(self, count: int) -> Writer:
@@ -85,7 +85,7 @@ class Template(msgspec.Struct, frozen=True, dict=True):
         return writer(self.parts[:count], f"key {self.text}")
 
     def prefix(self, values: Mapping[str, object]) -> str:
-        """What all keys with these first values begin with, up to the next field: ended by a separator."""
+        """The common beginning of all keys with these first values, up to the next field. It ends with a separator."""
         given = [values.get(found.attribute) is not None for found in self.fields]
         count = given.index(False) if False in given else len(given)
         if count == len(given):
@@ -97,7 +97,7 @@ class Template(msgspec.Struct, frozen=True, dict=True):
         return self.heading(self.parts.index(self.fields[count]))(values)
 
     def parse(self, key: str) -> dict[str, object]:
-        """The values in a key; without those that are only derived. Any other text raises KeyValueError."""
+        """The values in a key, without derived ones. Any other text raises KeyValueError."""
         found = self._match(key)
         if found is None:
             raise KeyValueError(f"{key!r} is not a key of {self.text}")
@@ -123,7 +123,7 @@ class Template(msgspec.Struct, frozen=True, dict=True):
                     derived.append((part, written))
                     continue
                 value = part.encoding.decode(written)
-                # What no value is written as ("2024-02-30", "B7", an unknown escape) is no key of it.
+                # A text that no value encodes to ("2024-02-30", "B7", an unknown escape) is not a key.
                 if part.encoding.encode(value) != written or values.setdefault(part.attribute, value) != value:
                     return None
             for part, written in derived:
@@ -140,14 +140,14 @@ class Template(msgspec.Struct, frozen=True, dict=True):
 
 
 class Shaped(Protocol):
-    """A key of one or more attributes, each of some shape."""
+    """A key of one or more attributes, each with a shape."""
 
     @property
     def columns(self) -> tuple[Shape, ...]: ...
 
 
 def disjoint(one: Shaped, other: Shaped) -> bool:
-    """Whether no key of the one can be a key of the other.
+    """Whether no key of one can be a key of the other.
 
     >>> from prejoin.types import STRING
     >>> types = {"o": STRING, "i": STRING}
@@ -161,7 +161,7 @@ def disjoint(one: Shaped, other: Shaped) -> bool:
 
 
 def prefix_free(one: Template, other: Template) -> bool:
-    """Whether no key of the one can begin with the text that all keys of the other begin with, either way."""
+    """Whether no key of either template begins with the constant text that the other's keys begin with."""
     return not (meet(one.shape, leading(other) + ANYTHING) or meet(other.shape, leading(one) + ANYTHING))
 
 
@@ -171,14 +171,14 @@ def leading(template: Template) -> Shape:
 
 
 def alike(one: Part, other: Part) -> bool:
-    """Whether two parts write the same text, given the same value."""
+    """Whether two parts write the same text for the same value."""
     if isinstance(one, KeyField) and isinstance(other, KeyField):
         return one.encoding == other.encoding
     return one == other
 
 
 def fields_of(text: str) -> tuple[str, ...]:
-    """The attributes that a template names, before it is bound to types.
+    """The attributes in a template's text.
 
     >>> fields_of("ORDER#{placed_at:day}#{order_id}")
     ('placed_at', 'order_id')
@@ -187,7 +187,7 @@ def fields_of(text: str) -> tuple[str, ...]:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """A template with other names for its attributes.
+    """A template's text with other attribute names.
 
     >>> renamed("ORDER#{placedAt:day}", {"placedAt": "placed_at"})
     'ORDER#{placed_at:day}'
@@ -197,7 +197,7 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 
 def _parts(text: str, types: Mapping[str, Type], separator: Separator, raw: bool) -> list[Part]:
     if not text:
-        raise TemplateError("it is empty, and DynamoDB takes no empty key")
+        raise TemplateError("it is empty, and DynamoDB does not accept empty keys")
     parts: list[Part] = []
     end = 0
     for found in _FIELD.finditer(text):
@@ -209,7 +209,7 @@ def _parts(text: str, types: Mapping[str, Type], separator: Separator, raw: bool
         parts.append(_literal(text[end:], separator, raw))
     if len(parts) == 1 and isinstance(parts[0], KeyField) and parts[0].encoding.missing == "":
         raise TemplateError(
-            f"without a value of {parts[0].attribute} it would be empty, and DynamoDB takes no empty key: "
+            f"without a value of {parts[0].attribute} it would be empty, and DynamoDB does not accept empty keys: "
             "put a word or another attribute beside it"
         )
     return parts
@@ -222,14 +222,14 @@ def _literal(text: str, separator: Separator, raw: bool) -> KeyText:
                 f"{text!r} has a {brace!r} that is not part of a field such as {{user_id}} or {{n:06d}}"
             )
     if separator.escape in text and not raw:
-        raise TemplateError(f"{separator.escape!r} in {text!r} is what escapes start with; leave it out")
+        raise TemplateError(f"{separator.escape!r} in {text!r} starts an escape; leave it out")
     return KeyText(text)
 
 
 def _field(found: re.Match[str], text: str, types: Mapping[str, Type], separator: Separator, raw: bool) -> KeyField:
     attribute, spec = found[1], found[3] or ""
     if attribute not in types:
-        from difflib import get_close_matches  # for those who mistyped
+        from difflib import get_close_matches  # only after a typo
 
         near = get_close_matches(attribute, types, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(types)}"
@@ -242,5 +242,5 @@ def _field(found: re.Match[str], text: str, types: Mapping[str, Type], separator
     except TemplateError as error:
         raise TemplateError(f"{found[0]}: {error}") from None
     if stop == "{" and encoding.width is None:
-        raise TemplateError(f"{found[0]} is of no fixed width: where it ends and the next begins could not be told")
+        raise TemplateError(f"{found[0]} has no fixed width, so the end of the value cannot be found")
     return KeyField(attribute, spec, encoding)

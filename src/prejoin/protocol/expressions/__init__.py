@@ -1,4 +1,4 @@
-"""Expressions: text to tree to function (kept), then bound to a request's values, and what that does to items."""
+"""Expressions: parsed to a tree, compiled to a function and cached, then bound to the values of a request."""
 
 from __future__ import annotations
 
@@ -50,35 +50,35 @@ _PROJECTION = ExpressionKind(parse_projection, ExpressionBinder.projection, lamb
 
 
 def bind_condition(text: str, substitutions: Substitutions, parameter: str = "ConditionExpression") -> BoundCondition:
-    """Parse a condition and bind it to what its placeholders stand for."""
+    """Parse a condition and bind it to its names and values."""
     return _CONDITION.bind(text, parameter, substitutions)
 
 
 def bind_key_conditions(text: str, substitutions: Substitutions) -> BoundKeyConditions:
-    """Parse a KeyConditionExpression and bind it to what its placeholders stand for."""
+    """Parse a KeyConditionExpression and bind it to its names and values."""
     return _KEY_CONDITION.bind(text, "KeyConditionExpression", substitutions)
 
 
 def key_conditions(bound: BoundKeyConditions) -> dict[str, AttributeCondition]:
-    """The condition on each key attribute, or what DynamoDB refuses about them."""
+    """The condition on each key attribute, or DynamoDB's error."""
     return bound.run(bound.values)
 
 
 def bind_update(text: str, substitutions: Substitutions) -> BoundUpdate:
-    """Parse an UpdateExpression and bind it to what its placeholders stand for."""
+    """Parse an UpdateExpression and bind it to its names and values."""
     return _UPDATE.bind(text, "UpdateExpression", substitutions)
 
 
 def bind_projection(text: str, substitutions: Substitutions) -> ProjectionExpression:
-    """Parse a ProjectionExpression and bind it to what its placeholders stand for."""
+    """Parse a ProjectionExpression and bind it to its names."""
     return _PROJECTION.bind(text, "ProjectionExpression", substitutions).tree
 
 
 def evaluate(condition: BoundCondition, item: Item) -> bool:
-    """Whether an item fulfils a condition; a missing item is an empty one."""
+    """Whether an item satisfies a condition. A missing item counts as an empty one."""
     return condition.run(item, condition.values)
 
 
 def apply(update: BoundUpdate, item: Item) -> Item:
-    """The item after an update; the given item stays as it is."""
+    """The item after an update. The given item is not changed."""
     return update.run(item, update.values)

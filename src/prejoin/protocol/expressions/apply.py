@@ -1,4 +1,4 @@
-"""Compile an update into a function that applies it. All operands are read from the item as it was before."""
+"""Compile an update into a function that applies it. All operands are read from the item before the update."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PATH = "The document path provided in the update expression is invalid for upda
 
 
 def compile_update(update: Update) -> Change:
-    """A function that gives the item after the update; the given item stays as it is.
+    """A function that returns the item after the update. The given item is not changed.
 
     >>> add = compile_update(Update((AddAction(DocumentPath(("n",)), Placeholder(":two")),)))
     >>> add({"n": {"N": "40"}}, {":two": {"N": "2"}})
@@ -77,7 +77,7 @@ def _change_documents(
     for name in nested:
         if name in changed:
             changed[name] = _clone(changed[name])
-    # Positions are those of the list before the update: extend from the front, remove from the back.
+    # Positions refer to the list before the update, so append from the front and remove from the back.
     writes.sort(key=lambda write: _position(write[0]))
     removals.sort(key=_position, reverse=True)
     parents = [(_parent(changed, path), path.steps[-1]) for path in removals]
@@ -88,7 +88,7 @@ def _change_documents(
 
 
 def _effect(action: Action) -> Effect:
-    """What becomes of the value at an action's path: a new one, none any more, or nothing."""
+    """The new value at an action's path: a value, None to remove it, or `_UNCHANGED`."""
     match action:
         case SetAction(_, operand):
             return _getter(operand)
@@ -113,7 +113,7 @@ _UNCHANGED: Value = {}
 
 
 def _levels(value: Value) -> int:
-    """How many lists and maps lie within one another in a value."""
+    """The nesting depth of lists and maps in a value."""
     members = value["M"].values() if "M" in value else value.get("L")
     return 0 if members is None else 1 + max(map(_levels, members), default=0)
 
@@ -167,7 +167,7 @@ def _combined(combine: Callable[[str, str], str], left: Value, right: Value) -> 
 
 
 def _added(existing: Value | None, value: Value) -> Value:
-    """ADD: a number to a number, members to a set; on nothing, the value itself."""
+    """ADD: a number to a number, members to a set. Without an existing value, the value itself."""
     if existing is None:
         return value
     name = kind(value)
@@ -179,7 +179,7 @@ def _added(existing: Value | None, value: Value) -> Value:
 
 
 def _difference(existing: Value, value: Value) -> Value | None:
-    """DELETE: the set without these members; None when none is left, for a set is never empty."""
+    """DELETE: the set without these members; None if none are left, because a set is never empty."""
     name = kind(value)
     if name not in existing:
         raise invalid(_TYPE)
@@ -188,7 +188,7 @@ def _difference(existing: Value, value: Value) -> Value | None:
 
 
 def _parent(item: Item, path: DocumentPath) -> Any:
-    """The map or list that holds the last step of a path."""
+    """The map or list that contains the last step of a path."""
     container: Any = item
     steps = path.steps
     for step, following in pairwise(steps):

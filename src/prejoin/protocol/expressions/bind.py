@@ -1,4 +1,4 @@
-"""Bind a parsed expression to a request's names and values, to check it before any item is read."""
+"""Check a parsed expression with the names and values of a request, before any item is read."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _LONG_NAMES = {
 
 
 class ExpressionBinder:
-    """Binds the expressions of one parameter; every error begins with `Invalid` and the parameter's name."""
+    """Binds the expressions of one parameter. Every error begins with `Invalid` and the parameter's name."""
 
     __slots__ = ("_parameter", "_substitutions")
 
@@ -95,7 +95,7 @@ class ExpressionBinder:
                 return Not(self.condition(part))
 
     def update(self, update: Update) -> Update:
-        # In DynamoDB's order: where the actions go, and then, from the last to the first, what they do there.
+        # DynamoDB first checks the paths, and then the operands from the last action to the first.
         clash = path_clash(list(map(self.path, update.paths)))
         if clash:
             self._refuse(clash)
@@ -229,7 +229,7 @@ class ExpressionBinder:
 
 
 def _static_type(operand: Operand) -> str | None:
-    """The type an operand has whatever the item holds; None where the item decides."""
+    """The type that an operand has in any item; None if it depends on the item."""
     match operand:
         case BoundValue(value):
             return kind(value)

@@ -1,4 +1,4 @@
-"""Compile a condition into a function that decides it. What is not there makes a comparison false, never an error."""
+"""Compile a condition into a function. A missing attribute makes a comparison false, never an error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def compile_condition(condition: Condition) -> Test:
-    """A function that says whether an item fulfils the condition; a missing item is an empty one.
+    """A function that decides whether an item satisfies the condition. A missing item counts as an empty one.
 
     >>> is_small = compile_condition(Compare("<", DocumentPath(("n",)), Placeholder(":ten")))
     >>> is_small({"n": {"N": "9"}}, {":ten": {"N": "10"}})
@@ -109,7 +109,7 @@ def _getter(operand: Operand) -> Get:
 
 def _compare(comparator: str, left: Value | None, right: Value | None) -> bool:
     if comparator == "<>":
-        # True also where one side does not exist: it is not equal to anything.
+        # Also true if one side does not exist: it is not equal to anything.
         return left is None or right is None or not equal(left, right)
     if left is None or right is None:
         return False
@@ -172,5 +172,7 @@ def _size(value: Value | None) -> Value | None:
     if name == "B":
         content = unbase64(content)
     elif name == "S" and not content.isascii():
-        return {"N": str(len(content.encode("utf-16-le", "surrogatepass")) // 2)}  # a text is as long as Java says
+        return {
+            "N": str(len(content.encode("utf-16-le", "surrogatepass")) // 2)
+        }  # the length in UTF-16 units, as Java counts
     return {"N": str(len(content))}

@@ -1,7 +1,8 @@
-"""Expressions ready to run: their text parsed, their names put in, and compiled; what a request adds are its values.
+"""Compiled expressions, cached. Text is parsed, its names are substituted, and the tree is compiled to a function; each
+request only adds its values.
 
-Programs send a few expressions again and again, so forms are kept. What the binder checks depends on the names and on
-the types of the values, with few exceptions; so under the same names and types it need not check again.
+Programs send a few expressions again and again. The binder's checks depend on the names and the types of the values,
+with few exceptions. So under the same names and types an expression need not be checked again.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ _SMALL_TREE, _SMALL_NAMES = 256, 4096
 
 
 class CompiledExpression(msgspec.Struct, Generic[T, R], frozen=True):
-    """An expression without its values. Its tree has only placeholders of values; `run` is the tree compiled."""
+    """An expression without its values. The tree contains only placeholders of values; `run` is the compiled tree."""
 
     tree: T
     run: R
     names: tuple[str, ...]
-    """The placeholders it uses, of names and of values."""
+    """The placeholders that it uses, of names and of values."""
     values: tuple[str, ...]
     delicate: tuple[Condition, ...]
-    """The parsed conditions that some values break and others of the same type do not."""
+    """The parsed conditions whose validity depends on the values, not only on their types."""
 
 
 class BoundExpression(msgspec.Struct, Generic[T, R], frozen=True):
-    """A checked expression and the values of a request."""
+    """A checked expression with the values of a request."""
 
     tree: T
     run: R
@@ -55,7 +56,7 @@ class ExpressionKind(msgspec.Struct, Generic[T, R], frozen=True):
     compile: Callable[[T], R]
 
     def bind(self, text: str, parameter: str, substitutions: Substitutions) -> BoundExpression[T, R]:
-        """The expression in this text with what its placeholders stand for, or what DynamoDB refuses about it."""
+        """Bind the expression in this text to its names and values, or raise DynamoDB's error."""
         key = (parameter, text, *substitutions.shape)
         form: CompiledExpression[T, R] | None = _forms.get(key)
         if form is None:
@@ -94,7 +95,7 @@ def _is_type_test(node: Any) -> bool:
 
 
 def _named(names: dict[str, str], node: Any) -> Any:
-    """A parsed tree with names in place of their placeholders."""
+    """A parsed tree with names instead of their placeholders."""
     if isinstance(node, DocumentPath):
         return DocumentPath(tuple([names.get(step, step) if isinstance(step, str) else step for step in node.steps]))
     if isinstance(node, tuple):
@@ -104,7 +105,7 @@ def _named(names: dict[str, str], node: Any) -> Any:
 
 
 def _nodes(tree: Any) -> list[Any]:
-    """All nodes of a tree. Iterative: a tree may be deep."""
+    """All nodes of a tree. Iterative, because a tree may be deep."""
     found, waiting = [], [tree]
     while waiting:
         node = waiting.pop()
@@ -115,7 +116,7 @@ def _nodes(tree: Any) -> list[Any]:
 
 
 def _parts(node: Any) -> tuple[Any, ...]:
-    """What a node consists of; a path and a placeholder are one piece."""
+    """The children of a node. Paths and placeholders are leaves."""
     if isinstance(node, tuple):
         return node
     if isinstance(node, msgspec.Struct) and not isinstance(node, DocumentPath | Placeholder):

@@ -40,13 +40,13 @@ KeyConditions = Callable[[Values], dict[str, AttributeCondition]]
 
 
 def compile_key_conditions(condition: Condition) -> KeyConditions:
-    """A function that gives the condition on each attribute, in the order written.
+    """A function that returns the condition on each attribute, in the order written.
 
-    What DynamoDB refuses about the condition it refuses whatever the values, but only after it has read the other
-    expressions of the request: so it is the function that refuses.
+    Whether DynamoDB refuses the condition does not depend on the values. But it does so only after reading the other
+    expressions of the request, so it is the returned function that raises the error.
 
     >>> compile_key_conditions(Compare("<", Placeholder(":one"), DocumentPath(("sk",))))({":one": {"N": "1"}})
-    {'sk': KeyCondition(operator='>', operands=[{'N': '1'}])}
+    {'sk': AttributeCondition(operator='>', operands=[{'N': '1'}])}
     """
     try:
         found = _conditions(condition)
@@ -66,7 +66,7 @@ def _refusing(message: str) -> KeyConditions:
 
 
 def _conditions(condition: Condition) -> dict[str, tuple[str, list[str]]]:
-    """For each attribute the operator, and the placeholders of its operands."""
+    """For each attribute the operator and the placeholders of its operands."""
     found: dict[str, tuple[str, list[str]]] = {}
     waiting = [condition]
     while waiting:
@@ -106,7 +106,7 @@ def _conditions(condition: Condition) -> dict[str, tuple[str, list[str]]]:
 
 
 def _attribute(*operands: Operand) -> tuple[str, list[str]]:
-    """The one attribute among the operands of a condition, and the placeholders of the values."""
+    """The one attribute among the operands of a condition, and the placeholders of its values."""
     name: str | None = None
     placeholders: list[str] = []
     for operand in operands:

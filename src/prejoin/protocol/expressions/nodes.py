@@ -1,4 +1,4 @@
-"""The syntax trees of expressions: frozen data. They hold placeholders; only one that is being checked has literals."""
+"""The syntax trees of expressions, as frozen data. Trees contain placeholders; only the binder puts in values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Steps = tuple[str | int, ...]
 
 
 Values = dict[str, Value]
-"""What the `:placeholders` of an expression stand for in one request."""
+"""The values of the `:placeholders` in one request."""
 
 
 CONDITION_FUNCTIONS = frozenset(
@@ -24,6 +24,8 @@ UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 
 
 class DocumentPath(msgspec.Struct, frozen=True):
+    """A document path such as `address.lines[0]`."""
+
     steps: Steps
 
     def __str__(self) -> str:
@@ -43,7 +45,7 @@ class BoundValue(msgspec.Struct, frozen=True):
 
 
 class FunctionCall(msgspec.Struct, frozen=True):
-    """A function: of a condition, as `size(tags)`, or of an update, as `if_not_exists(n, :zero)`."""
+    """A function of a condition, as `size(tags)`, or of an update, as `if_not_exists(n, :zero)`."""
 
     function: str
     arguments: tuple[Operand, ...]
@@ -130,21 +132,23 @@ class Update(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def only_removes(self) -> bool:
-        """Whether it does nothing but REMOVE and DELETE, and so makes no item where there is none."""
+        """Whether it consists of REMOVE and DELETE only, and so does not create an item."""
         return all(isinstance(action, RemoveAction | DeleteAction) for action in self.actions)
 
     @cached_property
     def operands(self) -> tuple[Operand, ...]:
-        """What the SET actions read."""
+        """The operands of the SET actions."""
         return tuple(action.operand for action in self.actions if isinstance(action, SetAction))
 
 
 class ProjectionExpression(msgspec.Struct, frozen=True):
+    """The paths of a ProjectionExpression."""
+
     paths: tuple[DocumentPath, ...]
 
 
 def operator_count(trees: Iterable[Condition | Operand]) -> int:
-    """The operators and functions in parsed trees, as the limit of an expression counts them."""
+    """The number of operators and functions, as DynamoDB's limit counts them."""
     count = 0
     waiting: list[Condition | Operand] = list(trees)
     while waiting:
@@ -170,7 +174,7 @@ def operator_count(trees: Iterable[Condition | Operand]) -> int:
 
 
 def document_paths(tree: Condition | Operand) -> list[DocumentPath]:
-    """Every path that a bound condition reads, in the order written. Iterative: a tree may be deep."""
+    """Every path that a bound condition reads, in the order written. Iterative, because a tree may be deep."""
     found: list[DocumentPath] = []
     waiting: list[Condition | Operand] = [tree]
     while waiting:

@@ -1,4 +1,6 @@
-"""Parse a Condition-, Filter- or KeyConditionExpression. Iterative: parentheses cost no stack."""
+"""Parsers of condition, update and projection expressions. The condition parser is iterative: parentheses cost no
+stack.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +38,11 @@ _BINDING = {"OR": 1, "AND": 2, "NOT": 3}
 
 @lru_cache(maxsize=2048)
 def parse_condition(text: str, parameter: str = "ConditionExpression") -> Condition:
-    """The condition with its placeholders still in it.
+    """Parse a Condition-, Filter- or KeyConditionExpression. Placeholders stay in the tree.
 
     >>> parse_condition("a = :x AND NOT attribute_exists(b)")
-    And(parts=(Compare(operator='=', left=Path(steps=('a',)), right=Placeholder(name=':x')), \
-Not(part=Call(function='attribute_exists', arguments=(Path(steps=('b',)),)))))
+    And(parts=(Compare(operator='=', left=DocumentPath(steps=('a',)), right=Placeholder(name=':x')), \
+Not(part=FunctionCall(function='attribute_exists', arguments=(DocumentPath(steps=('b',)),)))))
     """
     reader = TokenReader(text, parameter, keywords=_KEYWORDS, functions=CONDITION_FUNCTIONS)
     closings = _matching_parentheses(reader)
@@ -52,7 +54,7 @@ Not(part=Call(function='attribute_exists', arguments=(Path(steps=('b',)),)))))
 
 
 class _Builder:
-    """Operator precedence on two stacks: finished conditions, and operators that wait."""
+    """Operator precedence parsing on two stacks: finished conditions, and pending operators."""
 
     def __init__(self, reader: TokenReader, closings: dict[int, int]) -> None:
         self._reader = reader
@@ -84,7 +86,7 @@ class _Builder:
             self._waiting.append(word)
 
     def _opens(self) -> bool:
-        """Read what may stand before a condition, or the condition itself: then True."""
+        """Read a token that may precede a condition, or the condition itself; then return True."""
         reader = self._reader
         if reader.accept_word("NOT"):
             self._waiting.append("NOT")
@@ -97,7 +99,7 @@ class _Builder:
         return True
 
     def _encloses_operand(self) -> bool:
-        """Whether the parenthesis here is around an operand, `(a) = :b`, and not around a condition."""
+        """Whether the parenthesis here encloses an operand, as in `(a) = :b`, and not a condition."""
         closing = self._closings.get(self._reader.index)
         if closing is None:
             return False
@@ -105,7 +107,7 @@ class _Builder:
         return following.text in _COMPARATORS or following.word() in ("BETWEEN", "IN")
 
     def _reduce(self, binding: int) -> None:
-        """Finish the waiting operators, back to a parenthesis, that bind at least as tightly."""
+        """Finish the pending operators, back to a parenthesis, that bind at least as tightly."""
         while self._waiting and self._waiting[-1] != "(" and _BINDING[self._waiting[-1]] >= binding:
             operator = self._waiting.pop()
             right = self._done.pop()
@@ -151,7 +153,7 @@ def _predicate(reader: TokenReader) -> Condition:
 
 
 def _check_operands(reader: TokenReader, *operands: Operand) -> None:
-    """Of all functions only size() has a value that can be an operand."""
+    """Only size() returns a value that can be an operand."""
     waiting = list(reversed(operands))
     while waiting:
         operand = waiting.pop()
@@ -162,7 +164,7 @@ def _check_operands(reader: TokenReader, *operands: Operand) -> None:
 
 
 def _matching_parentheses(reader: TokenReader) -> dict[int, int]:
-    """For each opening parenthesis that is closed, where."""
+    """The position of the closing parenthesis for each opening one that is closed."""
     closings: dict[int, int] = {}
     opened: list[int] = []
     for index, token in enumerate(reader.tokens):
@@ -186,10 +188,10 @@ _SECTIONS = frozenset({"SET", "REMOVE", "ADD", "DELETE"})
 
 @lru_cache(maxsize=2048)
 def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
-    """The actions with their placeholders still in them.
+    """Parse the SET, REMOVE, ADD and DELETE sections of an UpdateExpression. Placeholders stay in the tree.
 
     >>> parse_update("ADD visits :one").actions
-    (AddAction(path=Path(steps=('visits',)), operand=Placeholder(name=':one')),)
+    (AddAction(path=DocumentPath(steps=('visits',)), operand=Placeholder(name=':one')),)
     """
     reader = TokenReader(text, parameter, keywords=_SECTIONS, functions=UPDATE_FUNCTIONS)
     actions: list[Action] = []
@@ -228,7 +230,7 @@ def _action(reader: TokenReader, section: str) -> Action:
 
 
 def _check_appending(reader: TokenReader, update: Update) -> None:
-    """Of functions within functions DynamoDB refuses one: what list_append gives cannot be appended to again."""
+    """Refuse nested list_append, the only nesting of functions that DynamoDB does not allow."""
     waiting = list(update.operands)
     while waiting:
         operand = waiting.pop()
@@ -243,7 +245,7 @@ def _check_appending(reader: TokenReader, update: Update) -> None:
 
 
 def _set_value(reader: TokenReader) -> Operand:
-    """One operand, or two with + or - between them; the whole may stand in parentheses."""
+    """One operand, or two with + or - between them. The whole may be in parentheses."""
     if reader.token.text == "(":
         start = reader.index
         reader.advance()
@@ -261,7 +263,7 @@ def _set_value(reader: TokenReader) -> Operand:
 
 @lru_cache(maxsize=2048)
 def parse_projection(text: str, parameter: str = "ProjectionExpression") -> ProjectionExpression:
-    """The paths with their placeholders still in them.
+    """Parse a ProjectionExpression: document paths separated by commas. Placeholders stay in the tree.
 
     >>> [str(path) for path in parse_projection("a, b.c[1]").paths]
     ['[a]', '[b, c, [1]]']

@@ -1,4 +1,4 @@
-"""Document paths over items: read what a path names, and project an item onto several paths."""
+"""Document paths over items: read the value at a path, and project an item onto several paths."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read(item: Item, steps: Steps) -> Value | None:
 
 
 def project(item: Item, paths: tuple[DocumentPath, ...]) -> Item:
-    """The parts of an item that the paths name. Chosen list members close up, in their order.
+    """The parts of an item at these paths. Selected list members move together, in their order.
 
     >>> project({"a": {"L": [{"S": "x"}, {"S": "y"}, {"S": "z"}]}}, (DocumentPath(("a", 2)), DocumentPath(("a", 0))))
     {'a': {'L': [{'S': 'x'}, {'S': 'z'}]}}
@@ -69,5 +69,5 @@ def _pruned(value: Value, tree: dict[str | int, Any]) -> Value | None:
 
 
 def heads(projection: ProjectionExpression) -> frozenset[str]:
-    """The top-level attributes that a projection touches."""
+    """The top-level attributes of a projection."""
     return frozenset(str(path.steps[0]) for path in projection.paths)

@@ -1,4 +1,4 @@
-"""What all parsers share: a cursor over tokens, paths and operands, and the order of complaints."""
+"""Tokens of an expression, and the cursor over them that all parsers share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ExpressionToken:
     start: int
 
     def word(self) -> str:
-        """The upper case of a name, to compare with a keyword; nothing for any other token."""
+        """The upper case of a name, to compare with a keyword; empty for any other token."""
         return self.text.upper() if self.kind == "name" else ""
 
 
@@ -43,7 +43,7 @@ END = "<EOF>"
 
 
 def tokenise(text: str, parameter: str) -> tuple[ExpressionToken, ...]:
-    """The tokens of an expression, the last of them the end.
+    """The tokens of an expression; the last one is the end.
 
     >>> [token.text for token in tokenise("a.b[0] >= :v", "ConditionExpression")]
     ['a', '.', 'b', '[', '0', ']', '>=', ':v', '<EOF>']
@@ -64,7 +64,7 @@ def tokenise(text: str, parameter: str) -> tuple[ExpressionToken, ...]:
 
 
 def syntax_error(text: str, tokens: tuple[ExpressionToken, ...], index: int, parameter: str) -> DynamoDBError:
-    """The error for an unexpected token; `near` runs from the token before it to the token after it."""
+    """The error for an unexpected token. `near` is the text from the token before it to the token after it."""
     first = tokens[max(index - 1, 0)]
     last = tokens[min(index + 1, len(tokens) - 1)]
     near = text[first.start : last.start + (0 if last.kind == "end" else len(last.text))]
@@ -78,8 +78,8 @@ _LIST_POSITIONS = 2**31
 class TokenReader:
     """A cursor over the tokens of one expression.
 
-    DynamoDB reports a syntax error first, then other complaints by kind, not by place: `complain` keeps the
-    first of each kind, and `finish` raises the most important.
+    DynamoDB reports a syntax error first, then other errors by kind, not by position: `complain` keeps the first of
+    each kind, and `finish` raises the most important.
     """
 
     def __init__(self, text: str, parameter: str, *, keywords: frozenset[str], functions: frozenset[str]) -> None:
@@ -105,7 +105,7 @@ class TokenReader:
         return token
 
     def accept(self, text: str) -> bool:
-        """Step over this sign, if it is next."""
+        """Skip this sign, if it is next."""
         token = self.tokens[self.index]
         if token.kind == "sign" and token.text == text:
             self.index += 1
@@ -117,7 +117,7 @@ class TokenReader:
             self.fail()
 
     def accept_word(self, word: str) -> bool:
-        """Step over this keyword, if it is next."""
+        """Skip this keyword, if it is next."""
         if self.tokens[self.index].word() == word:
             self.index += 1
             return True
@@ -230,7 +230,7 @@ class TokenReader:
 
 
 def path_clash(paths: list[DocumentPath]) -> str | None:
-    """The complaint about the first two paths of which one lies within, or contradicts, the other."""
+    """The message about the first two paths that overlap or conflict."""
     if len({path.steps[0] for path in paths}) == len(paths):
         return None
     seen: dict[Steps, DocumentPath] = {}

@@ -1,4 +1,4 @@
-"""ExpressionAttributeNames and ExpressionAttributeValues of one request: checked, looked up, and all used."""
+"""ExpressionAttributeNames and ExpressionAttributeValues of one request: checked, resolved, and all used."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _VALUE = re.compile(r":[0-9a-zA-Z_]+")
 
 
 class Substitutions:
-    """What the placeholders of one request stand for. `finish` refuses those that no expression used.
+    """The names and values of one request's placeholders. `finish` refuses unused ones.
 
-    Of a wrong value most requests are told its placeholder, too; Query is told no more than what is wrong, in
-    `newer_words`.
+    For an invalid value most operations name its placeholder. Query reports only the problem, in newer wording
+    (`newer_words`).
     """
 
     __slots__ = ("_unused_names", "_unused_values", "names", "shape", "values")
@@ -37,12 +37,12 @@ class Substitutions:
             tuple(self.names.items()) if names else (),
             tuple([(key, *value) for key, value in self.values.items()]),
         )
-        """The names, and the types of the values: all that requests with the same expressions have in common."""
+        """The names and the types of the values: what requests with the same expressions have in common."""
         self._unused_names = set(self.names)
         self._unused_values = set(self.values)
 
     def use(self, names: tuple[str, ...], values: tuple[str, ...]) -> None:
-        """Note placeholders that an expression has; all of them are known to be given."""
+        """Mark the placeholders of an expression as used. All of them are known to exist."""
         self._unused_names.difference_update(names)
         self._unused_values.difference_update(values)
 
@@ -108,7 +108,7 @@ def _is_placeholder(key: str, form: re.Pattern[str]) -> bool:
 
 
 def checked_values(values: Any, *, newer_words: bool = False) -> dict[str, Value]:
-    """ExpressionAttributeValues in canonical form, or what DynamoDB refuses about them."""
+    """ExpressionAttributeValues in canonical form, or DynamoDB's error."""
     checked: dict[str, Value] = {}
     size = 0
     for key, value in values.items():
@@ -119,7 +119,7 @@ def checked_values(values: Any, *, newer_words: bool = False) -> dict[str, Value
         else:
             checked[key] = value = _checked_value(key, value, newer_words)
             size += len(key) + value_size(value)
-    # A text has at most four bytes a character; how many it is matters only where it may be too much.
+    # Text has at most four bytes per character. The exact size matters only near the limit.
     if size > limits.SUBSTITUTIONS_SIZE:
         _check_size(checked)
     return checked

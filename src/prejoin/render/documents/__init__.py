@@ -1,1 +1,1 @@
-"""A design as pages for people: which method answers which question, and which key holds what and is read by whom."""
+"""Pages about a design: the methods of its access patterns, and its keys."""

@@ -1,4 +1,4 @@
-"""The page `keys.md`: each key of the table and its indexes, what lies under it, and who reads and writes it there."""
+"""The page `keys.md`: each key of the table and its indexes, with its items, readers and writers."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def titled(item: Item) -> str:
 
 
 def named(item: Item) -> str:
-    """As operations call it: `Order`, `Order/by-user`."""
+    """The name of an item in operations: `Order`, `Order/by-user`."""
     return f"{item.entity}/{item.copy}" if item.copy else item.entity
 
 
@@ -145,7 +145,7 @@ def readers(design: Design, slot: str, item: Item) -> list[str]:
 
 
 def _meant(design: Design, request: Request, entity: str) -> list[Item]:
-    """Which items of an entity a request finds, of its own one and the copies: those under the key that it asks for."""
+    """The items of an entity that a request finds: the original or copies, by its key."""
     stored = [(i, f) for i in design.items if i.entity == entity and (f := i.facet(request.slot))]
     # A read of several entities writes the key with the names of one of them: then the others match none.
     exact = [i for i, facet in stored if facet.pk == (request.pk,)] or [i for i, _ in stored]
@@ -167,7 +167,7 @@ def writers(design: Design, name: str) -> list[str]:
 
 
 def changers(workload: Workload, entity: Entity, attribute: str) -> list[str]:
-    """The patterns that may change an attribute of items that are there: updates of it, and puts that replace items."""
+    """The patterns that may change an attribute of existing items: updates, and puts that replace items."""
     ids = {one.name for one in entity.id}
     found = []
     for write in (*workload.writes, *workload.deletes):

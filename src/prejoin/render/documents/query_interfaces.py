@@ -1,4 +1,4 @@
-"""The page `query-interfaces.md`: each access pattern with its method, its test, what is sent and what that costs."""
+"""The page `query-interfaces.md`: each access pattern with its method, test, requests and price."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prejoin.workload.grammar.writes import write_actions, write_checks
 from prejoin.workload.model import Consistency, Direction, Pattern, Read, Result, Sort, Workload
 
 _BLOCK = re.compile(r"[#>|<=+*~\[-]|\d+[.)]|```|___")
-"""What would begin a heading, a list, a quote, a table, a block of code … at the beginning of a line."""
+"""Texts that begin a heading, a list, a quote, a table or a code block at the beginning of a line."""
 _MATRIX = ("ID", "Asks for", "Method", "Test", "Operation", "Units", "A month")
 
 
@@ -92,7 +92,7 @@ class _Page:
         return operation_of(self.workload, self.design, pattern)
 
     def _method(self, pattern: Pattern) -> str:
-        """The method's name; nothing where the code has none."""
+        """The name of the method; `-` if there is none."""
         name = self.names.get(pattern.id, "")
         if not name or not self._operation(pattern).served:
             return "-"
@@ -151,7 +151,7 @@ class _Page:
 
 
 def _line(text: str) -> str:
-    """A text on one line of a list: as it is, unless values in it would be markup."""
+    """A text on one line of a list; as code, if it contains markup."""
     return write_code(text) if "\n" in text or has_html(text) else text
 
 

@@ -1,4 +1,4 @@
-"""Tables of a page: columns as wide as what stands in them. What they tell is not known here."""
+"""Markdown tables with aligned columns."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from prejoin.workload.document.markdown import escape_cell, write_row
 
 _WIDEST = 48
-"""A cell that is longer does not widen all the others."""
+"""The largest width of a column; a longer cell does not widen the others."""
 
 
 def write_table(columns: Sequence[str], rows: Sequence[Mapping[str, str]], optional: Sequence[str] = ()) -> str:
-    """The rows as a table; of the optional columns those in which something stands.
+    """The rows as a table, without optional columns that are empty.
 
     >>> print(write_table(["ID", "Note"], [{"ID": "AP-001", "Note": "-"}], optional=["Note"]))
     | ID     |

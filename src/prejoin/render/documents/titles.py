@@ -1,4 +1,4 @@
-"""The heading of a page: what it is about, and what it tells of that."""
+"""Titles of pages."""
 
 from __future__ import annotations
 

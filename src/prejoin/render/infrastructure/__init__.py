@@ -1,1 +1,1 @@
-"""A design as infrastructure: its table, and who may do what with it, in the languages that deploy such things."""
+"""Infrastructure as code for a design: its table, and policies for its roles."""

@@ -1,4 +1,4 @@
-"""CDK: the constructs of a design, told once for all languages in which CDK is written.
+"""CDK: the constructs of a design, independent of the language.
 
 A language prints `Construct`s, `Do`s and what they are made of. Names are Python's; another language has its own form
 of them.
@@ -25,17 +25,17 @@ _ENCRYPTIONS = {
 }
 
 _LONGEST_NAME = 60
-"""Characters of a table's name that the construct has: files are named after it."""
+"""The most characters of a table's name in the construct's name, which is also a file name."""
 
 
 class Name(Model, frozen=True):
-    """Something by its name: `dynamodb.AttributeType.STRING`, or a variable, `table_name`."""
+    """A name: `dynamodb.AttributeType.STRING`, or a variable, `table_name`."""
 
     text: str
 
 
 class Own(Model, frozen=True):
-    """A member of what is being made, or something of it: `table`, `table.table_arn`."""
+    """A member of the construct, or an attribute of it: `table`, `table.table_arn`."""
 
     path: str
     suffix: str = ""
@@ -43,14 +43,14 @@ class Own(Model, frozen=True):
 
 
 class Props(Model, frozen=True):
-    """Named values: a structure of CDK."""
+    """A structure of CDK with named values."""
 
     type: str
     values: dict[str, Any]
 
 
 class Make(Model, frozen=True):
-    """A construct that is made and kept as a member."""
+    """A construct that is created and assigned to a member."""
 
     member: str
     type: str
@@ -59,7 +59,7 @@ class Make(Model, frozen=True):
 
 
 class Do(Model, frozen=True):
-    """Something that is done to a member: a method, and one to follow on what that gives."""
+    """A method call on a member, and one on its result."""
 
     member: str
     method: str
@@ -73,7 +73,7 @@ Step = Make | Do
 
 
 def steps(stack: Stack) -> Iterator[Step]:
-    """What is made for a stack, in order."""
+    """The statements for a stack, in order."""
     if stack.options.encryption is Encryption.CUSTOMER:
         yield _key(stack)
     yield Make("table", "dynamodb.Table", "Table", _table(stack))
@@ -130,7 +130,7 @@ def _table(stack: Stack) -> dict[str, Any]:
 
 
 def _limits(stack: Stack) -> dict[str, Any]:
-    """Units of the table or an index: provisioned, or the most that is taken on demand."""
+    """The capacity of the table or an index: provisioned units, or the limit of an on-demand table."""
     options = stack.options
     if stack.table.provisioned:
         return {"read_capacity": options.reads.least, "write_capacity": options.writes.least}

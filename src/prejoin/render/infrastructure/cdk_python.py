@@ -23,7 +23,7 @@ _STEP = "    "
 def render_cdk_python(
     workload: Workload, design: Design, options: Infrastructure | None = None
 ) -> Mapping[PurePosixPath, str]:
-    """A module with one construct, to be put into a stack of yours."""
+    """Renders a module with one construct, for a stack of yours."""
     stack = stack_of(workload, design, options or Infrastructure())
     return {PurePosixPath("cdk", f"{_snake(class_name(stack))}.py"): _module(stack)}
 
@@ -92,7 +92,7 @@ def _named(values: Mapping[str, Any], room: int) -> list[Lines]:
 
 
 def _value(value: Any, room: int, lead: str = "") -> Lines:
-    """A value after its name, in the room that its line has; a comma follows it."""
+    """A named value and a comma, in the width that is left."""
     inner, space = room - len(_STEP), room - 1
     match value:
         case Name():

@@ -20,7 +20,7 @@ from .typescript import STEP, WIDTH, TypeScriptCall, TypeScriptRaw, called, came
 def render_cdk_typescript(
     workload: Workload, design: Design, options: Infrastructure | None = None
 ) -> Mapping[PurePosixPath, str]:
-    """A module with one construct, to be put into a stack of yours."""
+    """Renders a module with one construct, for a stack of yours."""
     stack = stack_of(workload, design, options or Infrastructure())
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name(stack)).lower()
     return {PurePosixPath("cdk", f"{name}.ts"): _module(stack)}
@@ -95,7 +95,7 @@ def _object(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(value: Any) -> Any:
-    """What a value is in TypeScript."""
+    """A value in TypeScript."""
     match value:
         case Name():
             return TypeScriptRaw(_path(value.text))
@@ -112,5 +112,5 @@ def _value(value: Any) -> Any:
 
 
 def _path(text: str) -> str:
-    """A dotted name: its parts are constants, types or variables, each in its own case."""
+    """A dotted name of constants, types and variables, each in its own case."""
     return ".".join(part if part[0].isupper() else camel(part) for part in text.split("."))

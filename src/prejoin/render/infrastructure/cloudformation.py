@@ -1,4 +1,4 @@
-"""CloudFormation: the template of a design, `template.yaml`. SAM takes it as it is."""
+"""CloudFormation: renders `template.yaml`, which SAM deploys as well."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import yaml
 
-from prejoin.design.model import TABLE, Design
+from prejoin.design.model import TABLE, Design, ProjectionKind
 from prejoin.workload.model import Workload
 
-from .options import Encryption, Infrastructure
+from .options import Encryption, Infrastructure, TableClass
 from .policies import policy_document
-from .properties import properties
 from .stack import NOTICE, Scaled, Stack, scaled, stack_of
+from .table import TableIndex
 
 FILE = PurePosixPath("template.yaml")
 _COMMENT = f"# {NOTICE}\n"
@@ -31,7 +31,7 @@ class Tagged:
 def render_cloudformation(
     workload: Workload, design: Design, options: Infrastructure | None = None
 ) -> Mapping[PurePosixPath, str]:
-    """The template: the table, what scales it, the key that encrypts it, and a managed policy for each role."""
+    """Renders the template: the table, auto scaling, the encryption key, and a managed policy for each role."""
     stack = stack_of(workload, design, options or Infrastructure())
     return {FILE: _COMMENT + _text(template(stack))}
 
@@ -76,7 +76,60 @@ def _table(stack: Stack, key: Any) -> dict[str, Any]:
     # What a stack no longer has is deleted with what is in it, unless it is told to leave it.
     kept = "Retain" if stack.options.deletion_protection else "Delete"
     found |= {"DeletionPolicy": kept, "UpdateReplacePolicy": kept}
-    return found | {"Properties": properties(stack, Tagged("Ref", "TableName"), key)}
+    return found | {"Properties": _properties(stack, Tagged("Ref", "TableName"), key)}
+
+
+def _properties(stack: Stack, name: Any, key: Any = None) -> dict[str, Any]:
+    """The properties of `AWS::DynamoDB::Table`."""
+    table, options = stack.table, stack.options
+    found: dict[str, Any] = {
+        "TableName": name,
+        "BillingMode": table.billing.value,
+        "AttributeDefinitions": [{"AttributeName": n, "AttributeType": t} for n, t in table.types.items()],
+        "KeySchema": _keys(table.pk, table.sk),
+    }
+    if table.global_indexes:
+        found["GlobalSecondaryIndexes"] = [_index(one) | _throughput(stack) for one in table.global_indexes]
+    if table.local_indexes:
+        found["LocalSecondaryIndexes"] = [_index(one) for one in table.local_indexes]
+    found |= _throughput(stack)
+    if options.table_class is not TableClass.STANDARD:
+        found["TableClass"] = options.table_class.value
+    if table.ttl:
+        found["TimeToLiveSpecification"] = {"AttributeName": table.ttl, "Enabled": True}
+    if options.stream:
+        found["StreamSpecification"] = {"StreamViewType": options.stream.value}
+    found["PointInTimeRecoverySpecification"] = {"PointInTimeRecoveryEnabled": options.point_in_time_recovery}
+    if options.encryption is not Encryption.AWS_OWNED:
+        found["SSESpecification"] = {"SSEEnabled": True, "SSEType": "KMS"}
+        if options.encryption is Encryption.CUSTOMER:
+            found["SSESpecification"]["KMSMasterKeyId"] = key
+    found["DeletionProtectionEnabled"] = options.deletion_protection
+    if options.tags:
+        found["Tags"] = [{"Key": k, "Value": v} for k, v in sorted(options.tags.items())]
+    return found
+
+
+def _keys(pk: tuple[str, ...], sk: tuple[str, ...]) -> list[dict[str, str]]:
+    found = [{"AttributeName": name, "KeyType": "HASH"} for name in pk]
+    return found + [{"AttributeName": name, "KeyType": "RANGE"} for name in sk]
+
+
+def _index(index: TableIndex) -> dict[str, Any]:
+    projection: dict[str, Any] = {"ProjectionType": index.projection.value}
+    if index.projection is ProjectionKind.INCLUDE:
+        projection["NonKeyAttributes"] = list(index.attributes)
+    return {"IndexName": index.name, "KeySchema": _keys(index.pk, index.sk), "Projection": projection}
+
+
+def _throughput(stack: Stack) -> dict[str, Any]:
+    options = stack.options
+    if stack.table.provisioned:
+        units = {"ReadCapacityUnits": options.reads.least, "WriteCapacityUnits": options.writes.least}
+        return {"ProvisionedThroughput": units}
+    most = {"MaxReadRequestUnits": options.most_reads, "MaxWriteRequestUnits": options.most_writes}
+    said = {name: units for name, units in most.items() if units is not None}
+    return {"OnDemandThroughput": said} if said else {}
 
 
 def _key(stack: Stack) -> dict[str, Any]:
@@ -155,7 +208,7 @@ def _outputs(stack: Stack) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML as people write it: lists indented under their name, nothing by reference."""
+    """Writes YAML with indented lists and without references."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)

@@ -1,4 +1,4 @@
-"""The error for an infrastructure that cannot be deployed."""
+"""Errors of rendering infrastructure."""
 
 from __future__ import annotations
 

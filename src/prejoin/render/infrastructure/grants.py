@@ -1,4 +1,4 @@
-"""What an access pattern may do, and no more: an action, the place, the partitions, the attributes. From its requests.
+"""Grants: the least permissions that an access pattern needs, by its requests.
 
 DynamoDB asks for permission by action. A transaction needs those of its parts, a condition has one of its own.
 """
@@ -40,15 +40,15 @@ class Grant(Model, frozen=True):
     place: str = TABLE
     """The table, or an index."""
     keys: frozenset[str] = ANY
-    """What partition keys look like, `USER#*`; all are meant where there are none."""
+    """Patterns of partition keys, `USER#*`; empty: all."""
     attributes: frozenset[str] = ANY
-    """What may be named and read; everything where there are none."""
+    """The attributes that may be read; empty: all."""
     counts: bool = False
-    """Whether items may be counted only."""
+    """Whether items may only be counted."""
 
 
 def grants_of(operation: Operation, design: Design) -> Iterator[Grant]:
-    """What is needed to run an operation."""
+    """The grants that an operation needs."""
     for request in operation.requests:
         slot = design.slot(request.slot)
         if request.call in _ACTIONS and slot is not None:
@@ -62,7 +62,7 @@ def grants_of(operation: Operation, design: Design) -> Iterator[Grant]:
 
 
 def merged(grants: Iterable[Grant]) -> tuple[Grant, ...]:
-    """The same permissions in fewer grants: one for each action, place and set of attributes, and none within another.
+    """Merges grants: one for each action, place and set of attributes, and none that another contains.
 
     What an action may reach is put together: whether AWS looks at the items of a transaction one by one, it does not
     say.
@@ -82,7 +82,7 @@ def merged(grants: Iterable[Grant]) -> tuple[Grant, ...]:
 
 
 def leading_keys(template: str) -> str:
-    """What the partition keys of a template look like to IAM: words as they are, `*` for values.
+    """The partition keys of a template as an IAM pattern: `*` for values.
 
     >>> leading_keys("USER#{userId}"), leading_keys("ALL#ORDER#{placedAt:day}#{orderId:shard(8)}"), leading_keys("{id}")
     ('USER#*', 'ALL#ORDER#*#*', '*')
@@ -91,7 +91,7 @@ def leading_keys(template: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text as IAM's StringLike takes it for itself: `*`, `?` and `$` mean something else there.
+    """Text with `*`, `?` and `$` escaped for IAM's StringLike.
 
     >>> escaped("a*b?c$d")
     'a${*}b${?}c${$}d'
@@ -110,7 +110,7 @@ def _reading(operation: Operation, request: Request, slot: Slot, design: Design)
 
 
 def _attributes(operation: Operation, request: Request, slot: Slot, design: Design) -> frozenset[str]:
-    """What a read names, that says what it wants: that, keys, its filters, and by what it goes on to another read."""
+    """The attributes that a read with a projection names: these, keys, filters, and references to a second read."""
     # A place that holds a part of the items is a limit of its own, and is read as it is.
     copies = [item for item in design.copies if f"{item.entity}/{item.copy}" in request.copies]
     partial = slot.projection.kind is not ProjectionKind.ALL or any(item.attributes for item in copies)
@@ -131,7 +131,7 @@ def _limits(pattern: str) -> frozenset[str]:
 
 
 def _together(keys: Iterable[str | frozenset[str]]) -> frozenset[str]:
-    """All of these; no limit, where one of them has none."""
+    """The union of limits; none if one of them is unlimited."""
     found = [_limits(one) if isinstance(one, str) else one for one in keys]
     return frozenset().union(*found) if all(found) else ANY
 

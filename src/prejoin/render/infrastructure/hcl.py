@@ -1,4 +1,4 @@
-"""HCL, the language of Terraform and OpenTofu: blocks as text, laid out as `terraform fmt` lays them out."""
+"""HCL, the language of Terraform and OpenTofu, in the format of `terraform fmt`."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _WORDS = frozenset({"for", "null", "true", "false"})
-"""Names that mean something else at the beginning of an object, or as a key."""
+"""Keywords, which cannot be plain keys of an object."""
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _TEMPLATE = re.compile(r"(?<![$%])([$%]++)\{")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class HclRaw:
-    """An expression as it stands: `var.table_name`."""
+    """An expression: `var.table_name`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
 class HclCall:
-    """A function of one argument: `jsonencode({ … })`."""
+    """A call with one argument: `jsonencode({ … })`."""
 
     def __init__(self, name: str, argument: Any) -> None:
         self.name = name
@@ -108,7 +108,7 @@ def _list(items: list[list[str]]) -> list[str]:
 
 
 def _aligned(pairs: Sequence[tuple[str, list[str]]]) -> list[str]:
-    """Attributes, the equals signs of neighbours below each other. One of several lines has its own."""
+    """Attributes with aligned equals signs. One of several lines is not aligned."""
     found: list[str] = []
     run: list[tuple[str, str]] = []
 

@@ -1,4 +1,4 @@
-"""The languages in which infrastructure is written, by the names that people ask for them."""
+"""The languages of infrastructure, by their names."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ LANGUAGES: Mapping[str, Rendering] = {
     "cdk-typescript": render_cdk_typescript,
     "sst": render_sst,
 }
-"""SAM takes CloudFormation's template, OpenTofu takes Terraform's module."""
+"""SAM uses CloudFormation's template, OpenTofu uses Terraform's module."""

@@ -1,4 +1,4 @@
-"""Lines of code: what fits stands on one line, what does not is opened up, each part on a line of its own."""
+"""Layout of code: on one line if it fits, else one part per line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Lines = list[str]
 
 
 def laid_out(opening: str, parts: Sequence[Lines], closing: str, room: int, step: str) -> Lines:
-    """Parts between brackets, in the room that a line has left.
+    """Parts between brackets, in the width that is left.
 
     >>> laid_out("f(", [["a"], ["b"]], ")", 20, "  ")
     ['f(a, b)']

@@ -1,6 +1,6 @@
-"""What a design leaves open about its table: how it is paid for, kept safe and watched, and who may use it for what.
+"""Options of a table that its design leaves open: billing, encryption, backups, streams, and roles.
 
-The defaults are those of a table that somebody needs: what was there can be restored, and is not deleted by accident.
+By default the table has backups and cannot be deleted by accident.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from prejoin.workload.model import Model
 
 
 class Encryption(StrEnum):
-    """Whose key it is. DynamoDB encrypts what it stores in any case."""
+    """The owner of the encryption key. DynamoDB always encrypts."""
 
     AWS_OWNED = "aws-owned"
-    """A key of AWS: free, and nobody sees its use."""
+    """A key of AWS: free, and its use is not logged."""
     AWS_MANAGED = "aws-managed"
-    """The account's key for DynamoDB: its use is in CloudTrail, and its requests are paid for."""
+    """The account's key for DynamoDB: its use is logged in CloudTrail, and its requests are charged."""
     CUSTOMER = "customer"
-    """A key of your own: who may use it is yours to say, and a role needs permission for the key, too."""
+    """A key of your own, with its own permissions: a role needs them, too."""
 
 
 class Stream(StrEnum):
-    """What a stream tells of an item that changed."""
+    """The content of a stream record."""
 
     KEYS_ONLY = "KEYS_ONLY"
     NEW_IMAGE = "NEW_IMAGE"
@@ -39,12 +39,12 @@ class TableClass(StrEnum):
 
 
 class Scaling(Model, frozen=True):
-    """Provisioned units a second, of the table and of each index: they follow the load between two ends."""
+    """Provisioned units a second of the table and of each index, with auto scaling between two limits."""
 
     least: int = 5
     most: int = 1000
     target: int = 70
-    """Per cent of the units that are to be used."""
+    """The target utilization in per cent."""
 
 
 class Role(Model, frozen=True):
@@ -52,26 +52,26 @@ class Role(Model, frozen=True):
 
     name: str
     patterns: tuple[str, ...] = ()
-    """All that the design serves, where empty."""
+    """Empty: all patterns that the design serves."""
 
 
 class Infrastructure(Model, frozen=True):
-    """All that is to be said about a table beside its design."""
+    """The options of a table beside its design."""
 
     billing: Billing | None = None
-    """The design's, where it is not said."""
+    """By default that of the design."""
     reads: Scaling = Scaling()
     writes: Scaling = Scaling()
     most_reads: int | None = None
-    """Units a second that an on-demand table, and each index, is to take at most: a limit to what a mistake costs."""
+    """The most units a second of an on-demand table and of each index, to limit the cost of a mistake."""
     most_writes: int | None = None
     table_class: TableClass = TableClass.STANDARD
     point_in_time_recovery: bool = True
     deletion_protection: bool = True
     encryption: Encryption = Encryption.AWS_MANAGED
     key_arn: str = ""
-    """The customer's key, if it is there already; else one is made."""
+    """The customer's key; by default a new one is created."""
     stream: Stream | None = None
     tags: dict[str, str] = msgspec.field(default_factory=dict)
     roles: tuple[Role, ...] = ()
-    """One role for all access patterns, where empty."""
+    """Empty: one role for all access patterns."""

@@ -1,4 +1,4 @@
-"""Policies: for each role of the application what it may do, as statements of IAM. From its access patterns."""
+"""IAM policies for the roles of an application, from their access patterns."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .grants import READS, RETURNING, Grant, grants_of, merged
 from .options import Encryption, Infrastructure, Role
 
 EVERYTHING = Role("Application")
-"""Who runs all access patterns, where no roles are told apart."""
+"""The role that runs all access patterns, if no roles are given."""
 MOST_CHARACTERS = 6144
-"""Of a managed policy, white space not counted."""
+"""The limit of a managed policy, without white space."""
 _LONGEST_ARN = "arn:aws-us-gov:dynamodb:ap-southeast-99:123456789012:table/"
 _MOST_SHOWN = 60
-"""Characters of the ids of access patterns that a description lists."""
+"""The most characters of pattern ids in a description."""
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9 _-]{0,63}")
 _KEY_READS = ("kms:Decrypt", "kms:DescribeKey")
 _KEY_WRITES = ("kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
 
 
 class Statement(Model, frozen=True):
-    """What is allowed, in the table or in indexes."""
+    """Actions that are allowed on the table or on indexes."""
 
     sid: str
     actions: tuple[str, ...]
@@ -40,22 +40,22 @@ class Statement(Model, frozen=True):
 
 class Policy(Model, frozen=True):
     name: str
-    """In words without spaces, `OrderDesk`; what is too long for one policy goes on in `OrderDesk2`."""
+    """Words without spaces, `OrderDesk`; a policy that is too long is continued in `OrderDesk2`."""
     role: str
     patterns: tuple[str, ...]
     statements: tuple[Statement, ...]
     key_actions: tuple[str, ...] = ()
-    """What the role may do with the customer's key, where there is one."""
+    """Actions on the customer's key, if there is one."""
 
     @property
     def text(self) -> str:
-        """What it is for, in a line."""
+        """The description, in a line."""
         shown = ", ".join(self.patterns)
         return f"{self.role}: {shown if len(shown) < _MOST_SHOWN else f'{len(self.patterns)} access patterns'}"
 
 
 def policies_of(workload: Workload, design: Design, options: Infrastructure) -> tuple[Policy, ...]:
-    """The policies of all roles; of one for everything, where none are named."""
+    """The policies of all roles; of one for everything, if none are given."""
     found: dict[str, Policy] = {}
     for role in options.roles or (EVERYTHING,):
         for policy in _policies(role, policy_name(role.name), workload, design, options):
@@ -80,7 +80,7 @@ def policy_name(role: str) -> str:
 
 
 def statements_of(grants: Iterable[Grant]) -> tuple[Statement, ...]:
-    """Grants as statements: what is limited alike is said together."""
+    """Grants as statements; grants with the same limits share one."""
     actions: dict[tuple[str, frozenset[str], frozenset[str], bool], list[str]] = {}
     for grant in merged(grants):
         limited = (grant.place, grant.keys, grant.attributes, grant.counts)
@@ -96,7 +96,7 @@ def statements_of(grants: Iterable[Grant]) -> tuple[Statement, ...]:
 
 
 def policy_document(policy: Policy, resources: Mapping[str, Any], key: Any = None) -> dict[str, Any]:
-    """A policy as IAM reads it. How the table and its indexes are named there is the language's to say."""
+    """A policy document of IAM. `resources` has the names of the table and its indexes in the language."""
     statements = [
         {
             "Sid": one.sid,
@@ -127,7 +127,7 @@ def _policies(role: Role, name: str, workload: Workload, design: Design, options
 
 
 def _patterns(role: Role, workload: Workload, design: Design) -> Iterator[str]:
-    """The access patterns of a role, each served; of a role for everything those that are."""
+    """The access patterns of a role that the design serves."""
     if not role.patterns:
         yield from (operation.pattern for operation in design.operations if operation.served)
     for id_ in dict.fromkeys(role.patterns):
@@ -145,7 +145,7 @@ def _patterns(role: Role, workload: Workload, design: Design) -> Iterator[str]:
 
 
 def _parts(role: Role, statements: Sequence[Statement], table: str) -> Iterator[tuple[Statement, ...]]:
-    """Statements cut into policies, none longer than IAM takes."""
+    """Splits statements into policies within the limit of IAM."""
     part: list[Statement] = []
     for one in statements:
         if _length([one], table) > MOST_CHARACTERS:
@@ -162,7 +162,7 @@ def _parts(role: Role, statements: Sequence[Statement], table: str) -> Iterator[
 
 
 def _length(statements: list[Statement], table: str) -> int:
-    """Characters of a policy where ARNs are as long as they get, and the customer's key is used."""
+    """The length of a policy with the longest ARNs and the customer's key."""
     places = {place for one in statements for place in one.places}
     arns = {place: f"{_LONGEST_ARN}{table}" + ("" if place == TABLE else f"/index/{place}") for place in places}
     policy = Policy("", "", (), tuple(statements), (*_KEY_READS, *_KEY_WRITES))
@@ -197,7 +197,7 @@ def _key_actions(statements: Iterable[Statement]) -> tuple[str, ...]:
 
 
 def _sid(actions: Sequence[str], places: Sequence[str], taken: set[str]) -> str:
-    """A name for a statement: what is done, and where."""
+    """The id of a statement: actions and places."""
     reads = sum(action in READS for action in actions)
     verb = "Read" if reads == len(actions) else "Write" if not reads else "Use"
     several = "TableAndIndexes" if TABLE in places else "Indexes"

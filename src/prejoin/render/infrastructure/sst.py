@@ -36,7 +36,7 @@ _ADJUST = [
 def render_sst(
     workload: Workload, design: Design, options: Infrastructure | None = None
 ) -> Mapping[PurePosixPath, str]:
-    """A module to be imported by `sst.config.ts`."""
+    """Renders a module for `sst.config.ts` to import."""
     stack = stack_of(workload, design, options or Infrastructure())
     parts = [[f"// {NOTICE}"]]
     if stack.makes_key:
@@ -73,7 +73,7 @@ def _table(stack: Stack) -> dict[str, Any]:
 
 
 def _adjusted(stack: Stack) -> bool:
-    """Whether the table's arguments have to be changed one by one: the component makes indexes without units."""
+    """Whether the table needs `transform`, because the component creates indexes without capacity."""
     return bool(_units(stack) and stack.table.global_indexes)
 
 
@@ -95,7 +95,7 @@ def _keys(pk: tuple[str, ...], sk: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _settings(stack: Stack) -> dict[str, Any]:
-    """What the component does not know and the table does."""
+    """Properties of the table that the component does not have."""
     options = stack.options
     found: dict[str, Any] = {"billingMode": "PROVISIONED"} if stack.table.provisioned else {}
     found |= _units(stack)
@@ -113,7 +113,7 @@ def _settings(stack: Stack) -> dict[str, Any]:
 
 
 def _units(stack: Stack) -> dict[str, Any]:
-    """Units of the table and of each index: provisioned, or the most that is taken on demand."""
+    """The capacity of the table and of each index: provisioned units, or the limit of an on-demand table."""
     options = stack.options
     if stack.table.provisioned:
         return {"readCapacity": options.reads.least, "writeCapacity": options.writes.least}

@@ -1,4 +1,4 @@
-"""All that is deployed for a design, whatever the language: `stack_of(workload, design, options)`."""
+"""The stack of a design, independent of the language: `stack_of(workload, design, options)`."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ NOTICE = "Written by prejoin from the table's design: change that, and write thi
 
 class Stack(Model, frozen=True):
     title: str
-    """What it is the table of, in a line."""
+    """The title of the application, in a line."""
     table: Table
     policies: tuple[Policy, ...]
     options: Infrastructure
 
     @property
     def makes_key(self) -> bool:
-        """Whether a key for encryption is part of it."""
+        """Whether an encryption key is part of the stack."""
         return self.options.encryption is Encryption.CUSTOMER and not self.options.key_arn
 
 
 class Scaled(Model, frozen=True):
-    """Units that follow the load: of reads or writes, of the table or of one of its indexes."""
+    """Auto scaling of reads or writes, of the table or of an index."""
 
     name: str
-    """In words without spaces: `Index1Writes`."""
+    """Words without spaces: `Index1Writes`."""
     index: TableIndex | None
     writes: bool
     least: int
@@ -52,7 +52,7 @@ class Scaled(Model, frozen=True):
 
 
 def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Stack:
-    """What is to be deployed; InfrastructureError where AWS would refuse it."""
+    """The stack; raises InfrastructureError if AWS would refuse it."""
     try:
         must_fit(design, workload)
     except DesignError as misfit:
@@ -67,7 +67,7 @@ def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Sta
 
 
 def _unread(design: Design, table: Table) -> Iterator[InfrastructureError]:
-    """Operations that read an index which is not deployed: it is not there, or nothing is in it."""
+    """Operations that read an index which is not deployed, because it does not exist or has no items."""
     there = {TABLE, *(index.name for index in table.indexes)}
     for operation in design.operations:
         for request in operation.requests:
@@ -78,7 +78,7 @@ def _unread(design: Design, table: Table) -> Iterator[InfrastructureError]:
 
 
 def scaled(stack: Stack) -> tuple[Scaled, ...]:
-    """What scales, of a table that is provisioned: the table and each global index, reads and writes."""
+    """The auto scaling of a provisioned table: reads and writes of the table and of each global index."""
     if not stack.table.provisioned:
         return ()
     found = []

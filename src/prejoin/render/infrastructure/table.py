@@ -1,4 +1,4 @@
-"""The table as AWS is told of it, whatever the language: keys and their types, indexes, what it is paid by.
+"""The definition of the table, independent of the language: keys and their types, indexes, billing.
 
 Names and numbers are checked here, once, against what DynamoDB takes: a deployment that fails half-way costs more.
 """
@@ -21,7 +21,7 @@ _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
 _TAG = re.compile(r"[\w\s.:/=+@-]*")
 _MOST_TAGS, _TAG_KEY, _TAG_VALUE = 50, 128, 256
 _TARGET = range(20, 91)
-"""Per cent of its units that auto scaling lets a table use."""
+"""The limits of the target utilization of auto scaling, in per cent."""
 
 
 class TableIndex(Model, frozen=True):
@@ -30,14 +30,14 @@ class TableIndex(Model, frozen=True):
     sk: tuple[str, ...]
     projection: ProjectionKind
     attributes: tuple[str, ...] = ()
-    """What an index that includes some attributes holds beside keys."""
+    """The attributes of an index with an INCLUDE projection."""
     local: bool = False
 
 
 class Table(Model, frozen=True):
     name: str
     types: dict[str, str]
-    """Of the attributes that are keys, `S`, `N` or `B`; in the order of their names."""
+    """The types of the key attributes, `S`, `N` or `B`, in the order of their names."""
     pk: tuple[str, ...]
     sk: tuple[str, ...]
     indexes: tuple[TableIndex, ...]
@@ -58,7 +58,7 @@ class Table(Model, frozen=True):
 
 
 def table_of(workload: Workload, design: Design, options: Infrastructure) -> Table:
-    """The table of a design; InfrastructureError where AWS would refuse it."""
+    """The table of a design; raises InfrastructureError if AWS would refuse it."""
     if not design.slots:
         raise InfrastructureError("the design has no table", "`prejoin design` makes one")
     base = design.slots[0]

@@ -18,14 +18,14 @@ from .table import TableIndex
 
 FOLDER = PurePosixPath("terraform")
 _SINGLE, _SEVERAL = ">= 5.80", ">= 6.29"
-"""Versions of the provider: that knows all we say, and that knows index keys of several attributes."""
+"""Versions of the provider: the least one, and the least one for index keys of several attributes."""
 _KEPT = "Auto scaling changes the units of indexes, too, which Terraform cannot be told to leave alone one by one."
 
 
 def render_terraform(
     workload: Workload, design: Design, options: Infrastructure | None = None
 ) -> Mapping[PurePosixPath, str]:
-    """The module: versions, variables, the table with what scales and encrypts it, policies, outputs."""
+    """Renders the module: versions, variables, the table with auto scaling and encryption, policies, outputs."""
     stack = stack_of(workload, design, options or Infrastructure())
     files = {
         "versions.tf": [_versions(stack)],
@@ -126,7 +126,7 @@ def _units(stack: Stack) -> dict[str, int]:
 
 
 def _limits(stack: Stack) -> list[HclBlock]:
-    """How many requests an on-demand table takes at most, if that is said."""
+    """The limit of an on-demand table, if there is one."""
     if stack.table.provisioned:
         return []
     most = {"max_read_request_units": stack.options.most_reads, "max_write_request_units": stack.options.most_writes}

@@ -1,4 +1,4 @@
-"""TypeScript: values and calls as lines of code, laid out as people have them laid out."""
+"""TypeScript values and calls as lines of code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
 
 class TypeScriptRaw:
-    """An expression as it stands: `this.table.tableArn`."""
+    """An expression: `this.table.tableArn`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -30,7 +30,7 @@ class TypeScriptCall:
 
 
 def called(opening: str, values: Mapping[str, Any], closing: str = ");", room: int = WIDTH) -> Lines:
-    """A call with an object as its last argument, in the room that a line has.
+    """A call with an object as its last argument, in the width of a line.
 
     >>> called("f(", {"name": "a", "size": 1})
     ['f({ name: "a", size: 1 });']
@@ -42,7 +42,7 @@ def called(opening: str, values: Mapping[str, Any], closing: str = ");", room: i
 
 
 def quoted(text: str) -> str:
-    r"""A string literal. Characters that nobody sees are written as escapes.
+    r"""A string literal. Invisible characters are escaped.
 
     >>> print(quoted('say "hi"'), quoted("a\u202eb"))
     "say \"hi\"" "a\u202eb"
@@ -52,7 +52,7 @@ def quoted(text: str) -> str:
 
 
 def camel(name: str) -> str:
-    """A name of Python's as TypeScript has it.
+    """A Python name in camel case.
 
     >>> camel("table_arn"), camel("gsi_1")
     ('tableArn', 'gsi1')
@@ -70,7 +70,7 @@ def _member(name: str, value: Any, room: int) -> Lines:
 
 
 def _value(value: Any, room: int, lead: str = "") -> Lines:
-    """A value after its name, in the room that its line has; a comma follows it."""
+    """A named value and a comma, in the width that is left."""
     inner, space = room - len(STEP), room - 1
     match value:
         case TypeScriptRaw():

@@ -1,4 +1,4 @@
-"""Item collections as the table they make: a band for each partition, a row for each item, coloured by entity.
+"""The picture of item collections: a band for each partition, a row for each item, coloured by entity.
 
 The table and each index is a picture of its own, `draw_slot`.
 """
@@ -23,7 +23,7 @@ _LINE, _SMALL = 16, 14
 _CELL = 32
 """The height of an attribute: its name above its value."""
 _PK, _SK, _ITEM, _ATTRIBUTES = 325, 330, 150, 670
-"""How wide the columns get at most."""
+"""The largest width of a column."""
 _WIDEST_CELL = 140
 
 Widths = Mapping[tuple[str, str, str], float]
@@ -44,7 +44,7 @@ class _Columns:
 
 @dataclass(frozen=True, slots=True)
 class _Keyed:
-    """A key as it is written: how it is made, small, above what it then is."""
+    """A key: its template, small, above its value."""
 
     templates: tuple[str, ...]
     values: tuple[str, ...]
@@ -106,7 +106,7 @@ def _projected(projection: Projection) -> str:
 
 
 def _description(slot: Slot, partitions: Sequence[Partition]) -> str:
-    """For those who cannot see it: which items lie under which keys."""
+    """The text alternative: the items under each key."""
     found = dict.fromkeys(
         f"{_called(row)} under {' and '.join(row.pk_templates)}"
         + (f", sorted as {' and '.join(row.sk_templates)}" if row.sk_templates else "")
@@ -125,7 +125,7 @@ def _called(row: Row) -> str:
 
 
 def _cell_widths(rows: Sequence[Row]) -> Widths:
-    """The width of each attribute, for all rows of an item alike, so that they stand below each other."""
+    """The width of each attribute, the same in all rows of an item, so that they are aligned."""
     found: dict[tuple[str, str, str], float] = {}
     for row in rows:
         for name, value in row.attributes:

@@ -1,4 +1,4 @@
-"""A drawing as plain data: boxes, lines and words, each word with the room it has; and the SVG that it makes.
+"""Drawings as data: boxes, lines and texts with their widths; and their SVG.
 
 The SVG is valid XML whatever the texts are, has a title and a description for those who cannot see it, no scripts and
 nothing from elsewhere, and is the same for the same drawing.
@@ -29,7 +29,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A path, in SVG's own language."""
+    """A path, in SVG syntax."""
 
     path: str
     css: str
@@ -47,7 +47,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A text on one line: what there is no room for is left out, and then told when one points at it."""
+    """A text on one line. A text that is too long is cut, and shown whole as a tooltip."""
 
     x: float
     """Where it begins; or ends, or its middle."""
@@ -59,7 +59,7 @@ class Words:
     css: str = "ink"
     anchor: str = "start"
     whole: str = ""
-    """The text of which this is a line."""
+    """The whole text of which this is a line."""
 
     @property
     def shown(self) -> str:
@@ -105,7 +105,7 @@ def write_svg(drawing: Drawing) -> str:
 
 
 def escape(text: str) -> str:
-    """A text as XML has it; what XML cannot have at all, such as a null, is shown as the mark for that."""
+    """A text escaped for XML; characters that XML does not allow are replaced."""
     return "".join(_ENTITIES.get(char, char) for char in _NOT_XML.sub("\ufffd", text))
 
 
@@ -147,7 +147,7 @@ def _number(value: float) -> str:
 
 
 def legend(names: Sequence[tuple[str, int]], x: float, y: float, room: float) -> tuple[list[Shape], float]:
-    """The entities with their colours, on as many lines as they need; and where the next thing may begin."""
+    """The legend of entities and colours, and where it ends."""
     font = Font(12)
     shapes: list[Shape] = []
     at = x

@@ -1,4 +1,4 @@
-"""Places for boxes that arrows join, from left to right: a column for each rank, few crossings. Knows no entities.
+"""Layered layout of a graph, from left to right: a column for each rank, with few crossings.
 
 The usual steps (Sugiyama): ranks by the longest way from a start, a place kept free in each column that a long arrow
 passes, an order within columns by the middle of the neighbours, then the boxes stacked.
@@ -22,7 +22,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where the boxes are: their column and top; and the heights at which an arrow passes columns in between."""
+    """The column and top of each box, and the heights at which arrows pass the columns in between."""
 
     columns: tuple[int, ...]
     tops: tuple[float, ...]
@@ -32,7 +32,7 @@ class Placed:
 
 
 def place(heights: Sequence[float], arrows: Sequence[Arrow], gap: float, lane: float = 26) -> Placed:
-    """Places for boxes of these heights.
+    """Places boxes of these heights.
 
     >>> placed = place([40, 40, 40], [Arrow(0, 1), Arrow(1, 2), Arrow(0, 2)], gap=20)
     >>> placed.columns, [at for _, at in placed.passes[Arrow(0, 2)]] != []
@@ -66,7 +66,7 @@ def place(heights: Sequence[float], arrows: Sequence[Arrow], gap: float, lane: f
 
 
 def _ranks(count: int, arrows: Sequence[Arrow]) -> list[int]:
-    """The longest way from a start to each; an arrow that would close a circle does not count."""
+    """The longest path from a start to each box; arrows that would close a cycle do not count."""
     forward: dict[int, list[int]] = {at: [] for at in range(count)}
     for arrow in arrows:
         if not _reaches(forward, arrow.end, arrow.start):
@@ -85,7 +85,7 @@ def _ranks(count: int, arrows: Sequence[Arrow]) -> list[int]:
 
 
 def _spread(ranks: list[int], heights: Sequence[float], arrows: Sequence[Arrow]) -> None:
-    """Gives each box that no arrow touches to the column that is shortest, so that they do not make one long column."""
+    """Puts each box without arrows into the shortest column, so that they do not make one long column."""
     touched = {at for arrow in arrows for at in (arrow.start, arrow.end)}
     alone = [at for at in range(len(ranks)) if at not in touched]
     columns = [0.0] * max(max((ranks[at] + 1 for at in touched), default=0), min(math.isqrt(len(ranks)) + 1, 4))
@@ -109,7 +109,7 @@ def _reaches(forward: Mapping[int, Sequence[int]], start: int, end: int) -> bool
 
 
 def _ordered(ranks: Sequence[int], joined: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """The nodes of each column from top to bottom: of the orders that sweeps come by, the one that crosses least."""
+    """The nodes of each column from top to bottom: the order with the fewest crossings that the sweeps find."""
     columns = [[at for at, rank in enumerate(ranks) if rank == column] for column in range(max(ranks, default=-1) + 1)]
     near: dict[int, list[int]] = {at: [] for at in range(len(ranks))}
     for one, other in joined:
@@ -173,7 +173,7 @@ def _stacked(
 def _settle(
     column: Sequence[int], wanted: Mapping[int, float], heights: Sequence[float], gap: float, tops: list[float]
 ) -> None:
-    """Puts a column's nodes where they want to be as far as they leave each other room: blocks move as a whole."""
+    """Moves the nodes of a column to where they want to be, as far as there is room; blocks move as a whole."""
     blocks: list[tuple[float, float, list[int]]] = []
     for node in column:
         top, size, members = wanted[node], heights[node], [node]

@@ -1,4 +1,4 @@
-"""Which entity belongs to which: links that relationships say, and those that attributes say by what they refer to."""
+"""Links between entities, from relationships and from references of attributes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prejoin.workload.model import Attribute, Entity, Relationship, Relationship
 
 @dataclass(frozen=True, slots=True)
 class RelationLink:
-    """One `parent` has one or many `child`; the child's attribute `via` holds the parent's id, where that is known."""
+    """One `parent` has one or many `child`. The child's attribute `via` holds the parent's id, if that is known."""
 
     parent: str
     child: str
@@ -42,7 +42,7 @@ def links_of(workload: Workload) -> tuple[RelationLink, ...]:
 
 
 def _told_better(link: RelationLink, found: dict[tuple[str, str, str], RelationLink]) -> bool:
-    """Whether it says no attribute, and another between the same two does."""
+    """Whether a link has no attribute, and another between the same entities has."""
     return not link.via and any(
         other != link and other.via and {other.parent, other.child} == {link.parent, link.child}
         for other in found.values()
@@ -75,7 +75,7 @@ def _said(workload: Workload, one: Relationship) -> Iterator[RelationLink]:
 
 
 def _referring(workload: Workload) -> Iterator[RelationLink]:
-    """What attributes say; several that together hold one id are one link."""
+    """The links of references; several attributes that hold one id are one link."""
     for entity in workload.entities:
         order = [a.name for a in entity.attributes]
         for attribute in entity.attributes:

@@ -1,4 +1,4 @@
-"""How wide a text is, without a font at hand: a table of widths, those of the widest face that a viewer may have.
+"""The width of a text without a font: a table of widths of the widest font that a viewer may use.
 
 An SVG names fonts and the viewer has others. So texts are measured as DejaVu would set them, which is wider than
 Helvetica, Arial or Segoe: what fits here fits everywhere.
@@ -30,7 +30,7 @@ _REST = 105
 _WIDE, _EMOJI = 104, 140
 """East Asian characters are square; the emoji among them are set wider by some."""
 _SLACK = 0.01
-"""Room that was measured for a text and then added to and taken from is still room for it."""
+"""Tolerance for rounding errors of widths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Font:
 
 
 def width(text: str, font: Font) -> float:
-    """Pixels that a text takes at most.
+    """The largest width of a text in pixels.
 
     >>> width("pk", Font(10)), width("pk", Font(10, mono=True)), width("注文", Font(10))
     (12.2, 12.2, 20.8)
@@ -70,7 +70,7 @@ def _hundredths(char: str, font: Font) -> int:
 
 
 def elided(text: str, font: Font, room: float) -> str:
-    """The text, or as much of its beginning as there is room for.
+    """The text, cut to a width.
 
     >>> elided("userId", Font(10), 100), elided("organisationId", Font(10), 60)
     ('userId', 'organisat…')
@@ -85,7 +85,7 @@ def elided(text: str, font: Font, room: float) -> str:
 
 
 def wrapped(text: str, font: Font, room: float, after: str = "", most: int = 4) -> tuple[str, ...]:
-    """The text on lines that there is room for, broken after the separator of keys or a space where it has one.
+    """The text in lines of a width, broken after separators of keys and spaces.
 
     >>> wrapped("ORDER#2026-01-15#7", Font(10, mono=True), 75, "#")
     ('ORDER#', '2026-01-15#7')

@@ -1,4 +1,4 @@
-"""The same pictures as Mermaid, which hosts of repositories draw in a page as it stands: less exact, and editable."""
+"""The pictures as Mermaid, which repository hosts draw: less exact, and editable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_TEXT = 200
 
 
 def mermaid_relations(workload: Workload) -> str:
-    """Entities with their attributes, and what joins them.
+    """Entities with their attributes and relations.
 
     >>> from prejoin.workload.model import Entity
     >>> user = Entity("User", attributes=(Attribute("userId", id=True), Attribute("email", unique=True)))
@@ -52,7 +52,7 @@ def _joint(link: RelationLink) -> str:
 
 
 def _word(text: str) -> str:
-    """A word that the language of attributes has; the name itself follows as a remark where it is another.
+    """A valid name of an attribute, with the original as comment if it is different.
 
     >>> _word("set of string"), _word("1st"), _word("größe")
     ('set_of_string', '_1st', 'größe')
@@ -62,7 +62,7 @@ def _word(text: str) -> str:
 
 
 def mermaid_slot(design: Design, slot: Slot) -> str:
-    """Item collections: each partition key with what lies under it, in the order of the sort keys' words."""
+    """Item collections: each partition key with its items, in the order of their sort keys."""
     lines = ["flowchart LR"]
     partitions: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {}
     for item, facet in facets_in(design, slot):
@@ -104,7 +104,7 @@ def _ways(design: Design, pattern: str) -> Iterator[tuple[str, str]]:
 
 
 def _quoted(text: str) -> str:
-    """A text in quotes, whatever is in it.
+    """A quoted text.
 
     >>> print(_quoted('USER#{userId} "x" <b>'))
     "USER#35;{userId} #quot;x#quot; #lt;b#gt;"

@@ -10,7 +10,7 @@ from prejoin.render.pictures.measure import Font
 
 @dataclass(frozen=True, slots=True)
 class Hue:
-    """A pale ground that text stands on, and a strong tone for what marks it; then both for a dark page."""
+    """A pale background and a strong colour, for a light and for a dark page."""
 
     ground: str
     tone: str
@@ -46,7 +46,7 @@ _MONOSPACE = "ui-monospace,SFMono-Regular,Menlo,'Liberation Mono','DejaVu Sans M
 
 
 def hue_of(number: int) -> int:
-    """Which of the hues the entity of a number has; they come round again after the last."""
+    """The hue of an entity by its number; they repeat after the last."""
     return number % len(HUES)
 
 

@@ -1,4 +1,4 @@
-"""Entities and what joins them: a box for each with its attributes, a line from the one to the many."""
+"""The picture of entities: a box for each with its attributes, a line from the one to the many."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Frame:
     hue: int
 
     def row(self, name: str) -> float:
-        """The middle of the row of an attribute, the last where there are several; of the head where there is none."""
+        """The middle of the row of an attribute (the last of several), or of the head."""
         names = [attribute.name for attribute in self.entity.attributes]
         name = name.rpartition(", ")[2]
         return self.y + _HEAD + _ROW * (names.index(name) + 0.5) + 3 if name in names else self.y + _HEAD / 2
@@ -108,7 +108,7 @@ def _frames(workload: Workload, placed: Placed) -> tuple[dict[str, _Frame], floa
 
 
 def _many(entity: Entity) -> str:
-    """How many there are, as it stands in the head.
+    """The number of items, for the head.
 
     >>> from prejoin.workload.model import Cardinality
     >>> _many(Entity("Order", cardinality=(Cardinality(20, "User"), Cardinality(40_000_000))))
@@ -177,7 +177,7 @@ def _entity(frame: _Frame) -> list[Shape]:
 def _ports(
     workload: Workload, links: Sequence[RelationLink], frames: dict[str, _Frame], placed: Placed
 ) -> dict[RelationLink, float]:
-    """The height at which each link leaves its parent: spread, in the order of where they go."""
+    """The height at which each link leaves its parent, in the order of its destinations."""
 
     def towards(link: RelationLink) -> float:
         between = placed.passes.get(_arrow(workload, link), ())

@@ -48,7 +48,7 @@ def draw_all(workload: Workload, design: Design) -> dict[str, Drawing]:
 
 
 def _file_names(design: Design) -> dict[str, str]:
-    """A name of a file for each slot: of plain letters, and no two the same where case does not count."""
+    """A file name for each slot, of plain letters; all are different, whatever their case."""
     used = {"entities", "access-patterns", "readme"}
     found = {}
     for slot in design.slots:
@@ -87,6 +87,6 @@ def _mermaid(workload: Workload, design: Design) -> Iterator[tuple[str, str]]:
 
 
 def _alternative(title: str) -> str:
-    """The text for those who do not see the picture, as it stands between brackets."""
+    """The text alternative, escaped for Markdown."""
     text = "".join(char if char.isprintable() else " " for char in title)
     return re.sub(r"([\[\]\\`*_<>&!])", r"\\\1", " ".join(text.split()))

@@ -1,4 +1,4 @@
-"""Which access pattern goes where: a row for each, a column for the table and each index, marks coloured by entity.
+"""The picture of access patterns: a row for each, a column for the table and each index, marks coloured by entity.
 
 A read has a dot where it reads. A write has a square where it writes, and a ring in each index that follows.
 """
@@ -27,7 +27,7 @@ _TOLD = "A dot: it is read there.  A square: it is written there.  A ring: the e
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """What a pattern does in a slot: the entities that it reads, writes, or that follow."""
+    """The entities that a pattern reads and writes in a slot."""
 
     read: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class _Route:
     pattern: Pattern
     marks: Mapping[str, _Marks]
     lines: tuple[tuple[str, str], ...]
-    """What is sent, each line with the class that it is drawn in."""
+    """The requests, each line with its CSS class."""
     told: tuple[str, ...]
     """The description."""
     units: str

@@ -1,4 +1,4 @@
-"""What is seen in the table and in each index: sample items in the order in which DynamoDB keeps them, as data."""
+"""Sample items of the table and of each index, in the order of DynamoDB, as data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from prejoin.workload.model import Entity, Workload
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An item as one sees it in a slot."""
+    """An item in a slot."""
 
     pk: tuple[str, ...]
     sk: tuple[str, ...]
@@ -24,20 +24,20 @@ class Row:
     sk_templates: tuple[str, ...]
     entity: str
     note: str
-    """What it is besides the entity's own item: a copy, a guard."""
+    """The kind of an item that is not the entity's own: a copy, a guard."""
     attributes: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """An item collection: what one query can read."""
+    """An item collection: the items that one query can read."""
 
     pk: tuple[str, ...]
     rows: tuple[Row, ...]
 
     @property
     def templates(self) -> tuple[tuple[str, ...], ...]:
-        """How its items write the partition key: with one name for the id, or each with its own."""
+        """The templates of the partition key; they differ if its items have different names for the id."""
         return tuple(dict.fromkeys(row.pk_templates for row in self.rows))
 
 
@@ -84,7 +84,7 @@ def _rows(workload: Workload, design: Design, slot: Slot, item: Item) -> Iterato
 
 
 def _seen(design: Design, slot: Slot, item: Item, entity: Entity, values: dict[str, object]) -> dict[str, object]:
-    """The attributes that a read of the slot gets, without those that are the slot's own key."""
+    """The attributes that a read of the slot gets, without its key attributes."""
     keys = {attribute.name for attribute in (*slot.pk, *slot.sk)}
     held = held_attributes(design, item) if item.attributes else set(values)
     seen = {name: value for name, value in values.items() if name in held and name not in keys}

@@ -341,6 +341,7 @@ def between(attribute: T | None, low: T, high: T) -> bool:
 
 
 def begins_with(attribute: str | None, start: str) -> bool:
+    """The text begins with `start`. On a sort key it is a key condition."""
     return cast("bool", Function("begins_with", path_of(attribute), start))
 
 
@@ -350,6 +351,7 @@ def contains(attribute: Collection[T] | None, member: T) -> bool:
 
 
 def exists(attribute: object) -> bool:
+    """The item has the attribute; `~exists(o.note)` for items without it."""
     return cast("bool", Exists(path_of(attribute)))
 
 
@@ -359,6 +361,7 @@ def of_type(attribute: object, tag: TypeTag) -> bool:
 
 
 def one_of(attribute: T | None, values: Iterable[T]) -> bool:
+    """The attribute equals one of the values."""
     found = tuple(values)
     if not found:
         raise TableError(f"one_of({path_text(path_of(attribute))}, …) needs at least one value")

@@ -1,1 +1,1 @@
-"""Connections: sockets and asyncio, TLS, proxies, HTTP/1.1, and the pool that keeps them."""
+"""Connections: sockets and asyncio, TLS, proxies, HTTP/1.1, and the pool."""

@@ -1,4 +1,4 @@
-"""The driver for one event loop: asyncio, one protocol object a connection."""
+"""The driver for one event loop: asyncio, with one protocol object per connection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prejoin.transport.request.exchange import BlockingCall, Channel, Progress, 
 
 
 class AsyncDriver:
-    """Holds the exchanges of any number of tasks of one loop, over connections of its own."""
+    """Runs the exchanges of any number of tasks of one loop, over its own connections."""
 
     def __init__(self, channel: Channel, loop: asyncio.AbstractEventLoop) -> None:
         self.channel = channel
@@ -51,7 +51,7 @@ class AsyncDriver:
                 return response
 
     def close(self) -> None:
-        """Close what is idle, now, and what is in use, when its answer is there."""
+        """Close idle connections now, and used ones when their response is there."""
         self._closed = True
         while self._idle:
             self._drop(self._idle.pop())
@@ -118,7 +118,7 @@ class AsyncDriver:
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled():
-                self._wake()  # called, and gone: the next one shall have it
+                self._wake()  # woken but gone, so wake the next one
             elif turn in self._waiting:
                 self._waiting.remove(turn)
             if isinstance(error, TimeoutError):
@@ -137,7 +137,7 @@ class AsyncDriver:
         made = AsyncConnection(self, settings.timeout, settings.idle)
         try:
             async with asyncio.timeout(settings.connect_timeout):
-                # Reading the system's authorities takes milliseconds: not on the loop, and not where there is no TLS.
+                # Loading the system's certificates takes milliseconds: not on the loop, and only for TLS.
                 context = await loop.run_in_executor(None, context_for, channel) if channel.url.tls else None
                 if context is None:
                     door = channel.proxy or channel.url
@@ -149,7 +149,7 @@ class AsyncDriver:
                     "ssl_handshake_timeout": settings.connect_timeout,
                 }
                 if channel.proxy is not None:
-                    # From here on the socket is asyncio's, also where it fails: to close it would be to close another.
+                    # From here on asyncio owns the socket, even if it fails: closing it here could close another one.
                     await loop.create_connection(lambda: made, sock=await self._tunnel(), **tls)
                 else:
                     await loop.create_connection(lambda: made, channel.url.host, channel.url.port, **tls)
@@ -161,7 +161,7 @@ class AsyncDriver:
             raise
 
     async def _tunnel(self) -> socket.socket:
-        """A socket through the proxy, as good as one to the server itself."""
+        """A socket through the proxy, usable like a direct one."""
         channel, loop = self.channel, self.loop
         assert channel.proxy is not None
         failed: OSError = OSError("the proxy has no address")
@@ -189,7 +189,7 @@ class AsyncDriver:
 
 
 class AsyncConnection(asyncio.Protocol):
-    """One connection: at most one request at a time, and one timer for both its patience and its idleness."""
+    """One connection: at most one request at a time, and one timer for both timeout and idleness."""
 
     def __init__(self, driver: AsyncDriver, timeout: float, idle: float) -> None:
         self._driver = driver
@@ -199,7 +199,7 @@ class AsyncConnection(asyncio.Protocol):
         self._received: asyncio.Future[WireResponse | SendFailure] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._end = 0.0
-        """When it has waited long enough: for the answer, or for a request."""
+        """The deadline: for the response, or for the next request."""
         self._used = False
         self._lost = False
         self._abandoned = False
@@ -209,15 +209,15 @@ class AsyncConnection(asyncio.Protocol):
         return self._lost or self._transport.is_closing()
 
     def is_usable(self) -> bool:
-        # The loop may not have got round to a close that has already arrived: hence the look at the socket.
+        # The loop may not have processed a close that has already arrived, so check the socket.
         return not self.is_closing() and self._loop.time() < self._end and self._quiet()
 
     async def ask(self, request: bytes) -> WireResponse | SendFailure:
         """Send a request and wait for its response. The connection stays usable if `parser.keep_alive` is true."""
         self.parser.begin()
         if self.is_closing():
-            # The only way for a request to be unsent: once `write` has it, asyncio does not tell how much has left.
-            # Its TLS transport calls `pause_writing` also for bytes that are long gone.
+            # The only way for a request to be unsent: after `write`, asyncio cannot tell how much was sent. Its TLS
+            # transport calls `pause_writing` even for bytes that were sent long ago.
             return SendFailure(Progress.UNSENT, ConnectionResetError("the connection was closed"), stale=self._used)
         received: asyncio.Future[WireResponse | SendFailure] = self._loop.create_future()
         self._received = received
@@ -244,10 +244,10 @@ class AsyncConnection(asyncio.Protocol):
             self._transport.abort()
 
     def abandon(self) -> None:
-        """Give up a connection that is being made. asyncio may finish it all the same, if that is cancelled early."""
+        """Give up a connection that is being opened. asyncio may still finish it if it is cancelled early."""
         self._abandoned = True
 
-    # What asyncio calls.
+    # Callbacks of asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -258,7 +258,7 @@ class AsyncConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._received is None:
             self._driver._gone(self)
-            self.close()  # nobody asked: what follows would be taken for the next request's answer
+            self.close()  # unexpected data would be taken for the next response
             return
         try:
             if self.parser.feed(data):
@@ -294,7 +294,7 @@ class AsyncConnection(asyncio.Protocol):
         self._tell(SendFailure(Progress.LOST, error, stale=stale))
 
     def _until(self, seconds: float) -> None:
-        """Have the timer go off then, or before: it is set anew only where it must be, not for each request."""
+        """Set the deadline. The timer is only reset if it would be late, not for each request."""
         self._end = self._loop.time() + seconds
         if self._timer is None or self._timer.when() > self._end:
             if self._timer is not None:

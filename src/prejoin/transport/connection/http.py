@@ -1,4 +1,4 @@
-"""HTTP/1.1 as DynamoDB speaks it: the head of a request, and answers read from bytes however they are split. No I/O."""
+"""HTTP/1.1 as DynamoDB uses it: request heads, and a parser for responses that arrive in any pieces. No I/O."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from prejoin.transport.url import Url
 
 _LARGEST_HEAD: Final = 65536
 _LARGEST_BODY: Final = 256 * 1024 * 1024
-"""Sixteen megabytes of small numbers, which is the most that DynamoDB answers, can be ten times that as JSON."""
+"""DynamoDB returns at most 16 MB; small numbers can take ten times as much as JSON."""
 
 
-class MalformedResponse(Exception):  # noqa: N818 - it says what came
-    """What came is not a whole answer in HTTP."""
+class MalformedResponse(Exception):  # noqa: N818 - named by what was received
+    """The received bytes are not a complete HTTP response."""
 
 
 class WireResponse(msgspec.Struct, frozen=True, gc=False):
+    """An HTTP response as received."""
+
     status: int
     headers: dict[bytes, bytes]
     """Names in lower case."""
@@ -34,12 +36,12 @@ class WireResponse(msgspec.Struct, frozen=True, gc=False):
 
 
 class RequestHead:
-    """The lines that every request to one address starts with."""
+    """The first lines of every request to one address."""
 
     __slots__ = ("_first", "_last")
 
     def __init__(self, url: Url, proxy: Url | None) -> None:
-        # A proxy is told the whole address, unless it only tunnels.
+        # A proxy gets the full address, unless it only tunnels.
         through = proxy is not None and not url.tls
         path = f"{url.scheme}://{url.authority}{url.path}" if through else url.path
         self._first = (
@@ -54,7 +56,7 @@ class RequestHead:
 
 
 class ResponseParser:
-    """Reads the answers that come over one connection, one after the other.
+    """Parses the responses on one connection, one after the other.
 
     >>> parser = ResponseParser()
     >>> parser.begin()
@@ -71,7 +73,7 @@ class ResponseParser:
         self.begin()
 
     def begin(self) -> None:
-        """A request was sent: what comes next is its answer."""
+        """Prepare for the response to the next request."""
         self._status = 0
         self._headers: dict[bytes, bytes] = {}
         self._body: list[bytes] = []
@@ -84,7 +86,7 @@ class ResponseParser:
         self.keep_alive = False
 
     def feed(self, data: bytes) -> bool:
-        """Take what came, nothing being the end of the connection; true once the answer is whole."""
+        """Parse received bytes; empty bytes end the connection. Return True once the response is complete."""
         if not data:
             return self._ended()
         self.began = True
@@ -97,21 +99,21 @@ class ResponseParser:
         if not self._open and not self.done:
             self._room -= len(data)
             if self._room < 0:
-                raise MalformedResponse(f"the headers of the answer have more than {_LARGEST_HEAD} bytes")
+                raise MalformedResponse(f"the response headers have more than {_LARGEST_HEAD} bytes")
         return self.done
 
     def response(self) -> WireResponse:
-        """The answer, once; an idle connection is not to hold on to it."""
+        """The parsed response, once: an idle connection must not keep it in memory."""
         pieces, self._body = self._body, []
         return WireResponse(self._status, self._headers, pieces[0] if len(pieces) == 1 else b"".join(pieces))
 
     def _ended(self) -> bool:
         self.keep_alive = False
         if not self.began:
-            raise MalformedResponse("the connection was closed without an answer")
+            raise MalformedResponse("the connection was closed without a response")
         headers = self._headers
         if self._open and b"content-length" not in headers and b"transfer-encoding" not in headers:
-            # The end of the connection is the end of the body, or an accident. A JSON object that is cut is none.
+            # The connection's end is the body's end, or an accident. A truncated JSON object is not valid JSON.
             try:
                 msgspec.json.decode(b"".join(self._body), type=msgspec.Raw)
             except ValueError:
@@ -119,12 +121,12 @@ class ResponseParser:
             else:
                 self.done = True
                 return True
-        raise MalformedResponse("the connection was closed in the middle of the answer")
+        raise MalformedResponse("the connection was closed in the middle of the response")
 
-    # What httptools calls. An exception here would come out of feed_data wrapped, hence `_sentence`.
+    # Callbacks of httptools. It wraps exceptions raised here, hence `_sentence`.
 
     def on_message_begin(self) -> None:
-        if self.done:  # more than was asked for
+        if self.done:  # more than one response
             self.keep_alive = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -135,7 +137,7 @@ class ResponseParser:
         if self.done:
             return
         status = self._parser.get_status_code()
-        if status < 200:  # 100 Continue, 103 Early Hints: the answer follows
+        if status < 200:  # 100 Continue, 103 Early Hints: the response follows
             self._headers = {}
             return
         self._status = status
@@ -146,7 +148,7 @@ class ResponseParser:
             return
         self._size += len(data)
         if self._size > _LARGEST_BODY:
-            raise MalformedResponse(f"the answer has more than {_LARGEST_BODY} bytes")
+            raise MalformedResponse(f"the response has more than {_LARGEST_BODY} bytes")
         self._body.append(data)
 
     def on_message_complete(self) -> None:
@@ -156,12 +158,12 @@ class ResponseParser:
 
 
 def response_damage(response: WireResponse) -> str | None:
-    """What shows that an answer did not arrive as it was sent, or was not sent by a DynamoDB; None if nothing does."""
+    """Why a response is damaged or not DynamoDB's; None if it is fine."""
     checksum = response.headers.get(b"x-amz-crc32")
     if checksum is not None and checksum != b"%d" % zlib.crc32(response.body):
-        return "the answer does not have its checksum"
+        return "the response does not match its checksum"
     if response.status < 300 and not response.body.startswith(b"{"):
-        return f"the answer is not DynamoDB's: {foreign(response.body, 60)}"
+        return f"the response is not DynamoDB's: {foreign(response.body, 60)}"
     return None
 
 
@@ -169,4 +171,4 @@ def _sentence(error: Exception) -> str:
     inner = error.__context__
     if isinstance(inner, MalformedResponse):
         return str(inner)
-    return f"the answer is not HTTP: {error}"
+    return f"the response is not HTTP: {error}"

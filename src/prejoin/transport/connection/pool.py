@@ -1,4 +1,4 @@
-"""Connections kept for the next request, shared by threads. What a connection is, is the driver's affair."""
+"""A pool of idle connections, shared by threads."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Generic, Protocol, TypeVar
 
 
 class PooledConnection(Protocol):
-    """What the pool asks of a connection."""
+    """What the pool needs of a connection."""
 
     since: float
     """When it was last used, on the monotonic clock."""
 
     def is_quiet(self) -> bool:
-        """Whether the server has neither closed it nor said anything unasked."""
+        """Whether the server has neither closed it nor sent anything unexpected."""
         ...
 
     def close(self) -> None: ...
@@ -25,18 +25,18 @@ class PooledConnection(Protocol):
 C = TypeVar("C", bound=PooledConnection)
 
 
-class PoolExhausted(TimeoutError):  # noqa: N818 - it says what is the case
-    """There was no connection to be had: more requests at once than the pool has places."""
+class PoolExhausted(TimeoutError):  # noqa: N818 - named by the state
+    """No connection became free in time: there are more parallel requests than the pool has places."""
 
     def __init__(self, size: int, patience: float) -> None:
         super().__init__(f"all {size} connections are in use, for {patience:g} seconds")
 
 
 class Pool(Generic[C]):
-    """A fixed number of places, each empty or with an idle connection; what is not here is in use.
+    """A fixed number of places, each empty or with an idle connection. Connections in use are not in it.
 
-    Taking and giving back are one operation on a deque, which is atomic, so the usual case needs no lock. The places
-    on the right are the warmest, the empty ones are on the left.
+    Taking and returning is one operation on a deque, which is atomic, so the usual case needs no lock. The most
+    recently used connections are on the right, the empty places on the left.
     """
 
     def __init__(self, size: int, idle: float) -> None:
@@ -48,7 +48,7 @@ class Pool(Generic[C]):
         self._closed = False
 
     def take(self, patience: float) -> C | None:
-        """An idle connection, or None: the right to open one. Either way `give` has to follow."""
+        """An idle connection, or None for the right to open one. Either way `give` must follow."""
         try:
             place = self._places.pop()
         except IndexError:
@@ -59,7 +59,7 @@ class Pool(Generic[C]):
         return None
 
     def give(self, connection: C | None) -> None:
-        """Back into its place, to be used again; None where there is nothing left to use."""
+        """Return a connection for reuse; None if it is not usable any more."""
         if connection is None:
             self._places.appendleft(None)
         else:
@@ -74,7 +74,7 @@ class Pool(Generic[C]):
             self.close()
 
     def close(self) -> None:
-        """Close what is idle, now, and what is in use, when it comes back."""
+        """Close idle connections now, and used ones when they are returned."""
         self._closed = True
         for _ in range(len(self._places)):
             try:
@@ -86,7 +86,7 @@ class Pool(Generic[C]):
             self._places.appendleft(None)
 
     def forget(self) -> None:
-        """In a forked child: the connections are the parent's. Closing our end of them tells the server nothing."""
+        """In a forked child, drop the parent's connections. Closing our descriptors tells the server nothing."""
         places = self._places
         self._places = deque([None] * self._size)
         self._waiting = deque()
@@ -97,7 +97,7 @@ class Pool(Generic[C]):
     def _wait(self, patience: float) -> C | None:
         end = monotonic() + patience
         while True:
-            # In line first, then another look: whoever gives back in between sees us.
+            # Queue first, then look again: a connection returned in between would otherwise be missed.
             turn = allocate_lock()
             turn.acquire()
             self._waiting.append(turn)
@@ -108,7 +108,7 @@ class Pool(Generic[C]):
                     try:
                         return self._places.pop()
                     except IndexError:
-                        continue  # someone was quicker
+                        continue  # another thread was faster
                 self._leave(turn)
                 raise PoolExhausted(self._size, patience) from None
             self._leave(turn)
@@ -118,14 +118,14 @@ class Pool(Generic[C]):
         try:
             self._waiting.remove(turn)
         except ValueError:
-            self._wake()  # we were called meanwhile: the next one shall have it
+            self._wake()  # we were woken meanwhile, so wake the next one
 
     def _wake(self) -> None:
         with contextlib.suppress(IndexError):
             self._waiting.popleft().release()
 
     def _sweep(self, now: float) -> None:
-        """Look at each place once, from the coldest on, and close what has been idle too long."""
+        """Look at each place once, the least recently used first, and close connections that were idle too long."""
         for _ in range(len(self._places)):
             try:
                 place = self._places.popleft()

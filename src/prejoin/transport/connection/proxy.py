@@ -1,4 +1,4 @@
-"""Proxies: which one the environment names for an address, and how to get through it. No I/O."""
+"""Proxies: which one the environment names for an address, and the CONNECT tunnel through it. No I/O."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from prejoin.transport.url import Url, read_url
 _LARGEST_HEAD = 65536
 
 
-class ProxyRefusal(OSError):  # noqa: N818 - said of a proxy, as ConnectionRefusedError is of a server
-    """The proxy would not open a way to the server. What it refused once it will refuse again, unless it failed."""
+class ProxyRefusal(OSError):  # noqa: N818 - like ConnectionRefusedError
+    """The proxy did not open a tunnel. A refusal is permanent, unless the proxy itself failed."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -18,7 +18,7 @@ class ProxyRefusal(OSError):  # noqa: N818 - said of a proxy, as ConnectionRefus
 
 
 def from_environment(url: Url, environ: Mapping[str, str]) -> Url | None:
-    """The proxy that HTTP_PROXY or HTTPS_PROXY names, unless NO_PROXY excepts the host. Never for this machine itself.
+    """The proxy in HTTP_PROXY or HTTPS_PROXY, unless NO_PROXY excludes the host. Never for this machine itself.
 
     >>> environ = {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": ".internal, 10.0.0.0/8"}
     >>> from_environment(read_url("https://dynamodb.eu-west-1.amazonaws.com"), environ)
@@ -37,7 +37,7 @@ def from_environment(url: Url, environ: Mapping[str, str]) -> Url | None:
 
 
 def read_proxy(text: str) -> Url:
-    """A proxy's address; `host:port` alone will do."""
+    """Parse a proxy's address; `host:port` is enough."""
     try:
         proxy = read_url(text if "://" in text else f"http://{text}")
     except ValueError as error:
@@ -48,7 +48,7 @@ def read_proxy(text: str) -> Url:
 
 
 def authorization(proxy: Url) -> str:
-    """The header line for a proxy that has a user; else none."""
+    """The header line for a proxy with a user; otherwise empty."""
     if proxy.user is None:
         return ""
     from base64 import b64encode
@@ -59,13 +59,13 @@ def authorization(proxy: Url) -> str:
 
 
 def tunnel_request(proxy: Url, url: Url) -> bytes:
-    """What asks a proxy for a way through to a server."""
+    """The request that asks a proxy for a tunnel to a server."""
     host = f"[{url.host}]" if ":" in url.host else url.host
     return f"CONNECT {host}:{url.port} HTTP/1.1\r\nHost: {host}:{url.port}\r\n{authorization(proxy)}\r\n".encode()
 
 
 class Tunnel:
-    """The proxy's answer, piece by piece: `feed` is true once the way is open.
+    """The proxy's response, piece by piece. `feed` returns True once the tunnel is open.
 
     >>> tunnel = Tunnel()
     >>> tunnel.feed(b"HTTP/1.1 200 Connection est"), tunnel.feed(b"ablished\\r\\n\\r\\n")
@@ -81,7 +81,7 @@ class Tunnel:
             if not data:
                 raise ProxyRefusal("the proxy closed the connection")
             if len(self._head) > _LARGEST_HEAD:
-                raise ProxyRefusal("the proxy's answer does not end")
+                raise ProxyRefusal("the proxy's response does not end")
             return False
         line = self._head.partition(b"\r\n")[0].decode("latin-1")
         version, _, rest = line.partition(" ")

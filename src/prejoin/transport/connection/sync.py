@@ -1,4 +1,4 @@
-"""The driver for threads: sockets that block."""
+"""The driver for threads: blocking sockets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PIECE = 65536
 
 
 class SyncDriver:
-    """Holds the exchanges of any number of threads, over connections of its own."""
+    """Runs the exchanges of any number of threads, over its own connections."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
@@ -72,7 +72,7 @@ class SyncDriver:
             try:
                 outcome = connection.ask(attempt.request, reused=reused)
             except BaseException:
-                connection.close()  # an answer that nobody waits for would be taken for the next one's
+                connection.close()  # a late response would be taken for that of the next request
                 raise
             if connection.parser.keep_alive:
                 kept = connection
@@ -84,7 +84,7 @@ class SyncDriver:
 
 
 class SyncConnection:
-    """One socket, and the answers that come over it."""
+    """One socket and the parser of its responses."""
 
     __slots__ = ("_quiet", "_sock", "_stretched", "_timeout", "parser", "since")
 
@@ -119,7 +119,7 @@ class SyncConnection:
         try:
             if len(request) > _PIECE:
                 self._hurry(end)
-            # Most answers come in one piece; for the others the timeout shrinks with what is left of the time.
+            # Most responses come in one piece. For the others the timeout shrinks to the time that is left.
             while not parser.feed(sock.recv(_PIECE)):
                 self._hurry(end)
         except (OSError, MalformedResponse) as error:
@@ -129,10 +129,11 @@ class SyncConnection:
         return parser.response()
 
     def _unsendable(self, error: OSError, *, reused: bool) -> WireResponse | SendFailure:
-        """What came of a request that could not be sent to its end.
+        """The outcome of a request that could not be sent completely.
 
-        A server may refuse a request before it has read all of it, and close. Such an answer has arrived already, and
-        is not waited for. Only a refusal counts: a success for a request that never arrived whole is not its own.
+        A server may refuse a request before it has read all of it, and close. Such a response has already arrived, so
+        this does not wait for it. Only an error counts: a success for a request that never arrived completely belongs
+        to something else.
         """
         sock, parser = self._sock, self.parser
         with contextlib.suppress(OSError, MalformedResponse):
@@ -156,11 +157,11 @@ class SyncConnection:
 
 
 def connect(channel: Channel) -> SyncConnection:
-    """A new connection, through the proxy if there is one; or OSError."""
+    """Open a connection, through the proxy if there is one. Raises OSError."""
     url, proxy, settings = channel.url, channel.proxy, channel.settings
     end = monotonic() + settings.connect_timeout
     door = proxy or url
-    # As bytes, for text is taken to be international, and looked up in tables that take a millisecond to load.
+    # As bytes: for text, Python loads the IDNA tables, which takes a millisecond.
     host: Any = door.host.encode("ascii")
     sock = socket.create_connection((host, door.port), settings.connect_timeout)
     try:
@@ -175,7 +176,7 @@ def connect(channel: Channel) -> SyncConnection:
                 tunnel = Tunnel()
                 while not tunnel.feed(sock.recv(4096)):
                     sock.settimeout(max(0.001, end - monotonic()))
-            # A connection that was reset already would be wrapped without a handshake, and send in clear.
+            # A connection that was already reset would be wrapped without a handshake, and send in clear text.
             sock.getpeername()
             sock = context.wrap_socket(sock, server_hostname=url.host)
             if sock.version() is None:
@@ -188,7 +189,7 @@ def connect(channel: Channel) -> SyncConnection:
 
 
 def quiet_check(sock: socket.socket) -> Callable[[], bool]:
-    """A quick look whether a kept connection is as it was left: nothing to read, not even its end."""
+    """A quick check that an idle connection is unchanged: nothing to read, not even its end."""
     if hasattr(select, "poll"):
         watch = select.poll()
         watch.register(sock.fileno(), select.POLLIN)

@@ -1,4 +1,4 @@
-"""TLS, imported where an address is https and not before: it is a fifth of a cold start."""
+"""TLS contexts. `ssl` is imported only for https addresses, because it takes a fifth of a cold start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def context_for(channel: Channel) -> SSLContext:
-    """The context for a server's connections: the user's, or the system's authorities."""
+    """The TLS context: the user's, or the system's certificate authorities."""
     return channel.settings.ssl_context or _default(os.environ.get("AWS_CA_BUNDLE") or None)
 
 

@@ -1,1 +1,1 @@
-"""One request: signed, repeated where that is safe, its outcome judged. No I/O."""
+"""One request: signing, retries and the judgement of its outcome. No I/O."""

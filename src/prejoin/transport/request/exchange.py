@@ -1,6 +1,8 @@
-"""One request and what may come of it, without I/O: signed, sent again where that is right, and its answer judged.
+"""One request from signature to response, without I/O: it is signed, sent, retried where that is right, and its outcome
+judged.
 
-An exchange is a conversation for a driver to hold: it says what to do, and is told what came of it.
+An exchange is a generator. It yields what to do (send, wait, call a blocking function), and a driver does it, for
+threads or for asyncio, and sends back the outcome.
 """
 
 from __future__ import annotations
@@ -39,7 +41,10 @@ _RETRY_AFTER_TIMEOUT = 10
 
 
 class RetryQuota:
-    """A purse, as in the AWS SDKs: a repetition costs, success pays back what it cost, a plain success one coin.
+    """Limits the retries of all requests of a transport together, so that an outage is not made worse.
+
+    It is a token bucket, as in the AWS SDKs: a retry costs tokens, a success after a retry pays back its cost, any
+    other success pays one.
 
     >>> quota = RetryQuota()
     >>> sum(bool(quota.spend()) for _ in range(200))
@@ -53,7 +58,7 @@ class RetryQuota:
         self._lock = allocate_lock()
 
     def spend(self, *, timed_out: bool = False) -> int:
-        """What one repetition costs; 0 where there is not enough left, and then there is none."""
+        """Take the cost of one retry and return it. Return 0 if there is not enough left."""
         price = _RETRY_AFTER_TIMEOUT if timed_out else _RETRY
         with self._lock:
             if self._left < price:
@@ -62,36 +67,36 @@ class RetryQuota:
             return price
 
     def earn(self, spent: int) -> None:
-        """A request succeeded, after its last repetition cost this much."""
+        """Note a success, after its last retry cost this much."""
         if self._left < _FULL:
             with self._lock:
                 self._left = min(_FULL, self._left + (spent or 1))
 
     def after_fork(self) -> None:
-        """In a child: whichever thread held the lock is not here."""
+        """In a forked child, replace the lock, which another thread of the parent may have held."""
         self._lock = allocate_lock()
 
 
 _SKEW = 240.0
-"""Seconds that two clocks may differ by. AWS refuses from 15 minutes on."""
+"""Seconds by which two clocks may differ. AWS refuses signatures from 15 minutes on."""
 
 
 class SendAttempt(msgspec.Struct, frozen=True, gc=False):
-    """Send this, and tell the Answer or the Failure."""
+    """Step: send this request. The driver replies with a WireResponse or a SendFailure."""
 
     request: bytes
     fresh: bool
-    """On a new connection: one that was kept has just turned out dead."""
+    """Use a new connection, because a pooled one has just turned out dead."""
 
 
 class RetryDelay(msgspec.Struct, frozen=True, gc=False):
-    """Wait."""
+    """Step: wait."""
 
     seconds: float
 
 
 class BlockingCall(msgspec.Struct, frozen=True):
-    """Call this, which may take its time, and tell what it returns."""
+    """Step: call this function, which may block. The driver replies with its result."""
 
     call: Callable[[], Any]
 
@@ -99,19 +104,21 @@ class BlockingCall(msgspec.Struct, frozen=True):
 class Progress(Enum):
     """How far a request got before its attempt failed.
 
-    A request is unsent only if not one byte of it was handed to a socket or an asyncio transport. Neither of them can
-    tell afterwards how much has left, so from the first byte on the outcome is unknown until a whole answer arrives.
+    A request is unsent only if not one byte of it was passed to a socket or an asyncio transport. Neither can tell
+    afterwards how much was sent, so from the first byte on the outcome is unknown until a complete response arrives.
     """
 
-    UNSENT = "not one byte was handed over"
-    LOST = "handed over, at least in part, and no whole answer came"
+    UNSENT = "not one byte was sent"
+    LOST = "sent, at least in part, without a complete response"
 
 
 class SendFailure(msgspec.Struct, frozen=True):
+    """An attempt without a complete response."""
+
     how: Progress
     cause: Exception
     stale: bool = False
-    """A connection that had been kept ended without a byte: the server may just have grown tired of it."""
+    """A pooled connection ended without a byte: probably the server had closed it as idle."""
 
 
 Step = SendAttempt | RetryDelay | BlockingCall
@@ -119,7 +126,7 @@ Exchange = Generator[Step, Any, bytes]
 
 
 class Channel:
-    """What the exchanges with one DynamoDB share: address, keys, the server's clock, the purse for repetitions."""
+    """What all exchanges with one DynamoDB share: address, credentials, the server's clock and the retry quota."""
 
     def __init__(
         self, url: Url, region: str, proxy: Url | None, keyring: CredentialCache, settings: TransportSettings
@@ -135,12 +142,12 @@ class Channel:
         """Seconds that the server's clock is ahead of ours."""
 
     def exchange(self, operation: str, body: bytes) -> Exchange:
-        """Gives the body of the answer, or raises DynamoDBError or TransportError."""
+        """One exchange. It returns the body of the response, or raises DynamoDBError or TransportError."""
         if not (operation.isascii() and operation.isalnum()):
-            raise ValueError(f"no operation of DynamoDB has the name {operation!r}")
+            raise ValueError(f"DynamoDB has no operation {operation!r}")
         attempts, tries, sent, spent = 1, 0, 0, 0
         fresh = renewed = corrected = False
-        # Once an answer to a write is lost, its outcome stays unknown, whatever becomes of the next attempts.
+        # Once a response to a write is lost, its outcome stays unknown, whatever happens to later attempts.
         lost: Exception | None = None
         while True:
             credentials = self.keyring.current(time())
@@ -163,7 +170,7 @@ class Channel:
                 if broken is not None:
                     outcome = SendFailure(Progress.LOST, MalformedResponse(broken))
 
-            # What went wrong is judged by what a process in which nothing does need not load.
+            # Imported only after a failure, to keep the cold start short.
             from prejoin.transport.request.retry import ErrorClass, is_read, proves_not_applied, safe_to_repeat
 
             if type(outcome) is not SendFailure or outcome.how is Progress.LOST:
@@ -181,7 +188,7 @@ class Channel:
                 if not safe_to_repeat(operation, body):
                     raise self._unknown(operation, tries, sent, error, None) from error
             if type(outcome) is SendFailure and outcome.stale and not fresh:
-                fresh = True  # at once and for nothing: the server is there, only that connection was not
+                fresh = True  # at once and without cost: the server is there, only this connection was dead
                 continue
             if judged in (ErrorClass.BUSY, ErrorClass.UNKNOWN) and attempts < self.settings.retries.attempts:
                 spent = self.quota.spend(timed_out=isinstance(error, TimeoutError))
@@ -216,7 +223,7 @@ class Channel:
     def _failed(
         self, operation: str, attempts: int, error: Exception, outcome: WireResponse | SendFailure
     ) -> Exception:
-        """The error to raise for something that was not done, or changes nothing."""
+        """The error for a request that was not applied, or that changes nothing."""
         if isinstance(error, DynamoDBError | TransportError):
             return error
         times = "" if attempts == 1 else f", {attempts} times"
@@ -241,14 +248,14 @@ class Channel:
     def _unknown(
         self, operation: str, attempts: int, sent: int, lost: Exception, last: Exception | None
     ) -> OutcomeUnknown:
-        """The error for a write with a lost answer; `last` is how its repetition failed, if it could be repeated."""
+        """The error for a write whose response was lost. `last` is the error of its retry, if it was retried."""
         times = f" {sent} times" if sent > 1 else ""
         if last is None:
-            rest = ". It was not sent again, since it is not known to be harmless twice"
+            rest = ". It was not retried, because repeating it may not be safe"
         else:
             rest = "" if last is lost else f"; then: {_told(last)}"
         return OutcomeUnknown(
-            f"{operation} was sent{times} and no answer says whether it was applied: {_told(lost)}{rest}",
+            f"{operation} was sent{times} and no response says whether it was applied: {_told(lost)}{rest}",
             operation=operation,
             attempts=attempts,
             cause=lost,
@@ -256,13 +263,13 @@ class Channel:
 
     def _not_dynamodb(self, response: WireResponse) -> TransportError:
         what = response.header(b"content-type") or "no content type"
-        return NotConfigured(f"{self.url} does not speak DynamoDB: it answered {response.status} ({what[:100]})")
+        return NotConfigured(f"{self.url} is not a DynamoDB: it returned {response.status} ({what[:100]})")
 
     def _redirected(self, response: WireResponse) -> TransportError:
         where = response.header(b"location")
         return NotConfigured(
-            f"{self.url} answered {response.status}{f' to {where[:200]}' if where else ''}, as no DynamoDB does: "
-            "redirects are not followed, give the address itself"
+            f"{self.url} answered {response.status}{f' to {where[:200]}' if where else ''}, which DynamoDB never does: "
+            "redirects are not followed, so use the final address"
         )
 
     def _other(self, refused: Credentials) -> bool:
@@ -270,7 +277,7 @@ class Channel:
         try:
             found = self.keyring.renew(refused)
         except Exception:
-            return False  # the server's own words say more
+            return False  # the server's own error says more
         return (found.access_key, found.secret_key, found.token) != (
             refused.access_key,
             refused.secret_key,
@@ -278,7 +285,7 @@ class Channel:
         )
 
     def _set_clock(self, response: WireResponse | SendFailure, signed: float) -> bool:
-        """Whether the server's clock is far from the moment signed; then it is gone by from now on."""
+        """Whether the server's clock differs much from the time in the signature; then it is used from now on."""
         assert type(response) is WireResponse
         from email.utils import parsedate_to_datetime
 
@@ -294,7 +301,7 @@ class Channel:
     def _delay(self, attempts: int) -> float:
         from random import random
 
-        return random() * self.settings.retries.ceiling(attempts)  # noqa: S311 - spreads clients out, hides nothing
+        return random() * self.settings.retries.ceiling(attempts)  # noqa: S311 - spreads clients out, no secret
 
     def after_fork(self) -> None:
         self.keyring.after_fork()
@@ -302,13 +309,13 @@ class Channel:
 
 
 def _told(error: Exception) -> str:
-    """What happened, in a few words; some errors have none."""
+    """A short description of an error; some have no text."""
     return str(error) or type(error).__name__
 
 
 def _will_not_change(cause: Exception) -> bool:
     if isinstance(cause, PoolExhausted | TransportError):
-        return True  # waiting again would only be waiting longer than was said; a closed transport stays closed
+        return True  # waiting again would exceed the timeout; a closed transport stays closed
     if isinstance(cause, ProxyRefusal):
         return 400 <= cause.status < 500
     return hasattr(cause, "verify_code")  # ssl.SSLCertVerificationError, without importing ssl for it

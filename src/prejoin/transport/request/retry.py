@@ -1,4 +1,4 @@
-"""What an error means for the request that got it: whether it was done, and what to do about it."""
+"""What to do after a failed attempt: the class of an error, and whether a request may be sent again."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from prejoin.protocol.errors import DynamoDBError
 
 
 class ErrorClass(Enum):
-    FINAL = "the answer, and there is no other"
-    BUSY = "not done; later it may be"
-    UNKNOWN = "nobody knows whether it was done"
-    RENEW = "the credentials are not taken (any more)"
-    CLOCK = "the signature is not right, perhaps for the time in it"
+    """What an error means for the request."""
+
+    FINAL = "final"
+    BUSY = "not applied; may work later"
+    UNKNOWN = "unknown whether it was applied"
+    RENEW = "the credentials are refused or have expired"
+    CLOCK = "the signature is refused, perhaps because of its time"
 
 
 _BUSY = frozenset(
@@ -28,7 +30,7 @@ _BUSY = frozenset(
         "ThrottlingError",
         "ThrottlingException",
         "TooManyRequestsException",
-        # These stand in each other's way, for a moment.
+        # Conflicts that pass.
         "ReplicatedWriteConflictException",
         "TransactionConflictException",
         "TransactionInProgressException",
@@ -41,16 +43,17 @@ _CLOCK = frozenset(
 
 
 def classify(error: DynamoDBError) -> ErrorClass:
-    """
+    """The class of an error.
+
     >>> classify(DynamoDBError("ThrottlingException", "Rate exceeded")).name
     'BUSY'
 
-    A server error may come after the write. AWS's own SDKs repeat it all the same:
+    A server error may come after the write was applied, although AWS's own SDKs always retry it:
 
     >>> classify(DynamoDBError("InternalServerError")).name
     'UNKNOWN'
     """
-    if error.code in _BUSY or error.status in (408, 429):  # the request came too late, or too many did
+    if error.code in _BUSY or error.status in (408, 429):  # request timeout, too many requests
         return ErrorClass.BUSY
     if error.status >= 500:
         return ErrorClass.UNKNOWN
@@ -62,9 +65,9 @@ def classify(error: DynamoDBError) -> ErrorClass:
 
 
 def proves_not_applied(operation: str, error: Exception) -> bool:
-    """Whether an error for the repetition of a lost write says that the lost one was not done either.
+    """Whether the error of a retry proves that the earlier attempt, whose response was lost, was not applied either.
 
-    A transaction with a token is cancelled only if it was not done before; a request that is not valid never was. An
+    A transaction with a token is cancelled only if it was not applied before. An invalid request is never applied. An
     update is an exception: whether its paths are valid depends on the item, which may have changed in between.
 
     >>> invalid = DynamoDBError("ValidationException")
@@ -80,13 +83,13 @@ def proves_not_applied(operation: str, error: Exception) -> bool:
 
 _READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"})
 _AFTERWARDS = ("NONE", "ALL_NEW", "UPDATED_NEW")
-"""ReturnValues that come out the same the second time."""
-# An index is left out: beyond the end of a list, `SET items[99] = :x` appends, and appends again.
+"""ReturnValues that are the same the second time."""
+# No list positions: beyond the end of a list, `SET items[99] = :x` appends, and would append again.
 _PLAIN_SET = r"\s*SET\s+[#\w.]+\s*=\s*:\w+(?:\s*,\s*[#\w.]+\s*=\s*:\w+)*\s*"
 
 
 class _Members(msgspec.Struct):
-    """What of a request decides."""
+    """The members of a request that decide whether it is safe to repeat."""
 
     ConditionExpression: msgspec.Raw | None = None
     Expected: msgspec.Raw | None = None
@@ -105,12 +108,12 @@ def is_read(operation: str) -> bool:
 
 
 def safe_to_repeat(operation: str, body: bytes) -> bool:
-    """Whether doing it twice is doing it once.
+    """Whether applying a request twice has the same result as once. In doubt, False.
 
     >>> safe_to_repeat("PutItem", b'{"TableName":"shop","Item":{}}')
     True
 
-    A condition that the first made false would make the second fail, and its caller believe that neither was done:
+    If the first attempt makes the condition false, the second fails, and the caller believes neither was applied:
 
     >>> safe_to_repeat("PutItem", b'{"Item":{},"ConditionExpression":"attribute_not_exists(pk)"}')
     False
@@ -121,7 +124,7 @@ def safe_to_repeat(operation: str, body: bytes) -> bool:
     >>> safe_to_repeat("TransactWriteItems", b'{"TransactItems":[],"ClientRequestToken":"7"}')
     True
     """
-    if is_read(operation) or operation == "BatchWriteItem":  # which has no conditions
+    if is_read(operation) or operation == "BatchWriteItem":  # it has no conditions
         return True
     try:
         members = _decode(body)
@@ -133,7 +136,7 @@ def safe_to_repeat(operation: str, body: bytes) -> bool:
         return False
     returned = members.ReturnValues or "NONE"
     if operation in ("PutItem", "DeleteItem"):
-        return returned == "NONE"  # ALL_OLD would be what the first wrote
+        return returned == "NONE"  # ALL_OLD would return what the first attempt wrote
     if operation == "UpdateItem":
         update = members.UpdateExpression
         if members.AttributeUpdates is not None or update is None or returned not in _AFTERWARDS:

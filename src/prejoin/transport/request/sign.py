@@ -1,6 +1,6 @@
-"""AWS's Signature Version 4 for DynamoDB's requests: one path, no query, always the same few headers.
+"""AWS Signature Version 4 for DynamoDB's requests: one path, no query, always the same few headers.
 
-What stays the same is made once: the first half of the canonical request for an endpoint, the signing key for a day.
+Constant parts are computed once: the first half of the canonical request for an endpoint, the signing key for a day.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from time import gmtime, strftime
 
 from prejoin.transport.credentials import Credentials
 
-try:  # what hashlib and hmac would look up, without the algorithms that they look up besides
+try:  # the same functions as in hashlib and hmac, without loading the other algorithms
     from _hashlib import hmac_digest
     from _hashlib import openssl_sha256 as sha256
 except ImportError:
@@ -22,7 +22,7 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 
 
 class _Day:
-    """What a day's signatures by one key have in common."""
+    """The common part of a day's signatures with one key."""
 
     __slots__ = ("credentials", "day", "key", "names", "opening", "scope", "token_header", "token_line")
 
@@ -44,7 +44,7 @@ class _Day:
 
 
 class Signer:
-    """Signs what is sent to one endpoint in one region. Threads may share it.
+    """Signs requests to one endpoint in one region. Threads may share it.
 
     >>> signer = Signer("dynamodb.us-east-1.amazonaws.com", "/", "us-east-1")
     >>> print(signer.headers("ListTables", b"{}", Credentials("AKIDEXAMPLE", "secret"), 1700000000.5).strip())
@@ -62,10 +62,10 @@ class Signer:
         self._day: _Day | None = None
 
     def headers(self, operation: str, body: bytes, credentials: Credentials, moment: float) -> str:
-        """The header lines that sign a request at a moment, in seconds since 1970."""
+        """The header lines that sign a request at a time, in seconds since 1970."""
         stamp = self._stamp(int(moment))
         day = self._day
-        # Each of the two caches is one object, replaced whole, so that threads see the one or the other.
+        # Each of the two caches is one object, replaced as a whole, so threads see either the old or the new one.
         if day is None or day.credentials is not credentials or day.day != stamp[:8]:
             self._day = day = _Day(credentials, stamp[:8], self._region)
         canonical = (

@@ -1,4 +1,4 @@
-"""The store in a SQLite file: its format, its sessions, and what happens to it when the process forks."""
+"""The store in a SQLite file: its format, its sessions, and forks."""
 
 from prejoin.engine.store.file.store import FileStore
 

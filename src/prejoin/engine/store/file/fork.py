@@ -1,16 +1,18 @@
-"""What a fork does to open files: SQLite must not be carried into a child process.
+"""Forks: SQLite connections must not be carried into a child process.
 
 SQLite keeps the state of its locks in the memory of the process. A child inherits that state but not the locks, so a
-connection made before the fork, or a new one beside it, works without locks and loses writes. A thread inside SQLite at
-the moment of the fork may also leave one of SQLite's mutexes locked in the child for ever.
+connection opened before the fork, or a new one beside it, works without locks and loses writes. A thread inside SQLite
+at the moment of the fork may also leave one of SQLite's mutexes locked in the child for ever. See
+https://www.sqlite.org/howtocorrupt.html, section 2.6.
 
-So every connection of every store is closed before a fork, and opened again on both sides when it is next needed:
+So every connection of every store is closed before a fork, and reopened on both sides when it is next needed:
 
-1. before: close the gate. Sessions in use finish, bounded by a few seconds; no new use begins. Close all connections.
-2. after, in the parent: open the gate.
-3. after, in the child: if step 1 was finished, make new locks and open the gate. Otherwise the stores refuse to work.
+1. Before the fork: close the gate. Running calls finish, for at most a few seconds, and no new one starts. Then close
+   all connections.
+2. After it, in the parent: open the gate.
+3. After it, in the child: if step 1 finished, create new locks and open the gate. Otherwise the stores refuse to work.
 
-No lock is taken: the gate is a list, closed by an append and opened by a pop, which nothing can interrupt.
+No lock is needed: the gate is a list, closed by an append and opened by a pop, and both are atomic.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from prejoin.engine.store.file.store import FileStore
 
 WAIT_SECONDS = 5.0
-"""How long a fork waits for the calls of other threads."""
+"""How long a fork waits for running calls of other threads."""
 
 REFUSED = (
     "this process was forked while a call on a file was under way, so it must not touch such files. "
@@ -36,7 +38,7 @@ REFUSED = (
 
 
 class Fork:
-    """A fork under way, or the one that this process came from."""
+    """A running fork, or the fork that created this process."""
 
     __slots__ = ("pid", "safe", "thread")
 
@@ -47,7 +49,7 @@ class Fork:
 
 
 gate: list[Fork] = []
-"""Empty: the stores may be used. Whoever finds it otherwise calls `pass_gate`."""
+"""Empty while the stores may be used. If it is not empty, call `pass_gate`."""
 
 _stores: dict[int, weakref.ref[FileStore]] = {}
 
@@ -63,7 +65,7 @@ def _every_store() -> list[FileStore]:
 
 
 def pass_gate() -> None:
-    """Wait until a fork in the parent is over. In a child that cannot use SQLite, raise a StoreError."""
+    """Wait until a fork in the parent is over. In a child that cannot use SQLite, raise StoreError."""
     while gate:
         try:
             fork = gate[0]
@@ -82,7 +84,7 @@ def pass_gate() -> None:
 def _before() -> None:
     gate.append(fork := Fork())
     if gate[0].pid != fork.pid:
-        return  # a child that may not use SQLite: its children may not either
+        return  # in a child that may not use SQLite, its children may not either
     deadline = time.monotonic() + WAIT_SECONDS
     while threads := [thread for store in _every_store() for thread in store.threads_inside()]:
         if fork.thread in threads or time.monotonic() > deadline:

@@ -1,4 +1,14 @@
-"""The format of a file: its tables and version, how a file is recognised, and how an older one is upgraded."""
+"""The file format: its SQLite tables and version, how a file is recognised, and how an older one is upgraded.
+
+A file is a SQLite database in WAL mode. `items` holds each item under its key bytes (see `key_layout`): the size that
+DynamoDB counts, a checksum, the item as DynamoDB JSON, and the second at which it expires. `entries` holds index
+entries in the same way. `tables` holds table definitions as JSON; a definition's revision grows with each change, so
+that other processes notice it. `tokens` holds client tokens. All but `tables` are WITHOUT ROWID: rows lie in the B-tree
+in key order, so a Query is one range scan.
+
+The checksum of a row is the CRC-32 of key and content, seeded with the size. `user_version` in SQLite's header is the
+version of this format, and `application_id` marks the file as prejoin's.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +23,10 @@ from prejoin.engine.store.interface import OpenError
 
 VERSION = 4
 APPLICATION_ID = int.from_bytes(b"prjn")
-"""In the header of every file since version 4, so that it is not mistaken for another program's."""
+"""In the header of every file since version 4, to distinguish it from files of other programs."""
 _FIRST_MARKED = 4
 _OLDEST = 3
-"""The oldest version that is brought up to date."""
+"""The oldest version that can be upgraded."""
 
 _ITEMS = """
 CREATE TABLE items (
@@ -49,7 +59,7 @@ ALTER TABLE entries RENAME TO old_entries;
 ALTER TABLE tables RENAME TO old_tables;
 DROP TABLE tokens;
 """
-"""The first step of the upgrade from version 3. Tokens are dropped: they live ten minutes."""
+"""The first step of the upgrade from version 3. Tokens are dropped, because they live only ten minutes."""
 _TAKE_OVER = """
 INSERT INTO items SELECT key, size, item_checksum(key, size, item), item, expires FROM old_items ORDER BY key;
 INSERT INTO entries SELECT key, size, item_checksum(key, size, item), item FROM old_entries ORDER BY key;
@@ -67,7 +77,7 @@ _OUR_TABLES = {"tables", "items", "entries", "tokens"}
 
 
 def item_checksum(key: bytes, size: int, content: bytes) -> int:
-    """What is stored beside an item or an index entry, to notice when any of these has changed on the disk."""
+    """The checksum of an item or index entry, to detect changes on the disk."""
     return crc32(key + content, size)
 
 
@@ -76,7 +86,7 @@ def table_checksum(name: str, definition: bytes) -> int:
 
 
 def resolve_path(path: str | os.PathLike[str]) -> str:
-    """The absolute path of a file that can be opened or created, as far as can be said without opening it."""
+    """The absolute path of a file that can probably be opened or created."""
     given = os.fsdecode(path)
     if given in ("", ":memory:"):
         raise OpenError(f"{given!r} is not a path. To keep everything in memory, use Embedded() without one")
@@ -85,7 +95,7 @@ def resolve_path(path: str | os.PathLike[str]) -> str:
     try:
         os.fsencode(given)
     except UnicodeEncodeError:
-        raise OpenError(f"{given!r} is no name of a file: it contains half a character") from None
+        raise OpenError(f"{given!r} is not a path: it contains half of a surrogate pair") from None
     # Absolute: connections are opened later as well, when the program may be in another folder. It also keeps SQLite
     # from taking a name such as "file:x" for a URI.
     full = os.path.abspath(given)
@@ -106,20 +116,20 @@ def resolve_path(path: str | os.PathLike[str]) -> str:
 
 
 def check_file(path: str) -> None:
-    """Refuse a file of another program, without changing it or anything beside it.
+    """Refuse a file of another program, without changing it or its folder.
 
-    The file is read through SQLite: if this process has it open already, closing a file handle of our own would drop
-    the locks that SQLite holds.
+    The file is read through SQLite: closing a file handle of our own would drop the POSIX locks that SQLite may hold on
+    the same file in this process.
     """
     try:
         before = os.stat(path)
     except OSError:
-        return  # a new one, or one that will not open: SQLite says why
+        return  # a new file, or one that cannot be opened: SQLite reports why
     if before.st_size == 0:
         return
-    if before.st_size < _HEADER:  # which SQLite may take for empty
-        raise OpenError(f"{path} is not a file of prejoin's, or its end is missing")
-    if not _has_log(path):  # most likely nobody has it open: look without locks, which would leave files beside it
+    if before.st_size < _HEADER:  # SQLite may take it for empty
+        raise OpenError(f"{path} is not a prejoin file, or it is truncated")
+    if not _has_log(path):  # probably not open elsewhere: read it without locks, which would create files beside it
         try:
             _check_version(path, *_look(path, "mode=ro&immutable=1"))
         except (sqlite3.DatabaseError, UnicodeDecodeError):
@@ -147,12 +157,12 @@ def _has_log(path: str) -> bool:
 
 def _look(path: str, how: str) -> tuple[int, int, set[str]]:
     with closing(sqlite3.connect(uri(path, how), uri=True)) as connection:
-        connection.execute("BEGIN")  # one moment for all of it: another process may be making the tables
+        connection.execute("BEGIN")  # one snapshot: another process may be creating the tables
         return _marks(connection)
 
 
 def uri(path: str, how: str) -> str:
-    """The name by which SQLite opens a file in a given way."""
+    """The URI with which SQLite opens a file in a given mode."""
     return f"{Path(path).as_uri()}?{how}"
 
 
@@ -166,7 +176,7 @@ def _marks(connection: sqlite3.Connection) -> tuple[int, int, set[str]]:
 
 def _check_version(path: str, version: int, mark: int, names: set[str]) -> None:
     if version == 0 and mark == 0 and not names:
-        return  # empty: to be made ours
+        return  # empty
     ours = mark == APPLICATION_ID if version >= _FIRST_MARKED else mark == 0 and version > 0 and names >= _OUR_TABLES
     if not ours:
         raise OpenError(f"{path} is a database of another program")
@@ -180,7 +190,7 @@ def _check_version(path: str, version: int, mark: int, names: set[str]) -> None:
 
 
 def prepare_schema(connection: sqlite3.Connection, path: str) -> None:
-    """Make the tables in an empty database, or bring an older one up to date, in one transaction."""
+    """Create the tables in an empty database, or upgrade an older one, in one transaction."""
     version, mark, names = _marks(connection)
     _check_version(path, version, mark, names)
     if version == VERSION:
@@ -196,15 +206,15 @@ def prepare_schema(connection: sqlite3.Connection, path: str) -> None:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another connection holds the file: the same may work a moment later."""
+    """Whether another connection locks the file, so that the same statement may work a moment later."""
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _BUSY_CODES
 
 
 def describe_error(error: sqlite3.Error, path: str) -> str:
-    """What is wrong with a file, in words."""
+    """Describe what is wrong with a file."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_NOTADB:
-        return f"{path} is not a file of prejoin's, or its beginning is damaged: {error}"
+        return f"{path} is not a prejoin file, or its header is damaged: {error}"
     if code == sqlite3.SQLITE_CORRUPT:
         return f"{path} is damaged: {error}"
     if code == sqlite3.SQLITE_FULL:

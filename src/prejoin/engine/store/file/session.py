@@ -1,4 +1,4 @@
-"""A session of the file store: one SQLite connection, and everything the engine asks of the store as SQL."""
+"""A session of the file store: one SQLite connection, and the SQL behind the store's interface."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from prejoin.engine.store.interface import DamageError, Keyspace, RangeScan, Ses
 from prejoin.protocol.key_bytes import Range
 
 BUSY_MILLISECONDS = 5000
-"""How long SQLite waits for another process, before it says that the file is busy."""
+"""How long SQLite waits for a lock of another process before it reports that the file is busy."""
 
 
 class Snapshot:
-    """A session in use to read, all statements at one moment. Not a generator, which would take longer to enter."""
+    """A session in use for reading, all statements in one snapshot. Not a generator, which would be slower to enter."""
 
     __slots__ = ("_session",)
 
@@ -38,7 +38,7 @@ class Snapshot:
 
 
 class WriteTransaction(Snapshot):
-    """A session in use to write. If this does not come to its end, the store rolls back."""
+    """A session in use for writing. If an interrupt prevents the end, the store rolls back."""
 
     __slots__ = ()
 
@@ -57,9 +57,9 @@ class WriteTransaction(Snapshot):
 
 
 class FileSession(Session):
-    """A connection, which one thread uses at a time.
+    """A connection, used by one thread at a time.
 
-    All statements go through two cursors: a new one for each would add a tenth to its cost, and `close` must be able to
+    All statements share two cursors. A new cursor per statement would cost a tenth more, and `close` must be able to
     finish every statement, or SQLite keeps the file open.
     """
 
@@ -78,7 +78,7 @@ class FileSession(Session):
         self._verify_all = verify_all
 
     def __enter__(self) -> FileSession:
-        """The session in use to read, each statement by itself."""
+        """Use the session for reading, each statement on its own."""
         return self
 
     def __exit__(
@@ -87,7 +87,7 @@ class FileSession(Session):
         pass
 
     def open(self, connection: sqlite3.Connection) -> None:
-        """Make the session usable with a connection that is set up."""
+        """Make the session usable with a configured connection."""
         self._cursors = self._cursor, self._second = connection.cursor(), connection.cursor()
         self.execute = self._cursor.execute
         self.ready = True
@@ -97,14 +97,14 @@ class FileSession(Session):
         self.waits = waits
 
     def finish(self) -> None:
-        """End the statements that are still under way, as after an error in the middle of a result."""
+        """End unfinished statements, as after an error in the middle of a result."""
         assert self.connection is not None
         self._cursor.close()
         self._second.close()
         self.open(self.connection)
 
     def close(self) -> None:
-        """Close the connection. What is not committed is undone. It may be called again after an interrupt."""
+        """Close the connection and roll back uncommitted changes. After an interrupt it can be called again."""
         self.closed = True
         if self.connection is not None:
             for cursor in self._cursors:
@@ -113,7 +113,7 @@ class FileSession(Session):
             self.connection.close()
 
     def disable(self, message: str) -> None:
-        """Refuse all further statements: the process is the child of a fork that came in the middle of this use."""
+        """Refuse further statements, because the process was forked while this session was in use."""
 
         def refuse(*_: object) -> sqlite3.Cursor:
             raise StoreError(message)
@@ -136,7 +136,7 @@ class FileSession(Session):
         raise DamageError("items", key, content)
 
     def put(self, key: bytes, before: StoredRow | None, row: StoredRow) -> None:
-        # An upsert would look again for what was there.
+        # An upsert would search for the existing row again.
         size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
         if before is None:
             self.execute("INSERT INTO items VALUES (?, ?, ?, ?, NULL)", (_blob(key), size, checksum, content))
@@ -194,7 +194,7 @@ class FileSession(Session):
     def _checked(
         self, keyspace: Keyspace, bounds: Range, damaged: list[DamageError] | None
     ) -> Iterator[tuple[bytes, StoredRow]]:
-        # A cursor of its own: it is read on while others are written.
+        # A second cursor, because entries may be written while this one is read.
         self._second.execute(
             f"SELECT key, size, item, checksum FROM {keyspace} WHERE key >= ? AND key < ?",  # noqa: S608
             bounds,
@@ -239,7 +239,7 @@ class FileSession(Session):
                 yield StoredRow(size, content)
 
     def _check_neighbours(self, key: bytes) -> None:
-        """Look at the items before and after a key that is not there: one of them may be it, with a damaged key."""
+        """Check the rows beside a missing key: one of them may be the item, with a damaged key."""
         for comparison, order in (("<", "DESC"), (">", "ASC")):
             found = self.execute(
                 f"SELECT key, size, item, checksum FROM items WHERE key {comparison} ? "  # noqa: S608
@@ -318,7 +318,7 @@ class FileSession(Session):
             return None
         record, checksum = found
         if not _is_whole(token, 0, record, checksum):
-            raise StoreError("the record of a ClientRequestToken is damaged; it is forgotten after ten minutes")
+            raise StoreError("the record of a ClientRequestToken is damaged; it expires after ten minutes")
         return record  # type: ignore[no-any-return]
 
     def keep_token(self, token: bytes, record: bytes, expires: float) -> None:
@@ -338,7 +338,7 @@ class FileSession(Session):
 
 _AT_ONCE = 100
 _blob = bytearray
-"""How bytes are handed to SQLite where it counts: for bytes its driver looks for adapters first, each time."""
+"""How bytes are passed to SQLite on hot paths. For `bytes`, the sqlite3 module searches its adapters each time."""
 
 
 def _is_whole(key: Any, size: Any, content: Any, checksum: Any) -> bool:
@@ -358,4 +358,4 @@ _FROM_CLAUSES = {
     for keyspace in ("items", "entries")
     for forward in (True, False)
 }
-"""Where to read, as SQL: all else are parameters."""
+"""The end of each SELECT. Everything else is a parameter."""

@@ -1,4 +1,4 @@
-"""The file store: sessions given to the threads that need one, writers in a queue, and checkpoints."""
+"""The file store: gives sessions to threads, queues writers, and checkpoints the log."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ Ts = TypeVarTuple("Ts")
 _PATIENCE_SECONDS = 60.0
 _SYNCHRONOUS = {"normal": "NORMAL", "full": "FULL"}
 _LOG_BYTES = 32 * 1024 * 1024
-"""How long the log becomes before it goes into the file. Each time waits for the disk, and takes a page once however
-often it was changed: at a quarter of this a write takes twice as long."""
+"""The log is checkpointed when it is longer than this. A checkpoint waits for the disk and writes each page once,
+however often it was changed: with a quarter of this length, writes take twice as long.
+"""
 _LOG_LOOKS = 64
-"""The writes of this process between two looks at the length of the log."""
+"""The number of this process's writes between two checks of the log's length."""
 _NO_QUEUE = nullcontext()
 
 
 class _Current(threading.local):
-    """What the calling thread is doing."""
+    """The state of the calling thread."""
 
     session: FileSession
     waits = True
@@ -42,13 +43,15 @@ class _Current(threading.local):
 class FileStore(Store):
     """Connections to one file, as many as threads use at once.
 
-    Writers of this process queue for a lock of their own first, so that SQLite's, which polls, is only contended
+    Writers of this process queue for a lock of their own first. SQLite's lock, which polls, is then only contended
     between processes.
 
-    An interrupt, such as Ctrl-C, can come between any two steps of Python. So whatever must not be left behind is
-    entered by `with` on an object that is written in C, where there is no step between: the queue's lock, the session's
-    lock, and the connection, which rolls back what is open. A session is given back only after a call that ended by
-    itself; any other is closed, by its user or, if that was interrupted as well, by the next thread that needs one.
+    An interrupt such as Ctrl-C can raise KeyboardInterrupt between any two bytecodes of Python. So everything that must
+    be released is entered by `with` on an object implemented in C, which an interrupt cannot separate from its
+    `__exit__`: the queue's lock, the session's lock, and the connection, which rolls back an open transaction. A
+    session is returned to the pool only after a call that ended normally. Any other session is closed, by its user or,
+    if that was interrupted too, by the next thread that needs one. `docs/decisions/021-forks-and-interrupts.md` has the
+    background.
     """
 
     def __init__(self, path: str | os.PathLike[str], durability: Durability, *, verify_all: bool = False) -> None:
@@ -120,7 +123,7 @@ class FileStore(Store):
             self._current.waits = True
 
     def _again(self, error: sqlite3.Error, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
-        """Try some work again if it failed because another process holds the file; else say what is wrong."""
+        """Retry some work if another process locked the file. Otherwise raise a StoreError that says what is wrong."""
         if not is_busy(error):
             raise StoreError(describe_error(error, self._path)) from error
         try:
@@ -132,10 +135,12 @@ class FileStore(Store):
         self._closed = True
         for session in list(self._sessions):
             if not (session.lock.locked() and session.thread == get_ident()):
-                self._discard(session)  # otherwise a signal handler closes the engine: the call itself will see to it
+                self._discard(
+                    session
+                )  # otherwise this is a signal handler, and the interrupted call closes its session itself
 
     def verify_file(self) -> list[str]:
-        """What SQLite finds wrong with the structure of the file."""
+        """List what SQLite finds wrong with the structure of the file."""
 
         def check() -> list[str]:
             session = self._current.session
@@ -156,13 +161,13 @@ class FileStore(Store):
             return result
 
     def _use(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
-        """Do some work with a session that no other thread uses meanwhile."""
+        """Run a function with a session that no other thread uses meanwhile."""
         while True:
             if gate:
                 pass_gate()
             session = self._idle.pop() if self._idle else self._new_session()
             with session.lock:
-                # A fork looks for locked sessions after it has closed the gate; so one of the two sees the other.
+                # A fork closes the gate, then looks for locked sessions: either it sees our lock, or we see the gate.
                 if session.closed:
                     continue
                 if gate:
@@ -191,7 +196,7 @@ class FileStore(Store):
                         self._sessions.discard(session)
 
     def _new_session(self) -> FileSession:
-        """A session without a connection yet. Closes those that an interrupt kept from being given back."""
+        """A session without a connection. Closes sessions that an interrupt kept from being returned."""
         if self._closed:
             raise StoreError("it is closed")
         idle = set(self._idle)
@@ -210,10 +215,10 @@ class FileStore(Store):
     def _connect(self, session: FileSession) -> sqlite3.Connection:
         if not self._prepared:
             check_file(self._path)
-        # The file is made once: if it is gone later, it is not replaced by an empty one.
+        # The file is created once. If it is deleted later, it is not replaced by an empty one.
         name = uri(self._path, "mode=rw" if self._prepared else "mode=rwc")
         session.waits = self._current.waits
-        # Into the session at once: whatever happens next, it is closed with it.
+        # Stored in the session at once, so that it is closed with it, whatever happens next.
         session.connection = sqlite3.connect(
             name,
             timeout=BUSY_MILLISECONDS / 1000 if session.waits else 0,
@@ -225,10 +230,10 @@ class FileStore(Store):
         connection = session.connection
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA wal_autocheckpoint=0")
-        connection.execute("PRAGMA journal_size_limit=0")  # the log is as long as what is in it
+        connection.execute("PRAGMA journal_size_limit=0")  # truncate the log to its content
         connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS[self._durability]}")
         connection.execute("PRAGMA cache_size=-16000")
-        # Some builds overwrite with zeros whatever is deleted or replaced, at a sixth of the cost of a write.
+        # Some builds overwrite deleted content with zeros, which costs a sixth of a write.
         connection.execute("PRAGMA secure_delete=OFF")
         if not self._prepared:
             with connection:
@@ -240,11 +245,11 @@ class FileStore(Store):
         return connection
 
     def _shorten_log(self) -> None:
-        """Move the log into the file when it has become long.
+        """Checkpoint the log when it has become long.
 
-        Not by SQLite's automatic checkpoints. Until SQLite 3.51.3, a checkpoint that runs while another connection
+        SQLite's automatic checkpoints are off. Until SQLite 3.51.3, a checkpoint that runs while another connection
         commits can, in a rare race, skip frames that the commit has just written at the beginning of the log. Here one
-        connection holds the lock for writing, so that no process can commit, while another runs the checkpoint.
+        connection holds the write lock, so that no process can commit, while another one runs the checkpoint.
         """
         try:
             self._log_is_long = os.path.getsize(f"{self._path}-wal") > _LOG_BYTES
@@ -252,14 +257,14 @@ class FileStore(Store):
                 self._log_is_long = False  # if the checkpoint fails, the next look finds the log long again
                 self._use(self._checkpoint)
         except (OSError, sqlite3.Error, StoreError):
-            pass  # the write is done; the log can wait
+            pass  # the write is done; the checkpoint can wait
 
     def _checkpoint(self) -> None:
         session = self._current.session
         session.execute("BEGIN IMMEDIATE")
         beside = FileSession(verify_all=False)
         self._sessions.add(beside)
-        # Not by `_use`, which would wait for a fork that waits for this session.
+        # Not through `_use`: it would wait for a fork, which waits for this session.
         with beside.lock:
             beside.thread = get_ident()
             try:
@@ -274,14 +279,14 @@ class FileStore(Store):
         return [session.thread for session in list(self._sessions) if session.lock.locked()]
 
     def close_sessions(self) -> None:
-        """Close every connection, while no session is in use and none can be taken."""
+        """Close every connection. No session may be in use, and the gate must be closed."""
         for session in list(self._sessions):
             session.close()
         self._sessions.clear()
         self._idle.clear()
 
     def begin_in_child(self, *, safe: bool) -> None:
-        """In the child of a fork: make locks that no thread of the parent holds. Leave open connections alone."""
+        """In a forked child, replace the locks, which the parent's threads may hold. Leave open connections alone."""
         self._writer = threading.Lock()
         if not safe:
             for session in list(self._sessions):
@@ -292,8 +297,9 @@ class FileStore(Store):
 
 
 def _keep_for_ever(connection: sqlite3.Connection) -> None:
-    """Keep a connection of the parent process from being closed here, even when Python ends: to close it could delete
-    the log that other processes write to."""
+    """Keep the parent's connection from being closed here, even at exit. Closing it could delete the log that other
+    processes write to.
+    """
     with suppress(ImportError, AttributeError):
         import ctypes
 
@@ -301,10 +307,10 @@ def _keep_for_ever(connection: sqlite3.Connection) -> None:
 
 
 def _patiently(work: Callable[[*Ts], T], *arguments: *Ts) -> T:
-    """Do some work, and again while another process holds the file, for a minute at most.
+    """Run a function, and retry for up to a minute while another process locks the file.
 
-    Only for work that is undone when it fails. SQLite waits by itself in most places; in a few, as when two
-    processes open a new file at once, it cannot.
+    Only for work that is rolled back when it fails. SQLite waits by itself in most places, but not in all, for example
+    when two processes create the same file at once.
     """
     deadline = 0.0
     while True:
@@ -317,6 +323,6 @@ def _patiently(work: Callable[[*Ts], T], *arguments: *Ts) -> T:
                 raise
             if now > deadline:
                 raise DynamoDBError(
-                    "InternalServerError", "Another process holds the file: no turn to write within a minute"
+                    "InternalServerError", "Another process has locked the file for a minute"
                 ) from error
             time.sleep(random.uniform(0.001, 0.05))  # noqa: S311

@@ -99,19 +99,19 @@ class TestAWS:
         ("http://host\r\nEvil: yes", "not an address"),
     ],
 )
-def test_an_endpoint_that_is_no_address_is_refused_in_a_sentence(url: str, wrong: str) -> None:
+def test_invalid_endpoint_address_raises_readable_error(url: str, wrong: str) -> None:
     with pytest.raises(NotConfigured, match=wrong) as caught:
         Endpoint(url)
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("options", [{"timeout": 0}, {"connect_timeout": -1}, {"pool": 0}])
-def test_settings_that_cannot_work_are_refused(options: dict[str, int]) -> None:
+def test_invalid_settings_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         AWS("eu-west-1", **options)  # type: ignore[arg-type]
 
 
-def test_an_operation_that_is_none_is_refused() -> None:
+def test_invalid_operation_name_is_refused() -> None:
     with pytest.raises(ValueError, match="no operation"), Endpoint("http://127.0.0.1:1") as endpoint:
         endpoint.send("GetItem\r\nEvil: yes", b"{}")
 

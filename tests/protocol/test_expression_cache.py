@@ -47,7 +47,7 @@ def test_each_request_has_its_own_names() -> None:
     assert bind_projection("#n.x", Substitutions({"#n": "#n"})).paths[0].steps == ("#n", "x")
 
 
-def test_a_value_of_another_type_is_checked_anew() -> None:
+def test_other_value_type_is_checked_again() -> None:
     bind_condition("begins_with(s, :b)", Substitutions(None, {":b": {"S": "x"}}))
     again = Substitutions(None, {":b": _number(1)})
     assert "Incorrect operand type" in _refused(lambda: bind_condition("begins_with(s, :b)", again))
@@ -85,7 +85,7 @@ def test_the_name_of_a_type_is_checked_each_time() -> None:
     assert "Invalid attribute type name found" in _refused(lambda: bind_condition(text, given))
 
 
-def test_what_an_expression_does_not_use_is_refused_each_time() -> None:
+def test_unused_placeholder_is_refused_each_time() -> None:
     for _ in range(2):
         given = Substitutions({"#a": "a", "#c": "c"}, {":b": _number(1), ":d": _number(1)})
         bind_condition("#a = :b", given)
@@ -96,7 +96,7 @@ def test_what_an_expression_does_not_use_is_refused_each_time() -> None:
         given.finish()
 
 
-def test_no_more_than_a_bounded_number_is_kept() -> None:
+def test_expression_cache_is_bounded() -> None:
     for number in range(2 * expression.MAX_CACHED):
         bound = bind_condition(f"a{number} = :v", Substitutions(None, {":v": _number(number)}))
         assert evaluate(bound, {f"a{number}": _number(number)})

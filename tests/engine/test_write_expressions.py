@@ -26,7 +26,7 @@ def refused(condition: str | None, update: str | None, names: Any, values: Any) 
     return caught.value.message
 
 
-def test_writes_that_differ_in_values_share_a_program() -> None:
+def test_writes_differing_in_values_share_compiled_expressions() -> None:
     asked = ("attribute_exists(#k)", "SET #n = #n + :step", {"#k": "pk", "#n": "n"})
     first, values = compile_expressions(*asked, {":step": number("1")})
     again, others = compile_expressions(*asked, {":step": number("02")})
@@ -36,7 +36,7 @@ def test_writes_that_differ_in_values_share_a_program() -> None:
     assert first.change({"n": number("40")}, others) == {"n": number("42")}
 
 
-def test_other_names_are_another_program() -> None:
+def test_other_names_compile_again() -> None:
     for name in ("a", "b", "a"):
         found, _ = compile_expressions("attribute_not_exists(#n)", None, {"#n": name}, None)
         assert (found.presence, found.present) == (name, False)
@@ -56,7 +56,7 @@ def test_values_of_another_type_are_checked_anew() -> None:
         ({"S": "x" * 3_000_000}, "exceeds max size"),
     ],
 )
-def test_a_wrong_value_is_refused_however_often_the_program_ran(value: dict[str, Any], complaint: str) -> None:
+def test_invalid_value_is_refused_from_cache_too(value: dict[str, Any], complaint: str) -> None:
     for right in (number("1"), {"S": "x"}):
         compile_expressions("a = :v", None, None, {":v": right})
     assert complaint in refused("a = :v", None, None, {":v": value})
@@ -74,7 +74,7 @@ def test_bounds_are_compared_in_every_request() -> None:
     assert "upper bound" in refused("n BETWEEN :a AND :b", None, None, wrong)
 
 
-def test_what_is_not_used_or_empty_is_refused_again_and_again() -> None:
+def test_unused_or_empty_placeholders_are_refused_each_time() -> None:
     for _ in range(2):
         compile_expressions("attribute_exists(a)", None, None, None)
         assert "unused" in refused("attribute_exists(a)", None, {"#n": "n"}, None)
@@ -82,12 +82,12 @@ def test_what_is_not_used_or_empty_is_refused_again_and_again() -> None:
         assert "must not be empty" in refused("attribute_exists(a)", None, None, {})
 
 
-def test_only_the_presence_of_an_attribute_is_taken_for_it() -> None:
+def test_presence_shortcut_needs_plain_condition() -> None:
     for text in ("attribute_exists(a.b)", "NOT attribute_exists(a)", "attribute_exists(a) AND b = c", "a = b"):
         assert compile_expressions(text, None, None, None)[0].presence == ""
 
 
-def test_no_more_programs_are_kept_than_fit() -> None:
+def test_compiled_expression_cache_is_bounded() -> None:
     for at in range(programs._KEPT + 10):
         found, _ = compile_expressions(f"a{at} = :v", None, None, {":v": number("1")})
         assert found.condition is not None

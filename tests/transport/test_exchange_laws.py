@@ -136,7 +136,7 @@ def hold(core: Channel, operation: str, body: bytes, events: list[Event]) -> Hel
 
 
 @given(requests, st.lists(events, max_size=8))
-def test_what_the_caller_is_told_is_true(request: tuple[str, bytes], script: list[Event]) -> None:
+def test_reported_outcome_is_true(request: tuple[str, bytes], script: list[Event]) -> None:
     held = hold(core(), *request, script)
     if isinstance(held.told, bytes):
         assert held.told == OK
@@ -155,7 +155,7 @@ def test_what_the_caller_is_told_is_true(request: tuple[str, bytes], script: lis
 
 
 @given(requests, st.lists(events, max_size=12), st.integers(1, 5))
-def test_it_ends_after_as_many_attempts_as_said(request: tuple[str, bytes], script: list[Event], most: int) -> None:
+def test_exchange_ends_after_configured_attempts(request: tuple[str, bytes], script: list[Event], most: int) -> None:
     held = hold(core(most), *request, script)
     # One more where a kept connection turned out dead, which is nobody's fault.
     assert 1 <= held.sent <= most + 1
@@ -184,7 +184,7 @@ def test_unknown_counts_what_was_sent_and_tells_the_last_error() -> None:
     assert isinstance(held.told, OutcomeUnknown)
     assert held.told.attempts == 4
     assert held.told.cause is GONE
-    expected = "PutItem was sent 2 times and no answer says whether it was applied: gone; then: not reached"
+    expected = "PutItem was sent 2 times and no response says whether it was applied: gone; then: not reached"
     assert str(held.told) == expected
 
 

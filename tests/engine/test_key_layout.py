@@ -22,9 +22,7 @@ def _is_text(value: dict[str, Any] | None) -> bool:
 
 
 @given(attributes, attributes)
-def test_an_entry_lies_under_its_partition_its_sort_key_and_the_items_own_key(
-    a: dict[str, Any] | None, b: dict[str, Any] | None
-) -> None:
+def test_entry_key_layout(a: dict[str, Any] | None, b: dict[str, Any] | None) -> None:
     item = {name: value for name, value in (("a", a), ("b", b)) if value is not None}
     found = entry_key(b"index", PARTITION, SORT)(item, b"tablehshOWN")
     if a is None or b is None or not _is_text(a) or not _is_text(b) or len(b["S"].encode()) > 1024:
@@ -34,7 +32,7 @@ def test_an_entry_lies_under_its_partition_its_sort_key_and_the_items_own_key(
 
 
 @given(texts, texts)
-def test_an_item_lies_under_its_partition_and_its_sort_key_if_they_are_ordinary(a: str, b: str) -> None:
+def test_item_key_layout(a: str, b: str) -> None:
     found = item_key(b"table", PARTITION, SORT)({"a": {"S": a}, "b": {"S": b}})
     if 0 < len(a) <= 256 and 0 < len(b) <= 256:
         assert found == partition_bytes(b"table", key_bytes.terminated({"S": a})) + b.encode()

@@ -52,12 +52,12 @@ KEY = {"pk": {"S": "a"}}
         ("ExecuteStatement", {"Statement": "SELECT * FROM shop"}, False),
     ],
 )
-def test_what_may_be_sent_twice(operation: str, members: dict[str, Any], safe: bool) -> None:
+def test_safe_requests_may_be_repeated(operation: str, members: dict[str, Any], safe: bool) -> None:
     assert safe_to_repeat(operation, json.dumps({"TableName": "shop", **members}).encode()) is safe
 
 
 @given(st.binary(max_size=50), st.sampled_from(["PutItem", "UpdateItem", "TransactWriteItems"]))
-def test_what_cannot_be_read_is_not_sent_twice(body: bytes, operation: str) -> None:
+def test_unreadable_request_is_not_repeated(body: bytes, operation: str) -> None:
     try:
         json.loads(body)
     except ValueError:
