@@ -166,7 +166,7 @@ def test_serve_in_memory_needs_no_file(app: Path, prejoin: Prejoin, db: str) -> 
 
 @pytest.mark.parametrize(
     ("db", "said"),
-    [("no/such/shop.db", "there is no folder"), ("text.db", "not a file of prejoin's"), ("a.md/x.db", "x.db")],
+    [("no/such/shop.db", "there is no folder"), ("text.db", "is not a prejoin file"), ("a.md/x.db", "x.db")],
 )
 def test_serve_names_a_file_that_it_cannot_use_once(app: Path, prejoin: Prejoin, db: str, said: str) -> None:
     (app / "text.db").write_bytes(b"something else " * 100)

@@ -222,7 +222,7 @@ def test_lost_answer_to_a_write_says_to_look_before_repeating(prejoin: Prejoin, 
         ran = prejoin("query", "AP-025", product, "--endpoint", proxy.url, "--yes")
     assert len(proxy.applied) == 1
     assert ran.status == 1
-    assert "no answer says whether it was applied" in ran.err
+    assert "no response says whether it was applied" in ran.err
     assert "read the item to find out whether the write was applied, before you repeat the command" in ran.err
 
 
