@@ -47,7 +47,7 @@ def pages() -> dict[str, str]:
 
 GROUPS = {
     "Clients": "prejoin.table.client",
-    "Schema and keys": "prejoin.table.schema prejoin.keys",
+    "Schema and keys": "prejoin.table.schema prejoin.keys prejoin.types",
     "Reads": "prejoin.table.read",
     "Conditions": "prejoin.table.condition",
     "Updates": "prejoin.table.update",

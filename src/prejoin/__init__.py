@@ -146,6 +146,8 @@ if TYPE_CHECKING:
     from prejoin.transport import Retries as Retries
     from prejoin.transport import Transport as Transport
     from prejoin.transport import TransportError as TransportError
+    from prejoin.types import Kind as Kind
+    from prejoin.types import Type as Type
 
 __all__ = sorted(HOMES)
 

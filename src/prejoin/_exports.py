@@ -7,6 +7,7 @@ _NAMES = {
     "prejoin.table.client.observe": "Call",
     "prejoin.table.schema.schema": "Schema",
     "prejoin.table.schema.declare": "Entity Index Key",
+    "prejoin.types": "Kind Type",
     "prejoin.keys": "KeyValueError Order Template TemplateError When",
     "prejoin.table.read.page": "Collection Page",
     "prejoin.table.read.decode": "Unreadable",
