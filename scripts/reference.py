@@ -54,6 +54,7 @@ GROUPS = {
     "Patterns": "prejoin.patterns",
     "Places": "prejoin.engine prejoin.transport",
     "The table itself, and ids": "prejoin.table.admin prejoin.table.ids",
+    "The pipeline: from a document to a design and its code": "prejoin.pipeline prejoin.diagnostics",
     "Errors": "prejoin",
 }
 """The sections of the API page, and the packages whose names belong there. The first that fits counts."""

@@ -24,6 +24,8 @@ Declare entities with their keys, and bind the schema to a table:
 - Places: `AWS()`, `Endpoint(url)` and `Embedded()`, a DynamoDB in memory or in a file.
 - Patterns, declared as `Entity(…, patterns=[…])`: `Unique`, `Copy`, `Counted`, `Version`, `TimeToLive` and others.
 - Conditions and updates: `between`, `exists`, `one_of`, `add`, `appended` and others.
+- The pipeline, which needs the extra `design`: `read_document`, `check_document`, `design_table`, `prove_design`,
+  `build_project` and `run_pattern` do what the commands do.
 - Errors: all derive from `PrejoinError`.
 """
 
@@ -33,6 +35,8 @@ from prejoin._exports import HOMES
 from prejoin._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from prejoin.diagnostics import Diagnostic as Diagnostic
+    from prejoin.diagnostics import Severity as Severity
     from prejoin.engine import Durability as Durability
     from prejoin.engine import Embedded as Embedded
     from prejoin.engine import OpenError as OpenError
@@ -78,6 +82,35 @@ if TYPE_CHECKING:
     from prejoin.patterns.ttl import TimeToLive as TimeToLive
     from prejoin.patterns.unique import Unique as Unique
     from prejoin.patterns.version import Version as Version
+    from prejoin.pipeline.build.build import build_project as build_project
+    from prejoin.pipeline.build.build_plan import BuildPlan as BuildPlan
+    from prejoin.pipeline.build.settings import Overrides as Overrides
+    from prejoin.pipeline.connection import TablePlace as TablePlace
+    from prejoin.pipeline.design.design_document import design_target as design_target
+    from prejoin.pipeline.design.design_document import write_design as write_design
+    from prejoin.pipeline.design.design_file import DesignFile as DesignFile
+    from prejoin.pipeline.design.design_file import read_design as read_design
+    from prejoin.pipeline.design.design_table import ContradictionError as ContradictionError
+    from prejoin.pipeline.design.design_table import DesignRequest as DesignRequest
+    from prejoin.pipeline.design.design_table import DesignResult as DesignResult
+    from prejoin.pipeline.design.design_table import design_table as design_table
+    from prejoin.pipeline.design.design_table import prove_design as prove_design
+    from prejoin.pipeline.design.design_table import why as why
+    from prejoin.pipeline.design.design_table import with_alternatives as with_alternatives
+    from prejoin.pipeline.design.design_table import without as without
+    from prejoin.pipeline.document import Document as Document
+    from prejoin.pipeline.document import check_document as check_document
+    from prejoin.pipeline.document import parse_document as parse_document
+    from prejoin.pipeline.document import read_document as read_document
+    from prejoin.pipeline.errors import GeneratedCodeError as GeneratedCodeError
+    from prejoin.pipeline.errors import InputError as InputError
+    from prejoin.pipeline.errors import InvalidArgumentError as InvalidArgumentError
+    from prejoin.pipeline.errors import PipelineError as PipelineError
+    from prejoin.pipeline.errors import RefusedError as RefusedError
+    from prejoin.pipeline.progress import Progress as Progress
+    from prejoin.pipeline.query.arguments import MissingArgumentsError as MissingArgumentsError
+    from prejoin.pipeline.query.query import QueryResult as QueryResult
+    from prejoin.pipeline.query.query import run_pattern as run_pattern
     from prejoin.protocol.errors import DynamoDBError as DynamoDBError
     from prejoin.table.admin.drift import Difference as Difference
     from prejoin.table.client.async_client import AsyncClient as AsyncClient

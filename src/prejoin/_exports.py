@@ -52,6 +52,21 @@ _NAMES = {
     "prejoin.patterns.integrity.reshard": "Resharded reshard",
     "prejoin.patterns.trees.tree": "Tree ancestors children subtree",
     "prejoin.patterns.trees.move": "MoveUnfinished move resume_moves",
+    "prejoin.pipeline.document": "Document check_document parse_document read_document",
+    "prejoin.pipeline.design.design_table": (
+        "ContradictionError DesignRequest DesignResult design_table prove_design why with_alternatives without"
+    ),
+    "prejoin.pipeline.design.design_file": "DesignFile read_design",
+    "prejoin.pipeline.design.design_document": "design_target write_design",
+    "prejoin.pipeline.build.build": "build_project",
+    "prejoin.pipeline.build.build_plan": "BuildPlan",
+    "prejoin.pipeline.build.settings": "Overrides",
+    "prejoin.pipeline.query.query": "QueryResult run_pattern",
+    "prejoin.pipeline.query.arguments": "MissingArgumentsError",
+    "prejoin.pipeline.connection": "TablePlace",
+    "prejoin.pipeline.progress": "Progress",
+    "prejoin.pipeline.errors": "GeneratedCodeError InputError InvalidArgumentError PipelineError RefusedError",
+    "prejoin.diagnostics": "Diagnostic Severity",
 }
 HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 """The module of each public name."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prejoin.cli.run import run
-from prejoin.pipeline.build.build import build
+from prejoin.pipeline.build.build import build_project
 from prejoin.pipeline.build.record import RECORD, read_record
 from prejoin.pipeline.build.settings import Overrides
 from prejoin.pipeline.errors import InputError, PipelineError
@@ -18,12 +18,12 @@ QUICK = Overrides(tests=False)
 
 def steps_of_build(teams: Path) -> list[str]:
     recorder = Recorder()
-    build(teams, overrides=QUICK, progress=recorder)
+    build_project(teams, overrides=QUICK, progress=recorder)
     return recorder.steps
 
 
 def test_nothing_is_written_before_the_plan_is(teams: Path) -> None:
-    plan = build(teams, overrides=QUICK)
+    plan = build_project(teams, overrides=QUICK)
     assert {one.merged.state for one in plan.files} == {"new"}
     assert [path.name for path in teams.parent.iterdir()] == [teams.name]
     plan.write()
@@ -37,7 +37,7 @@ def test_nothing_is_written_before_the_plan_is(teams: Path) -> None:
 
 def test_a_second_build_neither_solves_nor_proves(teams: Path) -> None:
     assert steps_of_build(teams) == ["check", "design", "prove", "render"]
-    build(teams, overrides=QUICK).write()
+    build_project(teams, overrides=QUICK).write()
     assert steps_of_build(teams) == ["check", "design", "render"]
 
 
@@ -45,7 +45,7 @@ def test_a_build_after_design_neither_solves_nor_proves(teams: Path) -> None:
     assert run(["design", "--yes"]) == 0
     design = (teams.parent / "table-design.md").read_text("utf-8")
     recorder = Recorder()
-    plan = build(teams, overrides=QUICK, progress=recorder)
+    plan = build_project(teams, overrides=QUICK, progress=recorder)
     assert recorder.steps == ["check", "design", "render"]
     assert "unchanged since it was proven" in recorder.results[1]
     plan.write()
@@ -53,9 +53,9 @@ def test_a_build_after_design_neither_solves_nor_proves(teams: Path) -> None:
 
 
 def test_a_build_after_design_makes_the_files_of_a_build_alone(teams: Path) -> None:
-    alone = {one.path: one.merged.text for one in build(teams, overrides=QUICK).files}
+    alone = {one.path: one.merged.text for one in build_project(teams, overrides=QUICK).files}
     assert run(["design", "--yes"]) == 0
-    assert {one.path: one.merged.text for one in build(teams, overrides=QUICK).files} == alone
+    assert {one.path: one.merged.text for one in build_project(teams, overrides=QUICK).files} == alone
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_design_over_other_keys_makes_the_last_build_outdated(teams: Path) -> 
     design = teams.parent / "table-design.md"
     approved = design.read_text("utf-8").replace("ASSIGNMENT", "MEMBER").replace("DRAFT", "APPROVED", 1)
     design.write_text(approved, "utf-8")
-    build(teams, overrides=QUICK).write()
+    build_project(teams, overrides=QUICK).write()
     assert read_record(teams.parent).source
     assert run(["design", "--yes"]) == 0
     assert read_record(teams.parent).source == ""
@@ -105,12 +105,12 @@ def test_a_design_over_other_keys_makes_the_last_build_outdated(teams: Path) -> 
 def test_settings_with_errors_are_reported_by_file(teams: Path) -> None:
     (teams.parent / "prejoin.toml").write_text('styel = "msgspec"\n')
     with pytest.raises(InputError, match=r"prejoin\.toml:1:1: there is no setting `styel`"):
-        build(teams)
+        build_project(teams)
 
 
 def test_infrastructure_errors_have_their_fix_apart(teams: Path) -> None:
     (teams.parent / "prejoin.toml").write_text('[table]\ntags = { "aws:x" = "1" }\n')
     with pytest.raises(PipelineError) as caught:
-        build(teams, overrides=QUICK)
+        build_project(teams, overrides=QUICK)
     (said,) = caught.value.diagnostics
     assert (said.message, said.fix) == ("the tag 'aws:x'", "keys that begin with aws: are those of AWS")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prejoin.errors import PrejoinError
-from prejoin.pipeline.design.design_table import ContradictionError, design_table, prove, why, without
+from prejoin.pipeline.design.design_table import ContradictionError, design_table, prove_design, why, without
 from prejoin.pipeline.document import parse_document, read_document
 from prejoin.pipeline.errors import InputError, InvalidArgumentError
 from tests.pipeline.conftest import Recorder
@@ -55,7 +55,7 @@ def test_a_document_with_errors_is_not_designed() -> None:
 
 def test_a_proof_runs_every_pattern(teams: Path) -> None:
     found = design_table(read_document(teams), prove=False, alternatives=0)
-    proof = prove(found.workload, found.design)
+    proof = prove_design(found.workload, found.design)
     assert {answer.pattern for answer in proof.patterns} == {pattern.id for pattern in found.workload.patterns}
 
 

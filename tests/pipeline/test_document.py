@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prejoin.pipeline.document import check, parse_document, read_document
+from prejoin.pipeline.document import check_document, parse_document, read_document
 from prejoin.pipeline.errors import InputError
 from tests.pipeline.conftest import EXAMPLES
 
@@ -46,7 +46,7 @@ def test_check_reports_attributes_that_an_approved_design_lacks(teams: Path) -> 
     teams.write_text(text.replace("- **Attributes**:\n", "- **Attributes**:\n  - `nickname` (string)\n", 1), "utf-8")
     assert "prejoin.design.checks" in loaded_by_check(teams)
     document = read_document(teams)
-    new = set(check(document)) - set(document.diagnostics)
+    new = set(check_document(document)) - set(document.diagnostics)
     assert any("nickname" in one.message for one in new)
 
 

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from prejoin.engine import Embedded
-from prejoin.pipeline.build.build import build
+from prejoin.pipeline.build.build import build_project
 from prejoin.pipeline.build.settings import Overrides
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.document import Document, read_document
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, RefusedError
 from prejoin.pipeline.query.arguments import MissingArgumentsError
-from prejoin.pipeline.query.query import plain, query, query_design
+from prejoin.pipeline.query.query import plain, query_design, run_pattern
 from prejoin.proof.package import load_package
 from prejoin.table import Client
 
 
 @pytest.fixture
 def document(teams: Path) -> Document:
-    build(teams, overrides=Overrides(tests=False)).write()
+    build_project(teams, overrides=Overrides(tests=False)).write()
     return read_document(teams)
 
 
@@ -36,7 +36,7 @@ def place(document: Document, tmp_path: Path) -> TablePlace:
 
 
 def test_a_read_finds_sample_data(document: Document) -> None:
-    found = query(document, "AP-001")
+    found = run_pattern(document, "AP-001")
     assert found.made_up == set(found.arguments)
     assert found.items
     assert found.units > 0
@@ -44,37 +44,37 @@ def test_a_read_finds_sample_data(document: Document) -> None:
 
 
 def test_arguments_are_texts_or_values_by_either_name(document: Document) -> None:
-    (name,) = query(document, "AP-001").arguments
-    value = query(document, "AP-001").arguments[name]
-    texts = query(document, "ap-001", {name.replace("_", ""): str(value)})
-    values = query(document, "AP-001", {name: value})
+    (name,) = run_pattern(document, "AP-001").arguments
+    value = run_pattern(document, "AP-001").arguments[name]
+    texts = run_pattern(document, "ap-001", {name.replace("_", ""): str(value)})
+    values = run_pattern(document, "AP-001", {name: value})
     assert texts.items == values.items
     assert not texts.made_up
 
 
 def test_unknown_patterns_and_arguments_are_errors(document: Document) -> None:
     with pytest.raises(InvalidArgumentError, match="there is no pattern AP-999"):
-        query(document, "AP-999")
+        run_pattern(document, "AP-999")
     with pytest.raises(InvalidArgumentError, match="AP-001 takes no colour"):
-        query(document, "AP-001", {"colour": "red"})
+        run_pattern(document, "AP-001", {"colour": "red"})
 
 
 def test_a_table_that_exists_needs_all_arguments(document: Document, place: TablePlace) -> None:
     with pytest.raises(MissingArgumentsError) as caught:
-        query(document, "AP-001", place=place)
+        run_pattern(document, "AP-001", place=place)
     assert list(caught.value.samples) == [param.name for param in query_design(document).method("AP-001").params]
 
 
 def test_a_write_to_a_table_that_exists_is_confirmed(document: Document, place: TablePlace) -> None:
     found = query_design(document)
     write = next(w for w in document.workload.writes if found.methods[w.id].result == "None")
-    arguments = {name: json.dumps(plain(value)) for name, value in query(found, write.id).arguments.items()}
+    arguments = {name: json.dumps(plain(value)) for name, value in run_pattern(found, write.id).arguments.items()}
     with pytest.raises(RefusedError, match=f"{write.id} would change data"):
-        query(found, write.id, arguments, place=place, confirm=lambda pattern: False)
-    assert query(found, write.id, arguments, place=place).calls
+        run_pattern(found, write.id, arguments, place=place, confirm=lambda pattern: False)
+    assert run_pattern(found, write.id, arguments, place=place).calls
 
 
 def test_a_missing_table_is_an_error_that_names_the_others(document: Document, place: TablePlace) -> None:
-    arguments = query(document, "AP-001").arguments
+    arguments = run_pattern(document, "AP-001").arguments
     with pytest.raises(PipelineError, match=r"there is no table `other`.*it has `teams`"):
-        query(document, "AP-001", arguments, place=place, table="other")
+        run_pattern(document, "AP-001", arguments, place=place, table="other")

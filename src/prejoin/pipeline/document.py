@@ -117,7 +117,7 @@ def text_of(path: Path) -> str:
         return ""
 
 
-def check(document: Document) -> tuple[Diagnostic, ...]:
+def check_document(document: Document) -> tuple[Diagnostic, ...]:
     """All diagnostics about a document.
 
     They include attributes that are missing from an approved design beside it. The designer is only loaded for these.

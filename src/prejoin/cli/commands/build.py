@@ -86,11 +86,11 @@ def _build(file: str, overrides: Overrides, yes: bool, check: bool, diffs: bool,
     from prejoin.cli.progress import ProgressSteps
     from prejoin.cli.prompt.line import ask
     from prejoin.cli.text.build import BuildFlags, build_json, build_outcome, build_page
-    from prejoin.pipeline.build.build import build as build_plan
+    from prejoin.pipeline.build.build import build_project
 
     flags = BuildFlags(check, diffs, prune)
     with ProgressSteps(as_json) as steps:
-        plan = build_plan(file, overrides=overrides, redesign=check, progress=steps)
+        plan = build_project(file, overrides=overrides, redesign=check, progress=steps)
     wanted = bool(plan.writable) or (prune and bool(plan.deletable))
     asking = not (yes or check or as_json or plan.stuck) and has_terminal() and wanted
     write = yes and not plan.stuck

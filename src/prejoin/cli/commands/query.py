@@ -21,8 +21,7 @@ from prejoin.pipeline import codes
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import InvalidArgumentError
 from prejoin.pipeline.query.arguments import MissingArgumentsError
-from prejoin.pipeline.query.query import QueryDesign, QueryResult, plain, query_design
-from prejoin.pipeline.query.query import query as run_query
+from prejoin.pipeline.query.query import QueryDesign, QueryResult, plain, query_design, run_pattern
 from prejoin.render.python.method import Method
 from prejoin.workload.model import Pattern
 
@@ -77,7 +76,7 @@ def query(
         return not as_json and has_terminal() and ask(f"{pattern.id} changes data in {place}. Run it?")
 
     try:
-        result = run_query(found, pattern, given, place=place, table=table, confirm=confirm)
+        result = run_pattern(found, pattern, given, place=place, table=table, confirm=confirm)
     except MissingArgumentsError as problem:
         samples = [f"{name}={sample}" for name, sample in problem.samples.items()]
         words = " ".join([*([shlex.join(typed)] if typed else []), *samples])

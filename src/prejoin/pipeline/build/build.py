@@ -36,7 +36,7 @@ from prejoin.render.pictures.render_pictures import render_pictures
 from prejoin.render.python.package import Options, package_name, render_python, repository_methods
 
 
-def build(
+def build_project(
     path: str | os.PathLike[str],
     *,
     overrides: Overrides | None = None,

@@ -32,7 +32,7 @@ from prejoin.pipeline.design.design_table import (
     DesignRequest,
     DesignResult,
     design_diagnostics,
-    prove,
+    prove_design,
     solve_request,
     unserved,
 )
@@ -147,7 +147,7 @@ def _approved_design(
     if missing or wanted.ttl_attribute != design.ttl_attribute or not keeps(design, wanted):
         return None
     progress.result(f"{structures(design)}, as in {target.path}")
-    proof = prove(workload, design, progress=progress)
+    proof = prove_design(workload, design, progress=progress)
     said = design_diagnostics(read, workload, design, proof)
     if has_errors(said):
         raise InputError(Source(read.file, read.text, said).only(Severity.ERROR, Severity.WARNING), note=_WRONG)

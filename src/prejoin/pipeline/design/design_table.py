@@ -204,7 +204,7 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
         progress.begin("pricing alternatives")
         explanation = add_alternatives(workload, solution, explanation, request.kept, request.alternatives)
     found = annotate(solution.design, explanation)
-    proof = prove(workload, found, progress=progress) if request.prove else None
+    proof = prove_design(workload, found, progress=progress) if request.prove else None
     in_conflict: tuple[ConflictSet, ...] = ()
     if unserved(workload, found) and not cut_short:
         progress.begin("looking for what prevents a pattern from being served")
@@ -227,7 +227,7 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
     )
 
 
-def prove(workload: Workload, design: Design, *, progress: Progress = SILENT) -> Proof:
+def prove_design(workload: Workload, design: Design, *, progress: Progress = SILENT) -> Proof:
     """Runs every access pattern on the embedded engine, and compares its results with those of the data itself."""
     progress.begin("running every pattern", "prove")
     with Embedded() as engine:

@@ -148,7 +148,7 @@ def query_design(document: Document) -> QueryDesign:
         raise PipelineError(codes.CONTRADICTION, message, fix, document.file) from None
 
 
-def query(
+def run_pattern(
     document: Document | QueryDesign,
     pattern: str,
     arguments: Mapping[str, Any] | None = None,
