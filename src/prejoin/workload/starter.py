@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from prejoin.workload.document.read_entities import read_names
 from prejoin.workload.grammar.answers import read_sort
 from prejoin.workload.grammar.inputs import read_inputs
-from prejoin.workload.grammar.lexer import Inexact, TokenReader
+from prejoin.workload.grammar.lexer import CellTokens, Inexact
 from prejoin.workload.grammar.writes import read_actions
 from prejoin.workload.interview.step import read_attributes
 from prejoin.workload.lookup import equalities
@@ -46,7 +46,7 @@ def read_entity(text: str) -> Entity:
     ['userId', 'email']
     """
     head, colon, rest = text.partition(":")
-    tokens = TokenReader(head)
+    tokens = CellTokens(head)
     name = tokens.name("the entity's name")
     tokens.expect_end(ENTITY_FIX)
     if "." in name or not colon or not rest.strip():

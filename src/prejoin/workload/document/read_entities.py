@@ -10,7 +10,7 @@ from prejoin.workload import codes
 from prejoin.workload.document.markdown import ListItem, MarkdownBlock, MarkdownSection, Text
 from prejoin.workload.document.tables import ENTITY_LABELS, KnownNames
 from prejoin.workload.grammar.attributes import read_attribute
-from prejoin.workload.grammar.lexer import Inexact, TokenReader
+from prejoin.workload.grammar.lexer import CellTokens, Inexact
 from prejoin.workload.grammar.quantities import read_cardinality, read_size
 from prejoin.workload.grammar.statements import read_relationship
 from prejoin.workload.model import Attribute, Entity, Relationship
@@ -178,7 +178,7 @@ def _joined(entries: Iterable[ListItem], first: Text) -> Text:
 
 def _groups(text: str) -> tuple[tuple[str, ...], ...]:
     """Attributes that are unique together: `tenantId + slug, tenantId + number`."""
-    tokens = TokenReader(text)
+    tokens = CellTokens(text)
     groups = []
     while not tokens.done:
         group = [tokens.name("an attribute")]
@@ -192,7 +192,7 @@ def _groups(text: str) -> tuple[tuple[str, ...], ...]:
 
 def read_names(text: str) -> tuple[str, ...]:
     """Names separated by commas, plus signs or `and`."""
-    tokens = TokenReader(text)
+    tokens = CellTokens(text)
     names = []
     while not tokens.done:
         names.append(tokens.name("a name"))

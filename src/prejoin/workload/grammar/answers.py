@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from prejoin.workload.grammar.lexer import Inexact, TokenKind, TokenReader, write_name
+from prejoin.workload.grammar.lexer import CellTokens, Inexact, TokenKind, write_name
 from prejoin.workload.model import Combine, Consistency, Direction, Result, Sort
 
 RESULT_FIX = "write `Single`, `Collection` or `Count`; `Collection (orderId, total), limit 20` says more"
@@ -24,7 +24,7 @@ def read_result(text: str) -> tuple[Result, tuple[str, ...], int | None]:
     >>> read_result("Collection (orderId, total), limit 20")
     (<Result.MANY: 'Collection'>, ('orderId', 'total'), 20)
     """
-    tokens = TokenReader(text)
+    tokens = CellTokens(text)
     word = tokens.take()
     result = next((r for r in Result if r.value.lower() == word.text.lower()), None)
     if result is None or word.kind is not TokenKind.WORD:
@@ -58,7 +58,7 @@ def read_sort(text: str) -> tuple[Sort, ...]:
     >>> read_sort("status, createdAt DESC")[1]
     Sort(attribute='createdAt', direction=<Direction.DESC: 'DESC'>)
     """
-    tokens = TokenReader(text)
+    tokens = CellTokens(text)
     found = []
     while not tokens.done:
         name = tokens.name("the attribute to sort by")
@@ -117,7 +117,7 @@ def read_combine(text: str) -> tuple[Combine | bool, str]:
         if word.lower() == combine.value.lower():
             if not via:
                 return combine, ""
-            tokens = TokenReader(via)
+            tokens = CellTokens(via)
             name = tokens.name("the attribute that the join follows")
             tokens.expect_end(COMBINE_FIX)
             if combine is Combine.JOIN:

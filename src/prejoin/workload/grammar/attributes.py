@@ -8,7 +8,7 @@ import msgspec
 
 from prejoin import types
 from prejoin.types import Type
-from prejoin.workload.grammar.lexer import WORD, Inexact, TokenKind, TokenReader, quote, write_name
+from prejoin.workload.grammar.lexer import WORD, CellTokens, Inexact, TokenKind, quote, write_name
 from prejoin.workload.grammar.quantities import read_count, read_size, write_size
 from prejoin.workload.grammar.values import read_constant, write_constant
 from prejoin.workload.model import Attribute
@@ -43,17 +43,17 @@ def read_attribute(text: str) -> Attribute:
     head, opening, rest = text.partition("(")
     if not opening:
         name, dash, tail = text.partition(" - ")
-        tokens = TokenReader(name)
+        tokens = CellTokens(name)
         attribute = Attribute(tokens.name("the attribute's name"), text=tail.strip() if dash else "")
         tokens.expect_end(LINE_FIX)
         return attribute
-    tokens = TokenReader(head)
+    tokens = CellTokens(head)
     name = tokens.name("the attribute's name")
     tokens.expect_end(LINE_FIX)
     inside, tail = _closing(rest, len(head) + 1)
     shift = len(head) + 1
     try:
-        attribute = _flags(name, TokenReader(inside))
+        attribute = _flags(name, CellTokens(inside))
     except Inexact as problem:
         raise Inexact(problem.message, problem.fix, problem.offset + shift, problem.text, problem.replacement) from None
     return msgspec.structs.replace(attribute, text=_text(tail))
@@ -89,7 +89,7 @@ def _text(tail: str) -> str:
     return ""
 
 
-def _flags(name: str, tokens: TokenReader) -> Attribute:
+def _flags(name: str, tokens: CellTokens) -> Attribute:
     fields: dict[str, object] = {"name": name, "type": read_type(tokens)}
     while not tokens.done:
         if not tokens.separators():
@@ -99,7 +99,7 @@ def _flags(name: str, tokens: TokenReader) -> Attribute:
     return Attribute(**fields)  # type: ignore[arg-type]
 
 
-def _flag(tokens: TokenReader) -> dict[str, object]:
+def _flag(tokens: CellTokens) -> dict[str, object]:
     token = tokens.next
     if tokens.sign("->"):
         return {"references": tokens.name("the entity whose id it holds")}
@@ -137,7 +137,7 @@ def _flag(tokens: TokenReader) -> dict[str, object]:
     )
 
 
-def _bound(tokens: TokenReader) -> int:
+def _bound(tokens: CellTokens) -> int:
     """The integer after `min` or `max`."""
     sign = -1 if tokens.sign("-") else 1
     token = tokens.take()
@@ -152,7 +152,7 @@ def _bound(tokens: TokenReader) -> int:
     return sign * bound
 
 
-def read_type(tokens: TokenReader) -> Type:
+def read_type(tokens: CellTokens) -> Type:
     token = tokens.next
     if token.kind is TokenKind.STRING or tokens.peek().text == "|":
         return _enum(tokens)
@@ -174,7 +174,7 @@ def read_type(tokens: TokenReader) -> Type:
     return Type(kind)
 
 
-def _enum(tokens: TokenReader) -> Type:
+def _enum(tokens: CellTokens) -> Type:
     members = []
     while True:
         token = tokens.take()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prejoin.workload.grammar.lexer import TokenReader, write_name
+from prejoin.workload.grammar.lexer import CellTokens, write_name
 from prejoin.workload.grammar.values import OP_FIX, read_op, read_span, read_values, write_comparison
 from prejoin.workload.model import Input, Op, Value
 
@@ -19,7 +19,7 @@ def read_inputs(text: str) -> tuple[Input, ...]:
     >>> read_inputs("status = PENDING, createdAt last 7 days")[1]
     Input(attribute='createdAt', op=<Op.GE: '>='>, values=(Value(const=None, param=None, now=-604800),), ...)
     """
-    tokens = TokenReader(text)
+    tokens = CellTokens(text)
     inputs = []
     tokens.separators()
     while not tokens.done:
@@ -30,7 +30,7 @@ def read_inputs(text: str) -> tuple[Input, ...]:
     return tuple(inputs)
 
 
-def _input(tokens: TokenReader) -> Input:
+def _input(tokens: CellTokens) -> Input:
     filtered = bool(tokens.word("filter")) if tokens.peek().named else False
     attribute = tokens.name("an attribute")
     many = tokens.sign("[]")

@@ -1,6 +1,6 @@
 """Splits cells into tokens: the words, literals and signs of the document's grammar.
 
-Parsers take tokens from a `TokenReader`. Text that does not match raises `Inexact`, with the place, the mistake and the
+Parsers take tokens from a `CellTokens`. Text that does not match raises `Inexact`, with the place, the mistake and the
 fix.
 """
 
@@ -62,7 +62,7 @@ WORD = re.compile(r"[^\W\d]\w*\Z")
 """Names that need no backticks."""
 
 
-class TokenReader:
+class CellTokens:
     """The tokens of one cell, read left to right."""
 
     def __init__(self, text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from prejoin.workload.grammar.lexer import Inexact, TokenReader, write_name
+from prejoin.workload.grammar.lexer import CellTokens, Inexact, write_name
 from prejoin.workload.model import (
     Accept,
     AtMost,
@@ -79,7 +79,7 @@ def _meant(text: str, own: str) -> str:
 def _via(text: str) -> tuple[str, ...]:
     if not text:
         return ()
-    tokens = TokenReader(text)
+    tokens = CellTokens(text)
     names = [tokens.name("the attribute that holds the id")]
     while tokens.sign("+", ","):
         names.append(tokens.name("the attribute that holds the id"))
@@ -106,7 +106,7 @@ def read_tenant(text: str) -> Tenant:
     >>> read_tenant("tenantId → Company, except Plan and Country")
     Tenant(attribute='tenantId', entity='Company', exempt=('Plan', 'Country'))
     """
-    tokens = TokenReader(text)
+    tokens = CellTokens(text)
     attribute = tokens.name("the attribute that is the tenant")
     if "." in attribute:
         raise Inexact(f"`{attribute}` is not the name of an attribute", TENANT_FIX, 0, text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prejoin.workload.grammar.lexer import WORD, TokenKind, TokenReader, quote
+from prejoin.workload.grammar.lexer import WORD, CellTokens, TokenKind, quote
 from prejoin.workload.grammar.quantities import SPANS, write_span
 from prejoin.workload.model import ARITY, Op, Value
 
@@ -22,7 +22,7 @@ _PHRASES = {
 _SIGNS = {op.value: op for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)}
 
 
-def read_op(tokens: TokenReader) -> Op | None:
+def read_op(tokens: CellTokens) -> Op | None:
     """Take an operator, if one is next."""
     for phrase, op in _PHRASES.items():
         if tokens.words(phrase):
@@ -35,7 +35,7 @@ def read_op(tokens: TokenReader) -> Op | None:
     return None
 
 
-def read_values(tokens: TokenReader, op: Op, inputs: frozenset[str]) -> tuple[Value, ...]:
+def read_values(tokens: CellTokens, op: Op, inputs: frozenset[str]) -> tuple[Value, ...]:
     """The values of an operator; none if the caller gives them.
 
     A bare word is an input if it is one of `inputs`, otherwise a constant. `:word` is always an input, and text in
@@ -55,7 +55,7 @@ def read_values(tokens: TokenReader, op: Op, inputs: frozenset[str]) -> tuple[Va
     return (first, _value(tokens, inputs))
 
 
-def _listed(tokens: TokenReader, inputs: frozenset[str]) -> tuple[Value, ...]:
+def _listed(tokens: CellTokens, inputs: frozenset[str]) -> tuple[Value, ...]:
     if not tokens.sign("("):
         return ()
     values = [_value(tokens, inputs)]
@@ -66,7 +66,7 @@ def _listed(tokens: TokenReader, inputs: frozenset[str]) -> tuple[Value, ...]:
     return tuple(values)
 
 
-def _value_is_next(tokens: TokenReader) -> bool:
+def _value_is_next(tokens: CellTokens) -> bool:
     token = tokens.next
     return token.kind in {TokenKind.STRING, TokenKind.NUMBER, TokenKind.WORD, TokenKind.NAME} or token.text in {
         ":",
@@ -75,7 +75,7 @@ def _value_is_next(tokens: TokenReader) -> bool:
     }
 
 
-def _value(tokens: TokenReader, inputs: frozenset[str]) -> Value:
+def _value(tokens: CellTokens, inputs: frozenset[str]) -> Value:
     if tokens.word("now"):
         return Value(now=_offset(tokens))
     if tokens.sign(":"):
@@ -103,7 +103,7 @@ def _value(tokens: TokenReader, inputs: frozenset[str]) -> Value:
     return Value(const=text)
 
 
-def read_constant(tokens: TokenReader, fix: str) -> str:
+def read_constant(tokens: CellTokens, fix: str) -> str:
     """Take a constant, as text."""
     token = tokens.next
     value = _value(tokens, frozenset())
@@ -112,19 +112,19 @@ def read_constant(tokens: TokenReader, fix: str) -> str:
     return value.const
 
 
-def _touches(tokens: TokenReader) -> bool:
+def _touches(tokens: CellTokens) -> bool:
     """Whether there is no space between the next two tokens."""
     return tokens.peek().offset == tokens.next.offset + len(tokens.next.raw)
 
 
-def _offset(tokens: TokenReader) -> int:
+def _offset(tokens: CellTokens) -> int:
     for sign, factor in (("-", -1), ("+", 1)):
         if tokens.sign(sign):
             return factor * read_span(tokens)
     return 0
 
 
-def read_span(tokens: TokenReader) -> int:
+def read_span(tokens: CellTokens) -> int:
     count = tokens.take()
     unit = tokens.take()
     length = SPANS.get(unit.text.lower().removesuffix("s")) if unit.kind is TokenKind.WORD else None

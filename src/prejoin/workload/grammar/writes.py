@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from prejoin.workload.grammar.lexer import TokenReader, write_name
+from prejoin.workload.grammar.lexer import CellTokens, write_name
 from prejoin.workload.grammar.values import read_op, read_values, write_comparison, write_value
 from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, Op, Value, Verb
 
@@ -28,7 +28,7 @@ def read_actions(text: str, inputs: frozenset[str], verb_meant: Verb = Verb.CREA
     >>> read_actions("create Order; update User (orderCount += 1)", frozenset())[1].changes
     (Change(attribute='orderCount', op=<ChangeOp.ADD: '+='>, value=Value(const='1', param=None, now=None)),)
     """
-    tokens = TokenReader(text)
+    tokens = CellTokens(text)
     actions = []
     tokens.separators()
     while not tokens.done:
@@ -68,7 +68,7 @@ def _meant(text: str, verb: Verb) -> str:
     return f"write `{'; '.join(actions)}`, if that is what happens"
 
 
-def _changes(tokens: TokenReader, inputs: frozenset[str]) -> tuple[Change, ...]:
+def _changes(tokens: CellTokens, inputs: frozenset[str]) -> tuple[Change, ...]:
     changes = [_change(tokens, inputs)]
     while tokens.sign(",", ";"):
         changes.append(_change(tokens, inputs))
@@ -77,7 +77,7 @@ def _changes(tokens: TokenReader, inputs: frozenset[str]) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def _change(tokens: TokenReader, inputs: frozenset[str]) -> Change:
+def _change(tokens: CellTokens, inputs: frozenset[str]) -> Change:
     for op in (ChangeOp.REMOVE, ChangeOp.APPEND):
         if tokens.peek().named and tokens.word(op.value):
             attribute = tokens.name("an attribute")
@@ -90,7 +90,7 @@ def _change(tokens: TokenReader, inputs: frozenset[str]) -> Change:
     return Change(attribute)
 
 
-def _value(tokens: TokenReader, inputs: frozenset[str]) -> Value:
+def _value(tokens: CellTokens, inputs: frozenset[str]) -> Value:
     values = read_values(tokens, Op.EQ, inputs)
     if not values:
         raise tokens.inexact("a value is missing", CHANGE_FIX)
@@ -124,7 +124,7 @@ def read_checks(text: str, inputs: frozenset[str]) -> tuple[Check, ...]:
     >>> read_checks("User exists; stock >= quantity", frozenset({"quantity"}))[0]
     Check(kind=<CheckKind.EXISTS: 'exists'>, entity='User', attribute='', op=None, values=())
     """
-    tokens = TokenReader(text)
+    tokens = CellTokens(text)
     checks: list[Check] = []
     tokens.separators()
     while not tokens.done:
@@ -134,7 +134,7 @@ def read_checks(text: str, inputs: frozenset[str]) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _check(tokens: TokenReader, inputs: frozenset[str]) -> list[Check]:
+def _check(tokens: CellTokens, inputs: frozenset[str]) -> list[Check]:
     if kind := _presence(tokens):
         return [Check(kind)]
     if tokens.peek().named and tokens.word("unique"):
@@ -153,14 +153,14 @@ def _check(tokens: TokenReader, inputs: frozenset[str]) -> list[Check]:
     return [Check(CheckKind.COMPARE, *_split(name), op, values) for name in names]
 
 
-def _presence(tokens: TokenReader) -> CheckKind | None:
+def _presence(tokens: CellTokens) -> CheckKind | None:
     for phrase in ("not exists", "must not exist", "does not exist"):
         if tokens.words(phrase):
             return CheckKind.NOT_EXISTS
     return CheckKind.EXISTS if tokens.words("exists") or tokens.words("must exist") else None
 
 
-def _names(tokens: TokenReader) -> list[str]:
+def _names(tokens: CellTokens) -> list[str]:
     """One name, or several that share a condition: `username and email unique`."""
     names = [tokens.name("an entity or an attribute")]
     while tokens.next.text.lower() == "and" and tokens.peek().named and tokens.peek(2).named:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from prejoin.workload.document.read_entities import read_names
 from prejoin.workload.grammar.attributes import write_attribute
-from prejoin.workload.grammar.lexer import Inexact, TokenReader, write_name
+from prejoin.workload.grammar.lexer import CellTokens, Inexact, write_name
 from prejoin.workload.grammar.quantities import read_cardinality, write_cardinality
 from prejoin.workload.grammar.statements import RELATIONSHIP_FIX, read_relationship, write_relationship
 from prejoin.workload.interview.step import (
@@ -75,7 +75,7 @@ def _take_entities(w: Workload, text: str) -> Taken:
 
 
 def _removal(text: str) -> str | None:
-    tokens = TokenReader(text)
+    tokens = CellTokens(text)
     if tokens.word("remove") and not tokens.done:
         name = tokens.name("what to remove")
         tokens.expect_end("remove one at a time")
