@@ -126,6 +126,7 @@ def test_an_approved_design_stays_and_grows(prejoin: Prejoin, teams: Path) -> No
     assert "Status: APPROVED" in design.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_picture_that_changes_is_told_and_not_shown(prejoin: Prejoin, teams: Path) -> None:
     out = prejoin("build", "--diff").out
     assert "pictures/table.svg: a new picture" in out
@@ -161,6 +162,7 @@ def test_scripts_get_all_of_it(prejoin: Prejoin, teams: Path) -> None:
     assert {one["state"] for one in again["files"]} == {"same"}
 
 
+@pytest.mark.slow
 def test_the_steps_are_told_and_what_to_do_next(prejoin: Prejoin, teams: Path) -> None:
     ran = prejoin("build", "--yes")
     told = [line.split(":")[0] for line in ran.err.splitlines()]

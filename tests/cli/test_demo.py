@@ -34,6 +34,7 @@ def test_every_pattern_of_the_shop_is_answered(capsys: pytest.CaptureFixture[str
     assert "✗" not in out
 
 
+@pytest.mark.slow
 def test_a_changed_pattern_changes_what_is_asked(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edit(
         shop,
@@ -45,6 +46,7 @@ def test_a_changed_pattern_changes_what_is_asked(shop: Path, capsys: pytest.Capt
     assert "ORDER#20" in patterns["AP-004"]["calls"][0]["key"]
 
 
+@pytest.mark.slow
 def test_a_pattern_that_is_asked_in_another_order_gets_a_key_of_its_own(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

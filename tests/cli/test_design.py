@@ -70,6 +70,7 @@ def test_it_is_the_same_whenever_it_is_written(prejoin: Prejoin, teams: Path) ->
     assert designed(teams.parent).read_bytes() == first
 
 
+@pytest.mark.slow
 def test_what_people_wrote_into_the_design_stays(prejoin: Prejoin, teams: Path) -> None:
     prejoin("design", "--yes")
     path = designed(teams.parent)
@@ -86,6 +87,7 @@ def test_a_file_that_is_something_else_is_not_replaced(prejoin: Prejoin, teams: 
     assert designed(teams.parent).read_text("utf-8") == "# My notes\n\nDo not lose them.\n"
 
 
+@pytest.mark.slow
 def test_a_design_with_other_keys_is_compared_before_it_is_replaced(prejoin: Prejoin, teams: Path) -> None:
     prejoin("design", "--yes")
     path = designed(teams.parent)

@@ -163,6 +163,7 @@ def test_every_pattern_runs_without_a_word_about_its_arguments(prejoin: Prejoin,
         assert ran.json["result"]["calls"], one
 
 
+@pytest.mark.slow
 def test_pages_follow_each_other(prejoin: Prejoin, shop: Path) -> None:
     whole = prejoin("query", "AP-004", "--limit", "100", "--format", "json").json["result"]
     assert whole["cursor"] is None
@@ -303,6 +304,7 @@ def test_a_value_of_another_type_is_told(hint: Any, text: str) -> None:
 # --- Arguments and designs ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_made_up_arguments_are_marked_and_given_ones_repeated(prejoin: Prejoin, shop: Path) -> None:
     ran = prejoin("query", "AP-004", "--limit", "1")
     assert "made up from the data: user_id\n" in ran.out

@@ -62,6 +62,7 @@ def test_the_python_is_laid_out_as_ruff_lays_it_out(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_both_languages_say_the_same_words() -> None:
     for path, name in CASES:
         workload, design = designed(path)
