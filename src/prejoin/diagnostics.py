@@ -10,6 +10,8 @@ import msgspec
 
 
 class Severity(StrEnum):
+    """How severe a diagnostic is: an error stops the pipeline, a warning and a hint do not."""
+
     ERROR = "error"
     """The input cannot be used until this is fixed."""
     WARNING = "warning"

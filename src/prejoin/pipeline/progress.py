@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Receives reports from `design_table`, `prove` and `build`. All methods must return quickly."""
+    """Receives reports from `design_table`, `prove_design` and `build_project`. All methods must return quickly."""
 
     def begin(self, activity: str, step: str = "") -> None:
         """An activity begins. A `step` (check, design, prove, test, render, write) consists of one or more."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from dataclasses import replace as with_other
 from typing import TypeAlias
@@ -23,7 +24,7 @@ from prejoin.design.explain import (
 )
 from prejoin.design.explain import why as explain_topic
 from prejoin.design.explain import without as design_without
-from prejoin.design.explain.text import WIDTH
+from prejoin.design.explain.text import WIDTH, as_text
 from prejoin.design.layout.growth import Growth, growth
 from prejoin.design.model import Design, Operation
 from prejoin.design.solver.conflicts import ConflictStatement, conflicts
@@ -41,6 +42,7 @@ from prejoin.pipeline.progress import SILENT, Progress
 from prejoin.pipeline.summary import counted
 from prejoin.proof.prove import prove as run_proof
 from prejoin.proof.result import PatternProof, Proof
+from prejoin.transport import Transport
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pin, Workload
@@ -125,6 +127,10 @@ class DesignResult:
     def fine(self) -> bool:
         """Whether there are no errors."""
         return not has_errors(self.diagnostics)
+
+    def explanation_lines(self, width: int = WIDTH) -> list[str]:
+        """The explanation of the whole design, as lines of text."""
+        return as_text(self.explanation, width)
 
     def source(self, hints: bool = True) -> Source:
         """The document with the diagnostics about its design."""
@@ -227,11 +233,16 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
     )
 
 
-def prove_design(workload: Workload, design: Design, *, progress: Progress = SILENT) -> Proof:
-    """Runs every access pattern on the embedded engine, and compares its results with those of the data itself."""
+def prove_design(
+    workload: Workload, design: Design, transport: Transport | None = None, *, progress: Progress = SILENT
+) -> Proof:
+    """Runs every access pattern with the generated code, and compares the results with brute force over the data.
+
+    It runs on the embedded engine in memory, or on any other DynamoDB, where it creates a table.
+    """
     progress.begin("running every pattern", "prove")
-    with Embedded() as engine:
-        proof = run_proof(workload, design, engine, progress=progress.update)
+    with nullcontext(transport) if transport else Embedded() as place:
+        proof = run_proof(workload, design, place, progress=progress.update)
     progress.result(f"{proof.proven} of {counted(len(proof.in_scope), 'pattern')} proven")
     return proof
 
