@@ -49,9 +49,9 @@ def fresh() -> DynamoDB:
     return Elsewhere(f".{_RUN}.{next(_numbers)}.") if PLACE else Embedded()
 
 
-def examples(wanted: int) -> int:
+def examples(wanted: int, least: int = FEW) -> int:
     """How many examples of a property to try: `wanted` with PREJOIN_EXAMPLES=40, in proportion otherwise."""
-    return min(FEW, wanted) if PLACE else max(FEW, wanted * EXAMPLES // 40)
+    return min(FEW, wanted) if PLACE else max(least, wanted * EXAMPLES // 40)
 
 
 def tidy() -> None:

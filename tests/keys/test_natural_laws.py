@@ -39,7 +39,7 @@ OPS: dict[str, Callable[[Any, Any], bool]] = {
     "between": lambda value, ends: ends[0] <= value <= ends[1],
 }
 names = st.lists(st.sampled_from(sorted(TYPES)), min_size=2, max_size=5, unique=True)
-law = settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(200, least=200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def plain(key: Any) -> tuple[Any, ...]:
