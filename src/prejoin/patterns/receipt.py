@@ -121,6 +121,8 @@ def once(
 class _Once(WriteList):
     """Collected writes, and their receipt."""
 
+    _call = "once(db, …)"
+
     def __init__(self, db: Any, token: str, keep: timedelta, content: object, known: Mapping[str, Any]) -> None:
         super().__init__(db.schema, db.table, None)
         if not token:
@@ -246,6 +248,7 @@ class Once(_Once):
     """A transaction that is applied once, at the end of the `with` block."""
 
     def __enter__(self) -> Once:
+        self._entered = True
         return self
 
     def __exit__(
@@ -259,6 +262,7 @@ class AsyncOnce(_Once):
     """A transaction that is applied once, at the end of the `async with` block."""
 
     async def __aenter__(self) -> AsyncOnce:
+        self._entered = True
         return self
 
     async def __aexit__(

@@ -42,6 +42,7 @@ class AsyncTransaction(WriteList):
         self._run = run
 
     async def __aenter__(self) -> AsyncTransaction:
+        self._entered = True
         return self
 
     if not TYPE_CHECKING:  # type checkers refuse `with` by themselves

@@ -14,6 +14,7 @@ from prejoin.table.write.execute import write_all
 from prejoin.table.write.from_call import absence_check, check_write
 from prejoin.table.write.model import Write
 
+from .update import warn_never_entered
 from .writes import Writer
 
 E = TypeVar("E")
@@ -22,11 +23,19 @@ E = TypeVar("E")
 class WriteList(Writer):
     """Collected writes, which are applied together or not at all."""
 
+    _call = "db.transaction()"
+    """The call that makes it, for messages."""
+    _entered = False
+
     def __init__(self, schema: Schema, table: str, token: str | None) -> None:
         self.schema = schema
         self._table = table
         self._token = token
         self._writes: list[Write] = []
+
+    def __del__(self) -> None:
+        if self._writes and not self._entered:
+            warn_never_entered(self._call)
 
     def _write(self, write: Write) -> None:
         if write.returning:
@@ -55,6 +64,7 @@ class Transaction(WriteList):
         self._run = run
 
     def __enter__(self) -> Transaction:
+        self._entered = True
         return self
 
     def __exit__(

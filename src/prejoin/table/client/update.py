@@ -13,10 +13,21 @@ from prejoin.table.update.draft import Draft, changes_of, close
 E = TypeVar("E")
 
 
+def warn_never_entered(call: str) -> None:
+    """Warn of a block that was made and dropped, as Python warns of a coroutine that was never awaited."""
+    import warnings  # only those who are warned load it
+
+    # The caller of __del__ is the code that dropped the block.
+    warnings.warn(
+        f"{call} wrote nothing, because it was never entered: use `with {call}`", RuntimeWarning, stacklevel=3
+    )
+
+
 class _Update(Generic[E]):
     """An update block."""
 
     _result: E | None = None
+    _entered = True  # unless it could be made
     _done = False
 
     def __init__(
@@ -28,6 +39,7 @@ class _Update(Generic[E]):
         self._known = known
         self._how = how
         self._draft = Draft(writer.schema.entity(cls).codec)
+        self._entered = False
 
     @property
     def result(self) -> E:
@@ -39,7 +51,12 @@ class _Update(Generic[E]):
     def _applied(self) -> Any:
         return self._writer.apply(self._cls, changes_of(self._draft), where=self._where, **self._how, **self._known)
 
+    def __del__(self) -> None:
+        if not self._entered:
+            warn_never_entered(f"db.update({self._cls.__name__}, …)")
+
     def _begun(self) -> Any:
+        self._entered = True
         if self._draft._record.closed:
             self._draft._record.open()
         return self._draft
@@ -54,6 +71,7 @@ class UpdateBlock(_Update[E]):
     if not TYPE_CHECKING:  # type checkers refuse `async with` by themselves
 
         async def __aenter__(self) -> NoReturn:
+            self._entered = True
             raise TypeError("this is not an AsyncClient: write `with db.update(…)`, without async")
 
         async def __aexit__(self, *_: object) -> None: ...
@@ -77,6 +95,7 @@ class AsyncUpdateBlock(_Update[E]):
     if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
 
         def __enter__(self) -> NoReturn:
+            self._entered = True
             raise TypeError("this is an AsyncClient: write `async with db.update(…)`")
 
         def __exit__(self, *_: object) -> None: ...
