@@ -21,10 +21,10 @@ from random import Random
 from prejoin.design.files import read_design_text
 from prejoin.design.workbench.read_model import read_workbench
 from prejoin.keys import Template, TemplateError
+from prejoin.pipeline.build.record import BuildRecord
+from prejoin.pipeline.build.settings import read_settings
 from prejoin.pipeline.errors import PipelineError
-from prejoin.pipeline.query_arguments import read_value
-from prejoin.pipeline.record import BuildRecord
-from prejoin.pipeline.settings import read_settings
+from prejoin.pipeline.query.arguments import read_value
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.expressions import Substitutions, bind_condition, bind_projection, bind_update
 from prejoin.types import STRING

@@ -7,7 +7,7 @@ import re
 import pytest
 from tests.attack import readers
 
-from prejoin.pipeline.settings import read_settings
+from prejoin.pipeline.build.settings import read_settings
 from prejoin.workload.files import read_text
 
 KNOWN = [

@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from prejoin.pipeline.build import _passed_tests
+from prejoin.pipeline.build.build import _passed_tests
+from prejoin.pipeline.build.generated_tests import run_tests
 from prejoin.pipeline.document import read_document
 from prejoin.pipeline.errors import InputError
-from prejoin.pipeline.generated_tests import run_tests
 from prejoin.pipeline.progress import SILENT
 from prejoin.render.python import render_python
 from tests.cli.conftest import Prejoin

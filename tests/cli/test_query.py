@@ -18,8 +18,8 @@ from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
 from prejoin.pipeline.errors import InvalidArgumentError
-from prejoin.pipeline.query import QueryResult
-from prejoin.pipeline.query_arguments import example, read_value
+from prejoin.pipeline.query.arguments import example, read_value
+from prejoin.pipeline.query.query import QueryResult
 from prejoin.proof.package import load_package
 from prejoin.proof.sample_table import SampleTable
 from prejoin.render.python.package import repository_methods
@@ -223,7 +223,7 @@ def test_lost_answer_to_a_write_says_to_look_before_repeating(prejoin: Prejoin, 
         ran = prejoin("query", "AP-025", product, "--endpoint", proxy.url, "--yes")
     assert len(proxy.applied) == 1
     assert ran.status == 1
-    assert "no answer says whether it was applied" in ran.err
+    assert "no response says whether it was applied" in ran.err
     assert "read the item to find out whether the write was applied, before you repeat the command" in ran.err
 
 

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from prejoin.cli.run import cli
-from prejoin.pipeline.settings import Settings
+from prejoin.pipeline.build.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "command.md").read_text(encoding="utf-8")
 

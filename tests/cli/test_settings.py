@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from prejoin.pipeline.settings import FILE, Language, read_settings
+from prejoin.pipeline.build.settings import FILE, Language, read_settings
 from prejoin.render.infrastructure.languages import LANGUAGES
 from tests.cli.conftest import Prejoin
 

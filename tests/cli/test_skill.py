@@ -12,7 +12,7 @@ import pytest
 
 from prejoin.cli.commands.skill import Skill, skills
 from prejoin.cli.run import cli
-from prejoin.pipeline.settings import read_settings
+from prejoin.pipeline.build.settings import read_settings
 from tests.cli.conftest import Prejoin
 
 NAMES = ["prejoin-access-patterns", "prejoin-table-design", "prejoin-query-interfaces"]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from prejoin.cli.run import run
-from prejoin.pipeline.build import build
+from prejoin.pipeline.build.build import build
+from prejoin.pipeline.build.record import RECORD, read_record
+from prejoin.pipeline.build.settings import Overrides
 from prejoin.pipeline.errors import InputError, PipelineError
-from prejoin.pipeline.record import RECORD, read_record
-from prejoin.pipeline.settings import Overrides
 from tests.pipeline.conftest import Recorder
 
 QUICK = Overrides(tests=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prejoin.errors import PrejoinError
-from prejoin.pipeline.design import ContradictionError, design_table, prove, why, without
+from prejoin.pipeline.design.design_table import ContradictionError, design_table, prove, why, without
 from prejoin.pipeline.document import parse_document, read_document
 from prejoin.pipeline.errors import InputError, InvalidArgumentError
 from tests.pipeline.conftest import Recorder

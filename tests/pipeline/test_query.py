@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from prejoin.engine import Embedded
-from prejoin.pipeline.build import build
+from prejoin.pipeline.build.build import build
+from prejoin.pipeline.build.settings import Overrides
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.document import Document, read_document
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, RefusedError
-from prejoin.pipeline.query import plain, query, query_design
-from prejoin.pipeline.query_arguments import MissingArgumentsError
-from prejoin.pipeline.settings import Overrides
+from prejoin.pipeline.query.arguments import MissingArgumentsError
+from prejoin.pipeline.query.query import plain, query, query_design
 from prejoin.proof.package import load_package
 from prejoin.table import Client
 

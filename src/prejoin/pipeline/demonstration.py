@@ -16,8 +16,8 @@ from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Span, has_errors
 from prejoin.engine import Embedded
 from prejoin.pipeline import codes
-from prejoin.pipeline.design import unproven
-from prejoin.pipeline.design_file import places_of
+from prejoin.pipeline.design.design_file import places_of
+from prejoin.pipeline.design.design_table import unproven
 from prejoin.pipeline.document import Document, text_of
 from prejoin.pipeline.errors import InputError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress

@@ -125,7 +125,7 @@ def check(document: Document) -> tuple[Diagnostic, ...]:
     beside = Path(document.file).parent / f"{_DESIGN}.md"
     if document.file in ("", "-") or "APPROVED" not in text_of(beside).upper():
         return document.diagnostics
-    from prejoin.pipeline.design_file import new_since_approval
+    from prejoin.pipeline.design.design_file import new_since_approval
 
     return in_order((*document.diagnostics, *new_since_approval(document)))
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from prejoin.pipeline.settings import read_settings
+from prejoin.pipeline.build.settings import read_settings
 from prejoin.render.infrastructure.languages import LANGUAGES
 from prejoin.render.infrastructure.options import Infrastructure
 

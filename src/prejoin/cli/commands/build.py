@@ -12,9 +12,9 @@ from prejoin.cli.command import command, has_terminal
 from prejoin.cli.documents import file_or_default
 from prejoin.cli.outcome import Outcome
 from prejoin.cli.output import show
+from prejoin.pipeline.build.record import BuildRecord, read_record, up_to_date
+from prejoin.pipeline.build.settings import Language, Overrides, Style, misnamed, settings_text
 from prejoin.pipeline.document import DOCUMENT
-from prejoin.pipeline.record import BuildRecord, read_record, up_to_date
-from prejoin.pipeline.settings import Language, Overrides, Style, misnamed, settings_text
 from prejoin.pipeline.summary import counted
 
 
@@ -86,7 +86,7 @@ def _build(file: str, overrides: Overrides, yes: bool, check: bool, diffs: bool,
     from prejoin.cli.progress import ProgressSteps
     from prejoin.cli.prompt.line import ask
     from prejoin.cli.text.build import BuildFlags, build_json, build_outcome, build_page
-    from prejoin.pipeline.build import build as build_plan
+    from prejoin.pipeline.build.build import build as build_plan
 
     flags = BuildFlags(check, diffs, prune)
     with ProgressSteps(as_json) as steps:

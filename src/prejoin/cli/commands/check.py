@@ -79,7 +79,7 @@ def _check(file: str, form: Form | None, patterns: str | None) -> _Checked:
 
 
 def _check_design(file: str, patterns: str | None) -> _Checked:
-    from prejoin.pipeline.design_file import read_design  # documents are checked without loading the designer
+    from prejoin.pipeline.design.design_file import read_design  # documents are checked without loading the designer
 
     found = read_design(file, patterns)
     design, kept = found.design, found.reading.kept

@@ -17,7 +17,7 @@ from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.workbench.description import left_out
 from prejoin.design.workbench.read_model import read_workbench
 from prejoin.diagnostics import Severity, has_errors
-from prejoin.pipeline.design_file import DesignFile, read_design
+from prejoin.pipeline.design.design_file import DesignFile, read_design
 from prejoin.pipeline.document import (
     DOCUMENT,
     FORMS,

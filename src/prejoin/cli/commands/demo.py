@@ -20,8 +20,8 @@ from prejoin.design.cost.bill import Bill
 from prejoin.design.explain.phrases import money
 from prejoin.design.model import Design
 from prejoin.pipeline.demonstration import Demonstration, demonstrate
-from prejoin.pipeline.design_document import titled as item_title
-from prejoin.pipeline.design_file import structures
+from prejoin.pipeline.design.design_document import titled as item_title
+from prejoin.pipeline.design.design_file import structures
 from prejoin.pipeline.document import DOCUMENT, read_document
 from prejoin.pipeline.examples import folder, installed
 from prejoin.pipeline.summary import contents

@@ -23,9 +23,11 @@ from prejoin.cli.text.design_json import Questions, answers_json, conflicts_json
 from prejoin.cli.text.messages import coded
 from prejoin.design.explain import as_text
 from prejoin.design.files import design_beside
-from prejoin.pipeline.build_design import record_design
-from prejoin.pipeline.decisions import add_decisions
-from prejoin.pipeline.design import (
+from prejoin.pipeline.build.build_design import record_design
+from prejoin.pipeline.design.decisions import add_decisions
+from prejoin.pipeline.design.design_document import DesignTarget, changes, design_target, result_text, write_design
+from prejoin.pipeline.design.design_file import design_in_use
+from prejoin.pipeline.design.design_table import (
     FEW,
     MOST,
     ContradictionError,
@@ -36,8 +38,6 @@ from prejoin.pipeline.design import (
     why,
     without,
 )
-from prejoin.pipeline.design_document import DesignTarget, changes, design_target, result_text, write_design
-from prejoin.pipeline.design_file import design_in_use
 from prejoin.pipeline.document import check_writable, read_document
 from prejoin.pipeline.summary import counted
 from prejoin.workload.grammar.statements import write_pin

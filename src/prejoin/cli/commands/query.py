@@ -20,9 +20,9 @@ from prejoin.cli.text.tables import table as columns
 from prejoin.pipeline import codes
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import InvalidArgumentError
-from prejoin.pipeline.query import QueryDesign, QueryResult, plain, query_design
-from prejoin.pipeline.query import query as run_query
-from prejoin.pipeline.query_arguments import MissingArgumentsError
+from prejoin.pipeline.query.arguments import MissingArgumentsError
+from prejoin.pipeline.query.query import QueryDesign, QueryResult, plain, query_design
+from prejoin.pipeline.query.query import query as run_query
 from prejoin.render.python.method import Method
 from prejoin.workload.model import Pattern
 

@@ -15,8 +15,9 @@ from prejoin.cli.text.messages import coded, messages, safe
 from prejoin.design.explain import topics
 from prejoin.design.explain.phrases import money
 from prejoin.design.explain.text import block_lines, sections
-from prejoin.pipeline.decisions import read_decision
-from prejoin.pipeline.design import (
+from prejoin.pipeline.design.decisions import read_decision
+from prejoin.pipeline.design.design_document import changes
+from prejoin.pipeline.design.design_table import (
     ContradictionError,
     DesignRequest,
     DesignResult,
@@ -26,7 +27,6 @@ from prejoin.pipeline.design import (
     with_alternatives,
     without,
 )
-from prejoin.pipeline.design_document import changes
 from prejoin.pipeline.errors import InvalidArgumentError
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.statements import read_pin, write_pin

@@ -18,11 +18,11 @@ from prejoin.design.codes import NEW_ATTRIBUTE, NOT_BACKFILLED
 from prejoin.design.layout.growth import Growth
 from prejoin.diagnostics import Code, Severity
 from prejoin.pipeline import codes
-from prejoin.pipeline.build_plan import BuildPlan, PlannedFile, Product, is_stamped
+from prejoin.pipeline.build.build_plan import BuildPlan, PlannedFile, Product, is_stamped
+from prejoin.pipeline.build.record import read_record
+from prejoin.pipeline.build.settings import FILE, Overrides, set_keys, settings_text
 from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.errors import Source
-from prejoin.pipeline.record import read_record
-from prejoin.pipeline.settings import FILE, Overrides, set_keys, settings_text
 from prejoin.pipeline.summary import counted, tally
 from prejoin.render.python.package import Options, package_name
 

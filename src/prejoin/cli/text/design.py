@@ -20,9 +20,9 @@ from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, Pr
 from prejoin.design.solver.conflicts import ConflictStatement
 from prejoin.keys import fields_of
 from prejoin.pipeline import codes
-from prejoin.pipeline.design import DesignResult
-from prejoin.pipeline.design_document import titled as item_title
-from prejoin.pipeline.design_file import structures
+from prejoin.pipeline.design.design_document import titled as item_title
+from prejoin.pipeline.design.design_file import structures
+from prejoin.pipeline.design.design_table import DesignResult
 from prejoin.pipeline.errors import Source
 from prejoin.pipeline.summary import contents, counted, tally
 from prejoin.render.python.package import Options, package_name

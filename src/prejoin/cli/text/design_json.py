@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from prejoin.cli.text.design_answers import DesignAnswers, OtherDesign, Why, Without
 from prejoin.design.explain import Explanation
-from prejoin.pipeline.design import ConflictSet, DesignResult, alternatives_of
+from prejoin.pipeline.design.design_table import ConflictSet, DesignResult, alternatives_of
 from prejoin.proof.result import PatternProof
 from prejoin.workload.grammar.statements import write_pin
 

@@ -10,7 +10,7 @@ import msgspec
 from prejoin.cli.outcome import Line
 from prejoin.cli.text.messages import cells, safe
 from prejoin.cli.text.tables import table
-from prejoin.pipeline.query import ENTITY, QueryResult, plain
+from prejoin.pipeline.query.query import ENTITY, QueryResult, plain
 from prejoin.pipeline.summary import counted
 from prejoin.table import Call
 

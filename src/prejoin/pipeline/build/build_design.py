@@ -17,7 +17,17 @@ from prejoin.design.model import Design
 from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Severity, has_errors
-from prejoin.pipeline.design import (
+from prejoin.pipeline.build.record import BuildRecord, digest, program, read_record, write_record
+from prejoin.pipeline.design.design_document import (
+    DesignTarget,
+    changes,
+    design_target,
+    design_text,
+    result_text,
+    validation_again,
+)
+from prejoin.pipeline.design.design_file import design_in_use, places_of, structures
+from prejoin.pipeline.design.design_table import (
     FEW,
     DesignRequest,
     DesignResult,
@@ -26,19 +36,9 @@ from prejoin.pipeline.design import (
     solve_request,
     unserved,
 )
-from prejoin.pipeline.design_document import (
-    DesignTarget,
-    changes,
-    design_target,
-    design_text,
-    result_text,
-    validation_again,
-)
-from prejoin.pipeline.design_file import design_in_use, places_of, structures
 from prejoin.pipeline.document import Document, read_document
 from prejoin.pipeline.errors import InputError, Source
 from prejoin.pipeline.progress import Progress
-from prejoin.pipeline.record import BuildRecord, digest, program, read_record, write_record
 from prejoin.render.stamp import ours
 from prejoin.workload.model import Status, Workload
 

@@ -33,8 +33,8 @@ from prejoin.design.solver.solve import Solution, solve
 from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.engine import Embedded
 from prejoin.pipeline import codes
-from prejoin.pipeline.decisions import read_decision, with_decisions
-from prejoin.pipeline.design_file import places_of, structures
+from prejoin.pipeline.design.decisions import read_decision, with_decisions
+from prejoin.pipeline.design.design_file import places_of, structures
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress

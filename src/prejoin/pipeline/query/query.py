@@ -25,10 +25,10 @@ from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError, fields_of
 from prejoin.pipeline import codes
 from prejoin.pipeline.connection import TablePlace, connect
-from prejoin.pipeline.design_file import design_in_use, outdated
+from prejoin.pipeline.design.design_file import design_in_use, outdated
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, RefusedError, Source
-from prejoin.pipeline.query_arguments import example, parameter, read_value, require_arguments
+from prejoin.pipeline.query.arguments import example, parameter, read_value, require_arguments
 from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.proof.sample_table import SampleTable
 from prejoin.protocol.errors import DynamoDBError

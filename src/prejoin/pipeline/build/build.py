@@ -9,15 +9,11 @@ from pathlib import Path, PurePosixPath
 from prejoin.design.files import design_beside
 from prejoin.design.model import Design
 from prejoin.pipeline import codes
-from prejoin.pipeline.build_design import design_again, new_design
-from prejoin.pipeline.build_plan import BuildPlan, Product, plan_of
-from prejoin.pipeline.design_document import design_target
-from prejoin.pipeline.document import Document, check_writable, read_document
-from prejoin.pipeline.errors import GeneratedCodeError, InputError, PipelineError, Source
-from prejoin.pipeline.generated_tests import run_tests
-from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.pipeline.record import read_record, source_of, text_at
-from prejoin.pipeline.settings import (
+from prejoin.pipeline.build.build_design import design_again, new_design
+from prejoin.pipeline.build.build_plan import BuildPlan, Product, plan_of
+from prejoin.pipeline.build.generated_tests import run_tests
+from prejoin.pipeline.build.record import read_record, source_of, text_at
+from prejoin.pipeline.build.settings import (
     FILE,
     Overrides,
     Settings,
@@ -27,6 +23,10 @@ from prejoin.pipeline.settings import (
     read_settings,
     settings_text,
 )
+from prejoin.pipeline.design.design_document import design_target
+from prejoin.pipeline.document import Document, check_writable, read_document
+from prejoin.pipeline.errors import GeneratedCodeError, InputError, PipelineError, Source
+from prejoin.pipeline.progress import SILENT, Progress
 from prejoin.pipeline.summary import contents, counted
 from prejoin.pipeline.workbench import workbench_model
 from prejoin.render.documents.render_documents import DocumentOptions, render_documents

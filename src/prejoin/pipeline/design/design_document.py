@@ -17,7 +17,7 @@ from prejoin.design.files import write_design as design_data
 from prejoin.design.model import TABLE, Design, Facet, Item
 from prejoin.diagnostics import Diagnostic
 from prejoin.pipeline import codes
-from prejoin.pipeline.design import DesignResult
+from prejoin.pipeline.design.design_table import DesignResult
 from prejoin.pipeline.document import output_form, report_unwritable, write
 from prejoin.pipeline.errors import RefusedError
 from prejoin.pipeline.summary import tally

@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from prejoin.pipeline.build_design import BuildDesign
+from prejoin.pipeline.build.build_design import BuildDesign
+from prejoin.pipeline.build.record import RECORD, BuildRecord, digest, read_record, text_at, write_record
+from prejoin.pipeline.build.settings import Overrides, Settings
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.output_files import check_outputs, delete_file, write_file
-from prejoin.pipeline.record import RECORD, BuildRecord, digest, read_record, text_at, write_record
-from prejoin.pipeline.settings import Overrides, Settings
 from prejoin.render.stamp import Merged, difference, merge, ours
 
 

@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 import prejoin
+from prejoin.pipeline.build.settings import Overrides, settings_text
 from prejoin.pipeline.output_files import write_file
-from prejoin.pipeline.settings import Overrides, settings_text
 from prejoin.render.stamp import ours
 
 RECORD = ".prejoin-build.json"

@@ -1,0 +1,1 @@
+"""Queries: one access pattern of a document, run by its id."""
