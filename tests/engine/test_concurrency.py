@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from prejoin.engine import Embedded
+from prejoin.engine.store.file import session, store
 from prejoin.protocol.errors import DynamoDBError
 
 from . import transferring
@@ -116,7 +117,8 @@ def test_writer_waits_for_locked_file(tmp_path: Path) -> None:
 def test_long_file_lock_raises_readable_dynamodb_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "shop.db"
     monkeypatch.setattr("prejoin.engine.store.file.store._PATIENCE_SECONDS", 0.05)
-    monkeypatch.setattr("prejoin.BUSY_MILLISECONDS", 50)
+    for module in (session, store):
+        monkeypatch.setattr(module, "BUSY_MILLISECONDS", 50)
     with Embedded(path) as dynamodb:
         send(dynamodb, "CreateTable", **SHOP)
         holder = sqlite3.connect(path, isolation_level=None)

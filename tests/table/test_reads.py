@@ -281,7 +281,7 @@ def test_text_that_begins(shop: Shop) -> None:
         (
             lambda db: db.query(Order, lambda o: o.placed_at >= T, now=T - timedelta(days=1)),
             ValueError,
-            "the range over placed_at starts after 2026-05-03 .*, where it ends if it has no end",
+            "the range over placed_at starts after 2026-05-03 .*, the default end: give an end",
         ),
     ],
 )

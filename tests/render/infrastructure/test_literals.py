@@ -42,7 +42,7 @@ def test_terraform_string_is_read_as_it_was(text: str) -> None:
 @given(st.dictionaries(texts.filter(bool), texts, max_size=4))
 @example({"for": "a", "null": "b"})
 def test_terraform_object_is_read_as_it_was(values: dict[str, str]) -> None:
-    text = hcl.file_text([hcl.Block("a", attributes={"tags": values})])
+    text = hcl.file_text([hcl.HclBlock("a", attributes={"tags": values})])
     (block,) = Reader(text).body()["a"]
     assert block["tags"] == values
     assert not re.search(r"^ *(?:for|null|true|false) ", text, re.MULTILINE)
