@@ -301,7 +301,9 @@ def test_a_write_that_reads_first_is_right_though_the_read_was_lost(bank: Bank) 
     bank.db.insert(Member("ann", "a@b.com"))
     bank.way.then(lost(0.5))
     bank.db.delete(Member, name="ann", read=True)
-    assert bank.way.operations == ["GetItem", "GetItem", "TransactWriteItems"]
+    first, second, *writes = bank.way.operations
+    # A transaction has a token, so a slow machine, on which its answer comes too late, sends it again.
+    assert (first, second, set(writes)) == ("GetItem", "GetItem", {"TransactWriteItems"})
     assert bank.everything == BEFORE
     bank.db.insert(Member("bob", "a@b.com"))
 
