@@ -35,7 +35,7 @@ def test_what_runs_in_an_application_needs_the_base_install_only(module: str) ->
 FIRST_ANSWER = """
 import sys, msgspec
 before = set(sys.modules)
-from prejoin.table import Client, Entity, Key, Schema
+from prejoin import Client, Entity, Key, Schema
 from prejoin.transport import AWS, Endpoint
 
 class User(msgspec.Struct):
@@ -101,13 +101,6 @@ def test_a_function_that_starts_and_gets_an_item_loads_nothing_for_writes_querie
     assert (set(result.stdout.split()) & SLOW, result.stderr) == (set(), "")
 
 
-@pytest.mark.parametrize("package", ["prejoin.table", "prejoin.patterns"])
-def test_whatever_the_run_time_exports_is_there(package: str) -> None:
-    code = f"import {package} as home; print(*(name for name in home.__all__ if not hasattr(home, name)))"
-    result = python("-c", code)
-    assert (result.stdout.strip(), result.stderr) == ("", "")
-
-
 def test_the_reference_pages_are_what_the_code_says() -> None:
     result = python("scripts/reference.py", "--check")
     assert result.returncode == 0, result.stdout
@@ -128,7 +121,7 @@ import sys
 from dataclasses import replace
 sys.path.insert(0, "examples/shop")
 from prejoin.engine import Embedded
-from prejoin.table import Client, ulid
+from prejoin import Client, ulid
 from shop import seed
 from shop.repository import ShopRepository
 from shop.schema import SCHEMA, TABLE

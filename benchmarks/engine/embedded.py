@@ -90,7 +90,7 @@ class Typed(Bytes):
     """Attributes in, objects out."""
 
     def __init__(self, order: dict[str, Any]) -> None:
-        from prejoin.table import Client
+        from prejoin import Client
 
         from .workload import SCHEMA, TABLE
 

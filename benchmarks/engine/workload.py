@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from prejoin.table import Client, Entity, Index, Key, Schema
+from prejoin import Client, Entity, Index, Key, Schema
 from prejoin.table.admin.table_request import create_table
 
 TABLE = "bench"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from common.figures import Figure, figure
-from prejoin.table import Call, Client, Schema
+from prejoin import Call, Client, Schema
 from prejoin.transport import Transport
 
 Calling = Callable[[Client], object]

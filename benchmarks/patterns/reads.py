@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from prejoin.table import Client, Entity, Index, Key, Schema, between
+from prejoin import Client, Entity, Index, Key, Schema, between
 
 from .measure import Case
 

@@ -6,8 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from prejoin.patterns import Child, Copy, Counted, SoftDelete, Summed, Timestamps, TimeToLive, Unique, Version
-from prejoin.table import Client, Entity, Index, Key, Schema
+from prejoin import (
+    Child,
+    Client,
+    Copy,
+    Counted,
+    Entity,
+    Index,
+    Key,
+    Schema,
+    SoftDelete,
+    Summed,
+    Timestamps,
+    TimeToLive,
+    Unique,
+    Version,
+)
 from prejoin.table.schema.pattern import Pattern
 
 from .measure import Case

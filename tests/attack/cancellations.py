@@ -12,8 +12,8 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
+from prejoin import AsyncClient, Client, Conflict, Entity, Key, Schema, TransactionCancelled, add
 from prejoin.engine import Embedded
-from prejoin.table import AsyncClient, Client, Conflict, Entity, Key, Schema, TransactionCancelled, add
 from prejoin.transport import Endpoint, OutcomeUnknown
 
 from .places import file_place, served_place

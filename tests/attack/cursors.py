@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
+from prejoin import Client, CursorError, Entity, Index, Key, Schema, SignedCursors, begun
 from prejoin.engine import Embedded
-from prejoin.table import Client, CursorError, Entity, Index, Key, Schema, SignedCursors, begun
 from prejoin.table.read.cursor import Cursors, Position, encode_cursor
 from prejoin.table.read.scan import Scan
 
@@ -242,7 +242,7 @@ def run(seconds: float, seed: int) -> Result:
     result = Result()
     kinds: list[tuple[Client, bool]] = [(client(), False), (client(SignedCursors(chance.randbytes(32))), True)]
     try:
-        from prejoin.table import EncryptedCursors
+        from prejoin import EncryptedCursors
 
         kinds.append((client(EncryptedCursors(chance.randbytes(32))), True))
     except ImportError:

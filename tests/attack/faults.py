@@ -28,10 +28,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from prejoin import (
+    AlreadyExists,
+    AsyncClient,
+    Changes,
+    Client,
+    Entity,
+    Key,
+    Schema,
+    TransactionCancelled,
+    once,
+    receipts,
+)
 from prejoin.engine import Embedded
-from prejoin.patterns import once, receipts
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import AlreadyExists, AsyncClient, Changes, Client, Entity, Key, Schema, TransactionCancelled
 from prejoin.transport import (
     AnswerLost,
     ConnectionFailed,

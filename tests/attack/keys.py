@@ -17,10 +17,10 @@ from operator import attrgetter
 from random import Random
 from typing import Any
 
+from prejoin import Client, Entity, Index, Key, Schema, TableError, begins_with, between
 from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import Client, Entity, Index, Key, Schema, TableError, begins_with, between
 
 from .result import Result
 

@@ -24,12 +24,21 @@ from tests.patterns import counting, reaching
 from tests.patterns.counting import all_of, miscounted
 from tests.patterns.faults import wrong
 
-from prejoin.patterns import (
+from prejoin import (
+    AsyncClient,
+    Changes,
+    Client,
+    ConditionFailed,
+    Conflict,
     Copy,
     Counted,
+    Entity,
+    Key,
     Receipt,
+    Schema,
     SoftDelete,
     Summed,
+    TransactionCancelled,
     Unique,
     Version,
     audit,
@@ -38,17 +47,6 @@ from prejoin.patterns import (
     receipts,
     restore,
     total,
-)
-from prejoin.table import (
-    AsyncClient,
-    Changes,
-    Client,
-    ConditionFailed,
-    Conflict,
-    Entity,
-    Key,
-    Schema,
-    TransactionCancelled,
 )
 from prejoin.transport import OutcomeUnknown, Transport
 

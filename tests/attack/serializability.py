@@ -18,18 +18,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import Any, Literal
 
-from prejoin.table import (
-    Client,
-    ConditionFailed,
-    Conflict,
-    Entity,
-    Get,
-    Key,
-    Schema,
-    TransactionCancelled,
-    appended,
-    size,
-)
+from prejoin import Client, ConditionFailed, Conflict, Entity, Get, Key, Schema, TransactionCancelled, appended, size
 from prejoin.transport import ConnectionFailed, OutcomeUnknown, Transport
 
 from .checker import Anomaly, Append, Operation, Outcome, ReadList, ReadRegister, Transaction, Write, check

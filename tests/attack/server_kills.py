@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 
+from prejoin import AsyncClient, Client, Conflict, TransactionCancelled, add
 from prejoin.engine import Embedded
-from prejoin.table import AsyncClient, Client, Conflict, TransactionCancelled, add
 from prejoin.transport import ConnectionFailed, Endpoint, OutcomeUnknown, Retries
 
 from .cancellations import PARTS, SCHEMA, Hits, Part

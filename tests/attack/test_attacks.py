@@ -21,9 +21,9 @@ from tests.attack.result import Result
 from tests.engine.crashing import Writer
 from tests.patterns.faults import items
 
+from prejoin import Client
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
-from prejoin.table import Client
 from prejoin.transport import Endpoint
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from client.items import typed
 from client.workload import arguments, batches, create_table, order, population
+from prejoin import Call, Client
 from prejoin.engine import Embedded
-from prejoin.table import Call, Client
 from prejoin.table.admin import table_request as definition
 
 ROOT = Path(__file__).parents[2]

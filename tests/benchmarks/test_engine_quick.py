@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from engine.workload import SCHEMA, TABLE, item, order
+from prejoin import Call, Client
 from prejoin.engine import Embedded
-from prejoin.table import Call, Client
 
 ROOT = Path(__file__).parents[2]
 

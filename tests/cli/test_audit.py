@@ -17,8 +17,8 @@ from tests.cli.conftest import Prejoin
 APP = """
 from dataclasses import dataclass
 
-from prejoin.patterns import Copy, Unique
-from prejoin.table import Entity, Key, Schema
+from prejoin import Copy, Unique
+from prejoin import Entity, Key, Schema
 
 
 @dataclass
@@ -48,7 +48,7 @@ def app(here: Path) -> Iterator[Any]:
         import shopapp
     finally:
         sys.path.remove(str(here))
-    from prejoin.table import Client
+    from prejoin import Client
 
     with Client(shopapp.schema, "shop", Embedded(here / "shop.db")) as db:
         db.create_table()

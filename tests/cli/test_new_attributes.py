@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from prejoin import Client, CodecError, Entity, Index, Key, Schema, audit, repair
 from prejoin.design.document.read_document import parse_document
 from prejoin.engine import Embedded
-from prejoin.patterns import audit, repair
-from prejoin.table import Client, CodecError, Entity, Index, Key, Schema
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_text
 from tests.cli.conftest import Prejoin

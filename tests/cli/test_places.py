@@ -17,7 +17,7 @@ from tests.cli.conftest import Prejoin
 
 SCHEMA = """
 from dataclasses import dataclass
-from prejoin.table import Entity, Key, Schema
+from prejoin import Entity, Key, Schema
 
 @dataclass
 class User:
@@ -180,7 +180,7 @@ def test_serve_names_a_file_that_it_cannot_use_once(app: Path, prejoin: Prejoin,
 
 
 def test_unreadable_item_in_an_audit_is_no_fault_of_ours(app: Path, prejoin: Prejoin) -> None:
-    from prejoin.table import Client
+    from prejoin import Client
 
     with Embedded(app / "shop.db") as engine:
         namespace: dict[str, object] = {}

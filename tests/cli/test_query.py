@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import pytest
 
+from prejoin import Call, Client
 from prejoin.cli.text.messages import cells
 from prejoin.cli.text.query import query_page
 from prejoin.design.solver.solve import solve
@@ -23,7 +24,6 @@ from prejoin.pipeline.query.query import QueryResult
 from prejoin.proof.package import load_package
 from prejoin.proof.sample_table import SampleTable
 from prejoin.render.python.package import repository_methods
-from prejoin.table import Call, Client
 from prejoin.workload.files import read_file
 from tests.attack.proxy import FAULTS, FaultProxy
 from tests.cli.conftest import Prejoin

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from prejoin import Client, NotServed
 from prejoin.design.cost.bill import bill
 from prejoin.design.layout.projection import with_projections
 from prejoin.design.mapping.map_patterns import map_patterns
@@ -25,7 +26,6 @@ from prejoin.design.model import (
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
-from prejoin.table import Client, NotServed
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Workload
 

@@ -12,6 +12,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from prejoin import Call as Made
+from prejoin import Changes, Client, TableError
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.footprint import EntryWrite, MeasuredFootprint, PageRead, entries_of
 from prejoin.design.cost.units import predict_units
@@ -36,8 +38,6 @@ from prejoin.engine import Embedded
 from prejoin.proof.data import DataGenerator
 from prejoin.proof.package import load_package
 from prejoin.protocol.sizes import item_size
-from prejoin.table import Call as Made
-from prejoin.table import Changes, Client, TableError
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Workload
 

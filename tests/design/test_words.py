@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from prejoin import Client
 from prejoin.design.model import Design
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
-from prejoin.table import Client
 from prejoin.types import STRING
 from prejoin.workload.model import Attribute, Direction, Entity, Input, Read, Result, Sort, Workload
 

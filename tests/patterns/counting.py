@@ -9,9 +9,21 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from prejoin import (
+    Child,
+    Client,
+    Conflict,
+    Copy,
+    Counted,
+    Entity,
+    Index,
+    Key,
+    Schema,
+    Summed,
+    TransactionCancelled,
+    Unique,
+)
 from prejoin.engine import Embedded
-from prejoin.patterns import Child, Copy, Counted, Summed, Unique
-from prejoin.table import Client, Conflict, Entity, Index, Key, Schema, TransactionCancelled
 
 
 @dataclass

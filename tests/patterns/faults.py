@@ -15,8 +15,8 @@ import msgspec
 import pytest
 from tests.place import PLACE
 
+from prejoin import Client, Schema
 from prejoin.keys import TABLE
-from prejoin.table import Client, Schema
 from prejoin.table.schema.bind import facet_tag
 from prejoin.transport import AsyncTransport, Transport
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from tests.patterns.counting import again, all_of
 
+from prejoin import Client, Copy, Counted, Entity, Highest, Index, Key, Lowest, Schema
 from prejoin.engine import Embedded
-from prejoin.patterns import Copy, Counted, Highest, Lowest
-from prejoin.table import Client, Entity, Index, Key, Schema
 
 
 @dataclass

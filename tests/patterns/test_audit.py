@@ -16,14 +16,23 @@ from hypothesis import strategies as st
 from tests.patterns.faults import Faulty, Lost, in_threads, items
 from tests.place import examples, fresh
 
-from prejoin.engine import Embedded
-from prejoin.patterns import (
+from prejoin import (
+    AsyncClient,
+    Call,
+    Changes,
     Child,
+    Client,
     Copy,
     Counted,
+    Entity,
     Finding,
+    Index,
+    Key,
+    OtherTenant,
+    Schema,
     SoftDelete,
     Summed,
+    TableError,
     TimeToLive,
     Tree,
     Unique,
@@ -33,18 +42,7 @@ from prejoin.patterns import (
     repair,
     total,
 )
-from prejoin.table import (
-    AsyncClient,
-    Call,
-    Changes,
-    Client,
-    Entity,
-    Index,
-    Key,
-    OtherTenant,
-    Schema,
-    TableError,
-)
+from prejoin.engine import Embedded
 
 
 @dataclass(frozen=True)

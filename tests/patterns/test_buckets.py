@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.place import fresh
 from tests.table.both import Connect, Watched, both
 
+from prejoin import Client, CursorError, Entity, Index, Key, NotServed, Page, Schema, between
 from prejoin.engine import Embedded
 from prejoin.keys.template.specs import buckets
-from prejoin.table import Client, CursorError, Entity, Index, Key, NotServed, Page, Schema, between
 
 T = datetime(2026, 3, 1, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

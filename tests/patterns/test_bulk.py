@@ -14,24 +14,29 @@ from hypothesis import strategies as st
 from tests.place import examples, fresh
 from tests.table.both import Connect, awaited, waiting
 
-from prejoin.engine import Embedded
-from prejoin.patterns import Copy, Counted, Highest, Unique, Version, audit
-from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     AsyncClient,
     Call,
     Client,
     CodecError,
+    Copy,
+    Counted,
     Entity,
+    Highest,
     Key,
     NotUnique,
     PartlyWritten,
     Schema,
     TableError,
+    Unique,
     UnknownValue,
+    Version,
     VersionConflict,
+    audit,
 )
+from prejoin.engine import Embedded
+from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import OutcomeUnknown
 
 

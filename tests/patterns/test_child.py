@@ -17,12 +17,12 @@ from tests.patterns.faults import in_processes, made, with_every_fault, wrong
 from tests.place import examples, fresh
 from tests.table.both import Connect, Watched, both
 
-from prejoin.engine import Embedded
-from prejoin.patterns import Child, Counted, delete_tree
-from prejoin.table import (
+from prejoin import (
     AsyncClient,
+    Child,
     Client,
     ConditionFailed,
+    Counted,
     Entity,
     Index,
     Key,
@@ -33,7 +33,9 @@ from prejoin.table import (
     TableError,
     TransactionCancelled,
     UnknownValue,
+    delete_tree,
 )
+from prejoin.engine import Embedded
 
 
 @dataclass

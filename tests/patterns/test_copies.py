@@ -17,26 +17,27 @@ from tests.patterns.hands import Hands
 from tests.place import fresh
 from tests.table.both import Connect, both
 
-from prejoin.engine import Embedded
-from prejoin.patterns import Copy, TimeToLive
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     Call,
     Changes,
     Client,
     ConditionFailed,
     Conflict,
+    Copy,
     Entity,
     Key,
     NotFound,
     NotUnique,
     Schema,
     SchemaError,
+    TimeToLive,
     TooMany,
     TransactionCancelled,
     UnknownAttribute,
     UnknownValue,
 )
+from prejoin.engine import Embedded
 
 
 @dataclass(frozen=True)

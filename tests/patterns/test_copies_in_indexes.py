@@ -13,12 +13,13 @@ from tests.patterns.faults import made, with_every_fault, wrong
 from tests.place import fresh
 from tests.table.both import Connect, Watched, both
 
-from prejoin.patterns import Copy, Counted, audit, repair, reshard
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     Changes,
     Client,
     ConditionFailed,
+    Copy,
+    Counted,
     Entity,
     Index,
     Key,
@@ -26,6 +27,9 @@ from prejoin.table import (
     Schema,
     SchemaError,
     UnknownValue,
+    audit,
+    repair,
+    reshard,
 )
 
 

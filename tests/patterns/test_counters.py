@@ -19,26 +19,30 @@ from tests.patterns.faults import in_processes, made, with_every_fault, wrong
 from tests.place import examples, fresh
 from tests.table.both import Connect, Watched, both, waiting
 
-from prejoin.engine import Embedded
-from prejoin.patterns import Counted, SoftDelete, Summed, TimeToLive, restore
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     Changes,
     Client,
     ConditionFailed,
+    Counted,
     Entity,
     Index,
     Key,
     NotFound,
     Schema,
     SchemaError,
+    SoftDelete,
+    Summed,
     TableError,
+    TimeToLive,
     TooMany,
     TransactionCancelled,
     UnknownValue,
     VersionConflict,
     add,
+    restore,
 )
+from prejoin.engine import Embedded
 
 TEN, FIVE = Decimal(10), Decimal(5)
 

@@ -35,15 +35,29 @@ from tests.patterns.reaching import (
 from tests.place import examples, fresh
 from tests.table.both import Connect, Watched, both, waiting
 
-from prejoin.engine import Embedded
-from prejoin.patterns import (
+from prejoin import (
+    AlreadyExists,
+    Changes,
+    Client,
+    ConditionFailed,
+    Conflict,
     Counted,
+    Entity,
     Highest,
+    Key,
     Lowest,
+    NotFound,
     Recounted,
+    Schema,
+    SchemaError,
     SoftDelete,
     Summed,
+    TableError,
     TimeToLive,
+    TooMany,
+    TransactionCancelled,
+    UnknownValue,
+    VersionConflict,
     audit,
     once,
     receipts,
@@ -52,23 +66,7 @@ from prejoin.patterns import (
     repair,
     restore,
 )
-from prejoin.table import (
-    AlreadyExists,
-    Changes,
-    Client,
-    ConditionFailed,
-    Conflict,
-    Entity,
-    Key,
-    NotFound,
-    Schema,
-    SchemaError,
-    TableError,
-    TooMany,
-    TransactionCancelled,
-    UnknownValue,
-    VersionConflict,
-)
+from prejoin.engine import Embedded
 
 ONE, TWO, TEN = Decimal(1), Decimal(2), Decimal(10)
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

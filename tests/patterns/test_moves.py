@@ -14,19 +14,23 @@ from tests.patterns.faults import items, made, with_every_fault, wrong
 from tests.place import examples, fresh
 from tests.table.both import Connect, Watched, both
 
-from prejoin.patterns import Copy, Counted, Timestamps, Unique, Version
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     Changes,
     Client,
     ConditionFailed,
+    Copy,
+    Counted,
     Entity,
     Index,
     Key,
     NotFound,
     Schema,
     TableError,
+    Timestamps,
     TransactionCancelled,
+    Unique,
+    Version,
     between,
 )
 

@@ -18,11 +18,7 @@ from tests.patterns.faults import in_processes, in_threads, items, with_every_fa
 from tests.patterns.hands import Hands
 from tests.place import examples, fresh
 
-from prejoin.engine import Embedded
-from prejoin.patterns import Receipt, Timestamps, TokenReused, once, receipts
-from prejoin.patterns.receipt import fingerprint
-from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import (
+from prejoin import (
     AsyncClient,
     Call,
     Changes,
@@ -31,13 +27,21 @@ from prejoin.table import (
     Key,
     NotFound,
     OtherTenant,
+    Receipt,
     Schema,
     SchemaError,
     TableError,
+    Timestamps,
+    TokenReused,
     TooMany,
     TransactionCancelled,
     add,
+    once,
+    receipts,
 )
+from prejoin.engine import Embedded
+from prejoin.patterns.receipt import fingerprint
+from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import ConnectionFailed, OutcomeUnknown, Transport, TransportError
 
 

@@ -14,9 +14,21 @@ from tests.patterns.counting import DAY, ORDER, SCHEMA, USER, Day, Order, User, 
 from tests.patterns.faults import items, made, with_every_fault, wrong
 from tests.place import fresh
 
-from prejoin.patterns import Recounted, recount, recount_all
+from prejoin import (
+    AsyncClient,
+    Client,
+    Conflict,
+    Entity,
+    Index,
+    Key,
+    NotServed,
+    Recounted,
+    Schema,
+    SchemaError,
+    recount,
+    recount_all,
+)
 from prejoin.patterns.aggregates.counted import Counted
-from prejoin.table import AsyncClient, Client, Conflict, Entity, Index, Key, NotServed, Schema, SchemaError
 
 BARE = Schema(
     Entity(User, USER.key, patterns=USER.patterns),

@@ -16,9 +16,22 @@ from tests.patterns.faults import in_processes, items, made, with_every_fault
 from tests.place import examples, fresh
 from tests.table.both import Watched
 
+from prejoin import (
+    AsyncClient,
+    Client,
+    Counted,
+    Entity,
+    Key,
+    Recounted,
+    Schema,
+    SchemaError,
+    Summed,
+    TableError,
+    recount,
+    recount_all,
+    total,
+)
 from prejoin.engine import Embedded
-from prejoin.patterns import Counted, Recounted, Summed, recount, recount_all, total
-from prejoin.table import AsyncClient, Client, Entity, Key, Schema, SchemaError, TableError
 
 
 @dataclass

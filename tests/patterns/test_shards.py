@@ -18,10 +18,9 @@ from tests.patterns.faults import Faulty, Lost
 from tests.place import fresh
 from tests.table.both import Connect, Watched, both
 
+from prejoin import Client, CursorError, Entity, Index, Key, Resharded, Schema, SchemaError, reshard
 from prejoin.engine import Embedded
 from prejoin.keys import Template
-from prejoin.patterns import Resharded, reshard
-from prejoin.table import Client, CursorError, Entity, Index, Key, Schema, SchemaError
 from prejoin.types import Kind, Type
 
 

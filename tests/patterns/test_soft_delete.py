@@ -17,15 +17,14 @@ from tests.patterns.hands import Hands
 from tests.place import fresh
 from tests.table.both import Connect, both
 
-from prejoin.engine import Embedded
-from prejoin.patterns import Copy, SoftDelete, TimeToLive, Unique, Version, purge, restore
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     AsyncClient,
     Call,
     Changes,
     Client,
     ConditionFailed,
+    Copy,
     Entity,
     Index,
     Key,
@@ -33,11 +32,18 @@ from prejoin.table import (
     NotUnique,
     Schema,
     SchemaError,
+    SoftDelete,
     TableError,
+    TimeToLive,
     TransactionCancelled,
+    Unique,
     UnknownValue,
+    Version,
     VersionConflict,
+    purge,
+    restore,
 )
+from prejoin.engine import Embedded
 
 DAY = timedelta(days=1)
 

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from tests.place import fresh
 from tests.table.both import Connect, Watched, both
 
-from prejoin.engine import Embedded
-from prejoin.patterns import SoftDelete, Version
-from prejoin.table import (
+from prejoin import (
     Changes,
     Client,
     Entity,
@@ -24,10 +22,13 @@ from prejoin.table import (
     NotServed,
     Schema,
     SchemaError,
+    SoftDelete,
     UnknownValue,
+    Version,
     exists,
     one_of,
 )
+from prejoin.engine import Embedded
 
 Status = Literal["NEW", "PAID", "SENT", "DONE"]
 OPEN = ("NEW", "PAID")

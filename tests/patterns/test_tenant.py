@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from tests.place import examples, fresh
 from tests.table.both import Connect, Watched, both, waiting
 
-from prejoin.keys import KeyValueError
-from prejoin.patterns import Copy, Unique, tenant_policy
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     Changes,
     Client,
+    Copy,
     CursorError,
     Entity,
     Get,
@@ -32,7 +31,10 @@ from prejoin.table import (
     SchemaError,
     TableError,
     TransactionCancelled,
+    Unique,
+    tenant_policy,
 )
+from prejoin.keys import KeyValueError
 from prejoin.table.read.cursor import Position, encode_cursor
 
 

@@ -10,8 +10,20 @@ import pytest
 from tests.patterns.faults import in_threads, made, with_every_fault
 from tests.place import fresh
 
-from prejoin.patterns import Timestamps, Version
-from prejoin.table import Call, Changes, Client, Entity, Index, Key, Schema, SchemaError, TableError, UnknownValue
+from prejoin import (
+    Call,
+    Changes,
+    Client,
+    Entity,
+    Index,
+    Key,
+    Schema,
+    SchemaError,
+    TableError,
+    Timestamps,
+    UnknownValue,
+    Version,
+)
 
 START = datetime(2026, 5, 4, tzinfo=UTC)
 

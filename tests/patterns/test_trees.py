@@ -20,11 +20,19 @@ from tests.patterns.faults import Faulty, Lost
 from tests.place import examples, fresh
 from tests.table.both import Connect, Watched, both
 
-from prejoin.engine import Embedded
-from prejoin.keys import KeyValueError
-from prejoin.patterns import (
+from prejoin import (
+    AlreadyExists,
+    Changes,
+    Client,
     Copy,
+    Entity,
+    Index,
+    Key,
     MoveUnfinished,
+    NotFound,
+    Schema,
+    SchemaError,
+    TableError,
     Tree,
     Unique,
     Version,
@@ -34,7 +42,8 @@ from prejoin.patterns import (
     resume_moves,
     subtree,
 )
-from prejoin.table import AlreadyExists, Changes, Client, Entity, Index, Key, NotFound, Schema, SchemaError, TableError
+from prejoin.engine import Embedded
+from prejoin.keys import KeyValueError
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from tests.patterns.hands import Hands
 from tests.place import fresh
 from tests.table.both import Connect, both
 
-from prejoin.patterns import Copy, Timestamps, TimeToLive, Version
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     Call,
     Changes,
     Client,
     CodecError,
     ConditionFailed,
+    Copy,
     Entity,
     Get,
     Index,
@@ -30,8 +30,11 @@ from prejoin.table import (
     NotServed,
     Schema,
     SchemaError,
+    Timestamps,
+    TimeToLive,
     TransactionCancelled,
     UnknownAttribute,
+    Version,
     add,
 )
 

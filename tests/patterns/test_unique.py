@@ -17,9 +17,7 @@ from tests.patterns.hands import Hands
 from tests.place import fresh
 from tests.table.both import Connect, both
 
-from prejoin.engine import Embedded
-from prejoin.patterns import TimeToLive, Unique, Version
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     AsyncClient,
     Call,
@@ -34,11 +32,15 @@ from prejoin.table import (
     Schema,
     SchemaError,
     TableError,
+    TimeToLive,
     TooMany,
     TransactionCancelled,
+    Unique,
     UnknownValue,
+    Version,
     VersionConflict,
 )
+from prejoin.engine import Embedded
 
 
 @dataclass(frozen=True)

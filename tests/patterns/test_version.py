@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from tests.patterns.faults import in_processes, in_threads, made, on_a_file, with_every_fault
 from tests.place import fresh
 
-from prejoin.engine import Embedded
-from prejoin.patterns import Version
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     Call,
     Changes,
@@ -30,9 +28,11 @@ from prejoin.table import (
     TableError,
     TransactionCancelled,
     UnknownAttribute,
+    Version,
     VersionConflict,
     add,
 )
+from prejoin.engine import Embedded
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from prejoin import Client
 from prejoin.engine import Embedded
 from prejoin.pipeline.build.build import build_project
 from prejoin.pipeline.build.settings import Overrides
@@ -16,7 +17,6 @@ from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, Refused
 from prejoin.pipeline.query.arguments import MissingArgumentsError
 from prejoin.pipeline.query.query import plain, query_design, run_pattern
 from prejoin.proof.package import load_package
-from prejoin.table import Client
 
 
 @pytest.fixture

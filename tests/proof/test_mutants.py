@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 from tests.proof.league import Request, league_design, league_workload, proof
 
+from prejoin import TableError
 from prejoin.design.model import Design, Facet, Item, Projection, ProjectionKind
 from prejoin.proof.result import Proof
-from prejoin.table import TableError
 
 pytestmark = pytest.mark.slow
 

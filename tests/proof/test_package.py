@@ -10,13 +10,13 @@ from dataclasses import replace
 import pytest
 from tests.render.python.driving import designed, proven
 
+from prejoin import Client
 from prejoin.design.model import Design
 from prejoin.engine import Embedded
 from prejoin.proof import package
 from prejoin.proof.package import load_package
 from prejoin.proof.result import Proof
 from prejoin.render.python.package import Options, RenderedPackage
-from prejoin.table import Client
 from prejoin.workload.model import Workload
 
 

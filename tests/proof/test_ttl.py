@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
+from prejoin import Client
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
 from prejoin.proof.prove import prove
 from prejoin.proof.sample_table import SampleTable
-from prejoin.table import Client
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
 

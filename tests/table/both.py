@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from tests.place import fresh
 
-from prejoin.table import AsyncClient, Call, Client, Schema
+from prejoin import AsyncClient, Call, Client, Schema
 
 
 class Awaited:

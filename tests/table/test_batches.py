@@ -12,22 +12,25 @@ import msgspec
 import pytest
 from tests.place import fresh
 
-from prejoin.patterns import Copy, Timestamps, Unique, Version
-from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import (
+from prejoin import (
     AsyncClient,
     Call,
     Client,
     ConditionFailed,
+    Copy,
     Entity,
     Index,
     Key,
     PartlyWritten,
     Schema,
+    Timestamps,
     TooMany,
+    Unique,
     UnknownValue,
     Unprocessed,
+    Version,
 )
+from prejoin.protocol.errors import DynamoDBError
 
 TIME = datetime(2026, 1, 1, tzinfo=UTC)
 

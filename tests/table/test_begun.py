@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from prejoin import Client, CursorError, Entity, Key, Page, Schema, SignedCursors, begun
 from prejoin.engine import Embedded
-from prejoin.table import Client, CursorError, Entity, Key, Page, Schema, SignedCursors, begun
 
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=23)
 LONG_AGO = datetime(2026, 5, 20, 0, 0, 1, tzinfo=UTC)

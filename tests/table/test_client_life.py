@@ -10,9 +10,9 @@ import pytest
 from tests.place import fresh
 from tests.table.both import Connect, Watched, both
 
+from prejoin import AsyncClient, Client, Entity, Key, Schema
 from prejoin.engine import Embedded
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import AsyncClient, Client, Entity, Key, Schema
 
 
 @dataclass(frozen=True)

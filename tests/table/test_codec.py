@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prejoin.table import CodecError, SchemaError
+from prejoin import CodecError, SchemaError
 from prejoin.table.codec.codec import Codec
 from prejoin.table.codec.values import decode_any, encode_any
 from prejoin.types import Kind, Type

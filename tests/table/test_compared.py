@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from tests.table.both import Connect, Watched, both
 
-from prejoin.patterns import Copy, SoftDelete
-from prejoin.table import Entity, Get, Key, NotServed, Schema, TableError
+from prejoin import Copy, Entity, Get, Key, NotServed, Schema, SoftDelete, TableError
 
 T = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

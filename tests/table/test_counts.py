@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.table.both import Connect, Watched, both
 
-from prejoin.table import Entity, Index, Key, NotServed, Schema, between
+from prejoin import Entity, Index, Key, NotServed, Schema, between
 
 T = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

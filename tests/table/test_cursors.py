@@ -18,7 +18,7 @@ from tests.attack import cursors as attack
 from tests.attack.cursors import ASKS, Order, client, cursors_of, mutated, possible, violation
 from tests.place import examples
 
-from prejoin.table import Client, CursorError, EncryptedCursors, SignedCursors, TableError
+from prejoin import Client, CursorError, EncryptedCursors, SignedCursors, TableError
 from prejoin.table.read.cursor import Cursors, Position, encode_cursor, from_text, open_cursor, to_text
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
@@ -230,8 +230,8 @@ def test_encrypted_cursors_show_no_keys() -> None:
 def test_clients_of_tenants_and_of_asyncio_sign_as_well() -> None:
     import asyncio
 
+    from prejoin import AsyncClient, Entity, Key, Schema
     from prejoin.engine import Embedded
-    from prejoin.table import AsyncClient, Entity, Key, Schema
 
     schema = Schema(Entity(Order, Key("TENANT#{tenant}#ORDERS", "{number}")), tenant="tenant")
     orders = [Order("acme", number, "OPEN", attack.NOW) for number in range(3)]
@@ -260,7 +260,7 @@ def test_clients_of_tenants_and_of_asyncio_sign_as_well() -> None:
 def test_a_missing_package_is_named() -> None:
     code = (
         "import sys; sys.modules['cryptography'] = None\n"
-        "from prejoin.table import EncryptedCursors, SignedCursors\n"
+        "from prejoin import EncryptedCursors, SignedCursors\n"
         "SignedCursors(bytes(32))\n"
         "try: EncryptedCursors(bytes(32))\n"
         "except ImportError as error: print(error)"

@@ -11,9 +11,8 @@ import msgspec
 import pytest
 from tests.place import DynamoDB, fresh
 
-from prejoin.patterns import audit, repair
+from prejoin import AsyncClient, Client, Entity, Index, Key, Schema, TableError, audit, repair
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import AsyncClient, Client, Entity, Index, Key, Schema, TableError
 from prejoin.table.admin.create_table import MOST_SECONDS, active, add_indexes, create
 from prejoin.table.admin.drift import Difference, differences
 from prejoin.table.conversation import Pause

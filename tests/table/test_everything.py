@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.table.both import Connect, Watched, both
 
-from prejoin.patterns import Copy, Unique
-from prejoin.table import CursorError, Entity, Key, Schema
+from prejoin import Copy, CursorError, Entity, Key, Schema, Unique
 
 
 @dataclass(frozen=True)

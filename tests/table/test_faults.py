@@ -24,11 +24,7 @@ from tests.table.breaking import (
     slow,
 )
 
-from prejoin.engine import Embedded
-from prejoin.engine.http import Server
-from prejoin.patterns import Unique
-from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     AsyncClient,
     Client,
@@ -37,9 +33,13 @@ from prejoin.table import (
     NotUnique,
     Schema,
     TransactionCancelled,
+    Unique,
     Unprocessed,
     add,
 )
+from prejoin.engine import Embedded
+from prejoin.engine.http import Server
+from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import AnswerLost, Credentials, Endpoint, OutcomeUnknown, Retries
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prejoin import Client, CodecError, Entity, Index, Key, NotFound, Schema
 from prejoin.engine import Embedded
-from prejoin.table import Client, CodecError, Entity, Index, Key, NotFound, Schema
 from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import First, Joined, Sum
 from prejoin.table.write.actions import check_item, delete_item, update_item

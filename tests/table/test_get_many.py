@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.place import fresh
 from tests.table.both import Connect, Watched, awaited, both, waiting
 
-from prejoin.table import CodecError, Entity, Index, Key, Schema, TableError, Unanswered, UnknownAttribute
+from prejoin import CodecError, Entity, Index, Key, Schema, TableError, Unanswered, UnknownAttribute
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import pytest
 from tests.place import fresh
 from tests.table.both import Connect, Watched, both
 
+from prejoin import CodecError, Conflict, Entity, Get, Index, Key, Schema, TableError, TooMany
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import CodecError, Conflict, Entity, Get, Index, Key, Schema, TableError, TooMany
 
 
 @dataclass(frozen=True)

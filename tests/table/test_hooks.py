@@ -9,18 +9,7 @@ from typing import Any
 import pytest
 from tests.place import fresh
 
-from prejoin.table import (
-    Call,
-    Changes,
-    Client,
-    Entity,
-    Key,
-    NotFound,
-    Schema,
-    TableError,
-    Transaction,
-    TransactionCancelled,
-)
+from prejoin import Call, Changes, Client, Entity, Key, NotFound, Schema, TableError, Transaction, TransactionCancelled
 from prejoin.table.condition.record import Compare
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.pattern import BoundPattern, Pattern

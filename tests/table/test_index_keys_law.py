@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.place import examples, fresh
 
-from prejoin.patterns import Copy
-from prejoin.table import Changes, Client, Entity, Index, Key, Schema, UnknownValue
+from prejoin import Changes, Client, Copy, Entity, Index, Key, Schema, UnknownValue
 
 
 @dataclass(frozen=True)

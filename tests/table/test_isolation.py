@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.place import examples, fresh
 
+from prejoin import Changes, Client, Entity, Index, Key, NotFound, Schema
 from prejoin.keys import KeyValueError
-from prejoin.table import Changes, Client, Entity, Index, Key, NotFound, Schema
 
 NASTY = st.sampled_from(
     ["#", "##", "ORDER", "ORDER#", "a#ORDER#b", "USER#1", "#PROFILE", "PROFILE", "1", "10", "$", "$23", ":0", "#0"]

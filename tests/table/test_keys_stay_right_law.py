@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.place import examples, fresh
 
-from prejoin.table import Client, Entity, Index, Key, Schema
+from prejoin import Client, Entity, Index, Key, Schema
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,7 @@ import pytest
 from tests.place import fresh
 from tests.table.breaking import Breaking, lost
 
-from prejoin.engine import Embedded
-from prejoin.engine.http import Server
-from prejoin.keys import KeyValueError
-from prejoin.patterns import Unique, Version
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     Call,
     Changes,
@@ -31,10 +27,15 @@ from prejoin.table import (
     NotUnique,
     Schema,
     TableError,
+    Unique,
     UnknownValue,
+    Version,
     VersionConflict,
     between,
 )
+from prejoin.engine import Embedded
+from prejoin.engine.http import Server
+from prejoin.keys import KeyValueError
 from prejoin.transport import Endpoint, OutcomeUnknown
 
 

@@ -11,19 +11,8 @@ import msgspec
 import pytest
 from tests.place import fresh
 
+from prejoin import AlreadyExists, Call, Client, Entity, Index, Key, NotServed, Schema, begins_with, between
 from prejoin.keys import KeyValueError
-from prejoin.table import (
-    AlreadyExists,
-    Call,
-    Client,
-    Entity,
-    Index,
-    Key,
-    NotServed,
-    Schema,
-    begins_with,
-    between,
-)
 
 
 @dataclass(frozen=True)

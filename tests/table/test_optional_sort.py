@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.place import fresh
 
-from prejoin.patterns import Copy
-from prejoin.table import Client, Entity, Index, Key, NotServed, Schema, between
+from prejoin import Client, Copy, Entity, Index, Key, NotServed, Schema, between
 
 
 @dataclass(frozen=True)

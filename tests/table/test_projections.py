@@ -11,8 +11,7 @@ import msgspec
 import pytest
 from tests.table.both import Connect, Watched, both
 
-from prejoin.patterns import Copy
-from prejoin.table import Entity, Index, Key, NotServed, Schema, SchemaError, TableError, UnknownAttribute
+from prejoin import Copy, Entity, Index, Key, NotServed, Schema, SchemaError, TableError, UnknownAttribute
 
 T = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.place import examples, fresh
 
-from prejoin.patterns import Copy, Unique
-from prejoin.table import (
+from prejoin import (
     AsyncClient,
     Call,
     Changes,
     Client,
     ConditionFailed,
     Conflict,
+    Copy,
     Entity,
     Index,
     Key,
@@ -30,6 +30,7 @@ from prejoin.table import (
     Schema,
     TableError,
     TransactionCancelled,
+    Unique,
     UnknownValue,
 )
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from tests.place import fresh
 
-from prejoin.table import (
+from prejoin import (
     Call,
     Client,
     CursorError,

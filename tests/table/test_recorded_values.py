@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from tests.place import fresh
 
-from prejoin.table import (
+from prejoin import (
     AsyncClient,
     Client,
     Entity,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.place import fresh
 
-from prejoin.table import Client, Entity, Key, Schema
+from prejoin import Client, Entity, Key, Schema
 from prejoin.table.codec.codec import Codec
 from prejoin.table.condition.record import And, Compare, Condition, Not, Or
 from prejoin.table.condition.render import Placeholders, render

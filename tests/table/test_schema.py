@@ -10,9 +10,8 @@ import msgspec
 import pytest
 from tests.place import fresh
 
+from prejoin import Client, Copy, Entity, Index, Key, Schema, SchemaError, Unique, UnknownAttribute, exists, one_of
 from prejoin.keys import KeyValueError, When
-from prejoin.patterns import Copy, Unique
-from prejoin.table import Client, Entity, Index, Key, Schema, SchemaError, UnknownAttribute, exists, one_of
 
 
 @dataclass

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.place import fresh
 from tests.table.both import Awaited
 
+from prejoin import AsyncClient, Client, Entity, Index, Key, Schema, between
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import AsyncClient, Client, Entity, Index, Key, Schema, between
 
 T = datetime(2026, 5, 4, tzinfo=UTC)
 SHARDS = 4

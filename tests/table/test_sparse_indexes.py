@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.place import fresh
 
-from prejoin.table import Changes, Client, Entity, Index, Key, Schema, UnknownValue, exists
+from prejoin import Changes, Client, Entity, Index, Key, Schema, UnknownValue, exists
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,7 @@ import msgspec
 import pytest
 from tests.place import fresh
 
-from prejoin.patterns import Unique
-from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     Changes,
     Client,
@@ -25,8 +23,10 @@ from prejoin.table import (
     TableError,
     TooMany,
     TransactionCancelled,
+    Unique,
     exists,
 )
+from prejoin.protocol.errors import DynamoDBError
 
 
 @dataclass

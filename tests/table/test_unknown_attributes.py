@@ -11,8 +11,20 @@ from hypothesis import strategies as st
 from tests.place import examples, fresh
 from tests.table.both import Connect, awaited, waiting
 
-from prejoin.patterns import Copy, Unique, audit
-from prejoin.table import Call, Client, ConditionFailed, Entity, Index, Key, Schema, SchemaError, TableError
+from prejoin import (
+    Call,
+    Client,
+    ConditionFailed,
+    Copy,
+    Entity,
+    Index,
+    Key,
+    Schema,
+    SchemaError,
+    TableError,
+    Unique,
+    audit,
+)
 
 Unknown = Literal["replace", "keep", "refuse"]
 

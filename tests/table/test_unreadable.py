@@ -11,8 +11,7 @@ import pytest
 from tests.place import fresh
 from tests.table.both import Connect, awaited, waiting
 
-from prejoin.patterns import Counted, audit
-from prejoin.table import Client, CodecError, Entity, Get, Index, Key, Page, Schema, Unreadable
+from prejoin import Client, CodecError, Counted, Entity, Get, Index, Key, Page, Schema, Unreadable, audit
 
 
 @dataclass

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from tests.place import fresh
 
-from prejoin.table import (
+from prejoin import (
     AsyncClient,
     Call,
     Changes,

@@ -12,17 +12,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.place import fresh
 
-from prejoin.patterns import Copy, Unique
-from prejoin.table import (
+from prejoin import (
     Call,
     Changes,
     Client,
     ConditionFailed,
+    Copy,
     Entity,
     Index,
     Key,
     Schema,
     TableError,
+    Unique,
     UnknownValue,
     add,
     appended,

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.table import CodecError, SchemaError
+from prejoin import CodecError, SchemaError
 from prejoin.table.codec.codec import Codec, value_codec
 from prejoin.types import Kind, Type
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from tests.place import fresh
 
-from prejoin.table import (
+from prejoin import (
     AlreadyExists,
     Call,
     Changes,

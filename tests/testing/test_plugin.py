@@ -58,7 +58,7 @@ def test_clients_use_engine_over_http(prejoin_url, prejoin_table):
 
 def test_a_schema_makes_its_table(prejoin_engine, prejoin_table):
     from dataclasses import dataclass
-    from prejoin.table import Client, Entity, Key, Schema
+    from prejoin import Client, Entity, Key, Schema
 
     @dataclass
     class User:

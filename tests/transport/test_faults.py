@@ -13,8 +13,8 @@ import pytest
 from tests.attack.faults import DRIVERS, OPERATIONS, SCHEMA, Account, Cell, Matrix, broken, request, run
 from tests.attack.proxy import FAULTS, Exchange, Fault, FaultProxy, Identity, has_openssl, make_identity
 
+from prejoin import AsyncClient, Client
 from prejoin.engine import Embedded
-from prejoin.table import AsyncClient, Client
 from prejoin.transport import AnswerLost, Endpoint, OutcomeUnknown
 
 from .conftest import KEYS, QUICK

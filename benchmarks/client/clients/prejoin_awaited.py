@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prejoin.table import AsyncClient
+from prejoin import AsyncClient
 from prejoin.transport import Endpoint
 
 from .prejoin_waiting import SCHEMA, Order, row

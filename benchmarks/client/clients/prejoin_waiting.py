@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prejoin.table import Client, Entity, Index, Key, Schema
+from prejoin import Client, Entity, Index, Key, Schema
 from prejoin.transport import Endpoint
 
 TYPE_CHECKING = False

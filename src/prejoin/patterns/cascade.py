@@ -18,7 +18,8 @@ from .child import ChildPattern
 from .parents import ParentPattern
 
 if TYPE_CHECKING:
-    from prejoin.table import AsyncClient, Client
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
 
 Progress = Callable[[int], None]
 """Called with the number of items that were deleted."""

@@ -37,7 +37,7 @@ class Copy(Pattern):
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.table import Client, Entity
+    >>> from prejoin import Client, Entity
     >>> @dataclass
     ... class Order:
     ...     user_id: str

@@ -97,7 +97,7 @@ def once(
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.table import Client
+    >>> from prejoin import Client
     >>> @dataclass
     ... class Order:
     ...     order_id: str

@@ -47,7 +47,7 @@ class SoftDelete(Pattern):
     >>> from dataclasses import dataclass
     >>> from datetime import datetime
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.table import Client, Entity, Key
+    >>> from prejoin import Client, Entity, Key
     >>> @dataclass
     ... class Note:
     ...     note_id: str

@@ -36,7 +36,7 @@ def tenant_policy(schema: Schema, table_arn: str, tenant: object = None, *, tag:
     session then reaches the tenant in `aws:PrincipalTag/tenant`, and no items without the tag.
 
     >>> from dataclasses import dataclass
-    >>> from prejoin.table import Entity, Key
+    >>> from prejoin import Entity, Key
     >>> @dataclass
     ... class User:
     ...     tenant_id: str

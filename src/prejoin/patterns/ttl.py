@@ -39,7 +39,7 @@ class TimeToLive(Pattern):
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.table import Client, Entity, Key, Schema
+    >>> from prejoin import Client, Entity, Key, Schema
     >>> @dataclass
     ... class Session:
     ...     token: str

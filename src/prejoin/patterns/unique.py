@@ -30,7 +30,7 @@ class Unique(Pattern):
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.table import Client, Entity, Key
+    >>> from prejoin import Client, Entity, Key
     >>> @dataclass
     ... class User:
     ...     user_id: str

@@ -29,7 +29,7 @@ class Version(Pattern):
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.table import Client, Entity, Key, Schema
+    >>> from prejoin import Client, Entity, Key, Schema
     >>> @dataclass
     ... class Note:
     ...     note_id: str

@@ -17,7 +17,9 @@ from prejoin.engine import Embedded
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import Client, Schema, TableError
+from prejoin.table.client.client import Client
+from prejoin.table.errors import TableError
+from prejoin.table.schema.schema import Schema
 from prejoin.transport import AWS, Endpoint, OutcomeUnknown, TransportError
 from prejoin.transport.errors import CredentialsMissing, NotConfigured
 

@@ -11,7 +11,7 @@ from prejoin.design.mapping.addressing import NEW, links
 from prejoin.design.mapping.shared_values import shared_inputs
 from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.render.python.method import InputValue, KnownValue, Method, Option, Param, RecordValue
-from prejoin.table import Changes
+from prejoin.table.update.changes import Changes
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Action, ChangeOp, Op, Value, Verb
 

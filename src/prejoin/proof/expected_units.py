@@ -17,7 +17,7 @@ from prejoin.proof.expected_table import Dump, ExpectedTable, Json
 from prejoin.proof.sample_table import SampleTable
 from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.protocol.sizes import item_size
-from prejoin.table import Call
+from prejoin.table.client.observe import Call
 from prejoin.workload.model import Verb
 
 _READS = {"GetItem", "Query", "BatchGetItem"}

@@ -17,7 +17,9 @@ from prejoin.design.model import Design
 from prejoin.render.python.method import Method
 from prejoin.render.python.package import Options, RenderedPackage, render_package
 from prejoin.render.python.repository import OF_TENANT
-from prejoin.table import AsyncClient, Client, Schema
+from prejoin.table.client.async_client import AsyncClient
+from prejoin.table.client.client import Client
+from prejoin.table.schema.schema import Schema
 from prejoin.workload.model import Workload
 from prejoin.workload.tenants import is_scoped
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from prejoin.design.model import Design
 from prejoin.keys import TemplateError
-from prejoin.patterns import audit
+from prejoin.patterns.integrity.audit import audit
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.package import load_package
 from prejoin.proof.prove_reads import prove_read
@@ -15,7 +15,7 @@ from prejoin.proof.prove_writes import prove_write
 from prejoin.proof.result import PatternProof, Proof
 from prejoin.proof.sample_table import SampleTable
 from prejoin.render.python.package import Options
-from prejoin.table import SchemaError
+from prejoin.table.errors import SchemaError
 from prejoin.transport import Transport
 from prejoin.workload.model import Pattern, Workload
 

@@ -16,7 +16,9 @@ from prejoin.proof.read_cases import Inputs, read_cases
 from prejoin.proof.result import PatternProof
 from prejoin.proof.sample_table import REFUSALS, BrokenMethodError, SampleTable
 from prejoin.render.python.method import Method, Option
-from prejoin.table import Call, Collection, Page, TooMany
+from prejoin.table.client.observe import Call
+from prejoin.table.errors import TooMany
+from prejoin.table.read.page import Collection, Page
 from prejoin.workload.model import Combine, Read, Result
 
 _PAGE = 2

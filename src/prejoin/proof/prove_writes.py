@@ -11,7 +11,7 @@ from prejoin.proof.result import PatternProof
 from prejoin.proof.sample_table import REFUSALS, BrokenMethodError, SampleTable
 from prejoin.proof.violations import prove_violations
 from prejoin.proof.write_cases import NothingFitsError, WriteCase, steps_of
-from prejoin.table import TooMany
+from prejoin.table.errors import TooMany
 from prejoin.workload.model import Verb, Write
 
 _CASES = 2

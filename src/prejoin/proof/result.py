@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from prejoin.table import Call
+from prejoin.table.client.observe import Call
 
 
 @dataclass(frozen=True, slots=True)

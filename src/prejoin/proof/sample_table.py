@@ -18,7 +18,10 @@ from prejoin.proof.data import DataGenerator, Values
 from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.render.python.method import Method
-from prejoin.table import AsyncClient, Call, Client, TableError
+from prejoin.table.client.async_client import AsyncClient
+from prejoin.table.client.client import Client
+from prejoin.table.client.observe import Call
+from prejoin.table.errors import TableError
 from prejoin.transport import Transport
 from prejoin.workload.model import Accept, Entity, OutOfScope, Workload
 

@@ -19,7 +19,8 @@ from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import REFUSALS, SampleTable
 from prejoin.proof.write_cases import NothingFitsError, WriteCase, WriteStep, about, steps_of, violating
 from prejoin.render.python.method import Method
-from prejoin.table import Changes, ConditionFailed, TooMany, TransactionCancelled
+from prejoin.table.errors import ConditionFailed, TooMany, TransactionCancelled
+from prejoin.table.update.changes import Changes
 from prejoin.workload.lookup import root, target
 from prejoin.workload.model import Action, Check, CheckKind, Entity, Op, Verb
 

@@ -15,7 +15,7 @@ from prejoin.design.model import Operation
 from prejoin.proof.brute_force import compare, value_of
 from prejoin.proof.data import Values, identities
 from prejoin.proof.sample_table import SampleTable
-from prejoin.table import Changes
+from prejoin.table.update.changes import Changes
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, member_of, target
 from prejoin.workload.model import (

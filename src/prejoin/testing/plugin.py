@@ -9,7 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from prejoin.engine import Embedded
-    from prejoin.table import Schema
+    from prejoin.table.schema.schema import Schema
 
 
 @pytest.fixture

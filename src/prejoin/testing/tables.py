@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from prejoin.table import Schema
+    from prejoin.table.schema.schema import Schema
 
 _TYPES = ("S", "N", "B")
 

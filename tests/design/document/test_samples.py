@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.design.document.test_laws import DOCUMENTS, solved
 
+from prejoin import Client
 from prejoin.design.document.samples import _text, sample_item, sample_values, state_attributes, varying
 from prejoin.design.model import Design, When
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
-from prejoin.table import Client
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Entity, Workload
 

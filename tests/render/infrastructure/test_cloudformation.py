@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from prejoin import Client
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Billing, Design, Facet, Item, KeyAttribute, Projection, ProjectionKind, Slot
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
 from prejoin.render.infrastructure.cloudformation import render_cloudformation
 from prejoin.render.infrastructure.options import Infrastructure
-from prejoin.table import Client
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from prejoin import Call, Client
 from prejoin.render.python.package import Options, render_python
-from prejoin.table import Call, Client
 
 from .documents import DOCUMENTS, designed, named
 from .iam import allowed, asked_of

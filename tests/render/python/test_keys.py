@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.render.python.driving import designed, written
 
+from prejoin import Client
 from prejoin.engine import Embedded
 from prejoin.render.python import Options, render_python
 from prejoin.render.python.names import identifier
-from prejoin.table import Client
 
 _numbers = count(1)
 

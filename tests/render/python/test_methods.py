@@ -13,12 +13,12 @@ from tests.place import examples
 from tests.render.python.driving import DOCUMENTS, NAMES, designed, driven, proven, unproven
 from tests.render.python.workloads import random_workload
 
+from prejoin import ConditionFailed, CursorError, NotServed, OtherTenant, TransactionCancelled
 from prejoin.design.solver.solve import solve
 from prejoin.render.python import Options
 from prejoin.render.python.entities import Style
 from prejoin.render.python.method import InputValue, KnownValue, Option, RecordValue
 from prejoin.render.python.package import repository_methods
-from prejoin.table import ConditionFailed, CursorError, NotServed, OtherTenant, TransactionCancelled
 from prejoin.workload.lookup import addressed
 from prejoin.workload.model import Action, Op, Verb, Write
 from prejoin.workload.tenants import tenant_of

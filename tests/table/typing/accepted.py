@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, assert_type
 
-from prejoin.table import AsyncClient, Client, Collection, Get, Page, begins_with, between
+from prejoin import AsyncClient, Client, Collection, Get, Page, begins_with, between
 
 
 @dataclass

@@ -7,16 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_type
 
-from prejoin.table import (
-    AsyncClient,
-    AsyncTransaction,
-    Changes,
-    Client,
-    Transaction,
-    add,
-    appended,
-    if_absent,
-)
+from prejoin import AsyncClient, AsyncTransaction, Changes, Client, Transaction, add, appended, if_absent
 
 
 @dataclass

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from tests.table.typing.accepted import Line, Order, User
 
-from prejoin.table import AsyncClient, Client, Get
+from prejoin import AsyncClient, Client, Get
 
 
 def reads(db: Client) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from tests.table.typing.accepted_writes import Address, Product
 
-from prejoin.table import AsyncClient, Changes, Client, add, appended
+from prejoin import AsyncClient, Changes, Client, add, appended
 
 
 def objects(db: Client, product: Product) -> None:

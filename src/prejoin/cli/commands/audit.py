@@ -13,14 +13,14 @@ from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.output import say, show
 from prejoin.cli.text.messages import safe
 from prejoin.engine import Embedded
-from prejoin.patterns import Finding
-from prejoin.patterns import audit as audit_table
-from prejoin.patterns import repair as repair_finding
+from prejoin.patterns.integrity.audit import audit as audit_table
+from prejoin.patterns.integrity.expected import Finding
+from prejoin.patterns.integrity.repair import repair as repair_finding
 from prejoin.pipeline import codes
 from prejoin.pipeline.connection import TablePlace, connect, load_schema
 from prejoin.pipeline.errors import RefusedError
 from prejoin.pipeline.summary import counted
-from prejoin.table import Client
+from prejoin.table.client.client import Client
 
 SECONDS = 2.0
 """Seconds between two reports of progress."""

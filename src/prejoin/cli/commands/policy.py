@@ -9,11 +9,11 @@ import click
 from prejoin.cli.command import command, schema_argument
 from prejoin.cli.outcome import Outcome
 from prejoin.keys import KeyValueError
-from prejoin.patterns import tenant_policy
+from prejoin.patterns.tenant import tenant_policy
 from prejoin.pipeline import codes
 from prejoin.pipeline.connection import load_schema
 from prejoin.pipeline.errors import PipelineError
-from prejoin.table import TableError
+from prejoin.table.errors import TableError
 
 
 @command("policy")

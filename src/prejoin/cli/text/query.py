@@ -12,7 +12,7 @@ from prejoin.cli.text.messages import cells, safe
 from prejoin.cli.text.tables import table
 from prejoin.pipeline.query.query import ENTITY, QueryResult, plain
 from prejoin.pipeline.summary import counted
-from prejoin.table import Call
+from prejoin.table.client.observe import Call
 
 _LEAST = 12
 """Cells of a column on a narrow terminal. If even these do not fit, each attribute gets a line of its own."""

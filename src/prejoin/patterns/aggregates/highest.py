@@ -47,7 +47,7 @@ class Highest(Pattern):
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.table import Client, Entity, Key, Schema
+    >>> from prejoin import Client, Entity, Key, Schema
     >>> @dataclass
     ... class User:
     ...     user_id: str

@@ -25,7 +25,8 @@ from .contribution import RECOUNTING, Aggregate, ParentAggregate
 from .sharded import VALUE, ShardedAggregate, value
 
 if TYPE_CHECKING:
-    from prejoin.table import AsyncClient, Client
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
 
 ATTEMPTS = 10
 """How often children are counted again because some of them were written."""

@@ -25,7 +25,8 @@ from prejoin.types import Kind, Type
 from .contribution import RECOUNTING, Aggregate, Number
 
 if TYPE_CHECKING:
-    from prejoin.table import AsyncClient, Client
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
 
 MOST_SHARDS = TRANSACTION_ACTIONS - 1
 """A recount writes all shards in one transaction, and the delete of a parent deletes all of them."""

@@ -50,8 +50,8 @@ def audit(
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.patterns import Unique, repair
-    >>> from prejoin.table import Client, Entity, Key
+    >>> from prejoin import Unique, repair
+    >>> from prejoin import Client, Entity, Key
     >>> @dataclass
     ... class User:
     ...     user_id: str

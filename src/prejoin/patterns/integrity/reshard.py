@@ -28,7 +28,8 @@ from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from prejoin.table import AsyncClient, Client
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
 
 
 class Resharded(msgspec.Struct, frozen=True):
@@ -83,7 +84,7 @@ def reshard(
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.table import Client, Entity, Index, Key, Schema
+    >>> from prejoin import Client, Entity, Index, Key, Schema
     >>> @dataclass
     ... class Order:
     ...     order_id: str

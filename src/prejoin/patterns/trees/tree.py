@@ -38,7 +38,7 @@ class Tree(Pattern):
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.table import Client, Entity, Index, Key, Schema
+    >>> from prejoin import Client, Entity, Index, Key, Schema
     >>> @dataclass
     ... class File:
     ...     drive: str

@@ -35,7 +35,9 @@ from prejoin.protocol.errors import DynamoDBError
 from prejoin.render.python.method import Method
 from prejoin.render.python.package import Options, repository_methods, repository_tenant
 from prejoin.render.python.repository import OF_TENANT
-from prejoin.table import Call, Client, TableError
+from prejoin.table.client.client import Client
+from prejoin.table.client.observe import Call
+from prejoin.table.errors import TableError
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pattern
 from prejoin.workload.tenants import is_owned, is_scoped

@@ -64,7 +64,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.table import Entity, Key
+    >>> from prejoin import Entity, Key
     >>> @dataclass
     ... class User:
     ...     user_id: str

@@ -67,7 +67,7 @@ class Client(Reader, Writer, BatchWriter):
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.table import Entity, Key, Schema
+    >>> from prejoin import Entity, Key, Schema
     >>> @dataclass
     ... class User:
     ...     user_id: str
