@@ -127,3 +127,49 @@ def test_nothing_is_lost_when_it_is_written_again() -> None:
     kept += ["Ask Ines about the covers.", "The numbers are guesses.", "newest first", "Warm (a guess)"]
     kept += ["Recipe + Cook update", "*sous-vide*: slowly", "**Covers**: not stored here", "Generated on: 2026-03-01"]
     assert [text for text in kept if text not in document] == []
+
+
+LENDING = """\
+# Lending
+
+## Entities
+
+### Loan
+
+**Attributes**
+
+- `loanId` (string, id)
+- `memberId` (string) → Member
+- `dueAt` (datetime, mutable)
+
+**Cardinality**
+
+- ~40 per Member
+
+**Rules**
+
+- Nobody has more than `n` (see the statutes) loans
+- `loanId` (of the old system) is printed on the slip
+"""
+
+
+def test_attribute_that_cannot_be_read_is_reported_and_not_taken_for_a_note() -> None:
+    for text in (LENDING, LENDING.replace("**Attributes**\n\n", "")):
+        reading = read_document(text)
+        said = [d for d in reading.diagnostics if d.code == "PJ110"]
+        assert [d.text for d in said] == ["`memberId` (string) → Member"]
+        assert said[0].fix == "put the reference into the parenthesis: `(string, → Member)`"
+        (loan,) = reading.workload.entities
+        assert [one.name for one in loan.attributes] == ["loanId", "dueAt"]
+
+
+def test_label_in_a_paragraph_is_a_heading_for_the_list_below_it() -> None:
+    (loan,) = read_document(LENDING).workload.entities
+    assert loan.cardinality
+    assert "see the statutes" in write_document(read_document(LENDING).workload)
+    assert "of the old system" in write_document(read_document(LENDING).workload)
+
+
+def test_misspelt_label_in_a_paragraph_is_reported() -> None:
+    reading = read_document(LENDING.replace("**Cardinality**", "**Cardinalty**"))
+    assert [d.fix for d in reading.diagnostics if "Cardinalty" in d.message] == ["did you mean `Cardinality`?"]

@@ -18,6 +18,7 @@ from prejoin.workload.reading import Notes, Path
 
 _LABELS = KnownNames(ENTITY_LABELS)
 LABEL = re.compile(r"\*\*([^*\n]{1,60}?):?\*\*\s*+:?\s*+")
+_TYPED_NAME = re.compile(r"`[^`]+`\s*\([^()]*\)")
 _BARE_LABEL = re.compile(rf"({'|'.join(ENTITY_LABELS)})\s*:\s*", re.IGNORECASE)
 
 
@@ -36,8 +37,15 @@ def read_entity(head: MarkdownSection, below: Sequence[MarkdownSection], notes: 
     """Read one entity: its section and its subsections (`#### Attributes`)."""
     draft = _Draft(head.title.text.strip("`"))
     notes.places.mark(path, head.title)
+    label = None
     for block in head.blocks:
-        _block(block, draft, notes, path)
+        if label and block.kind == "list":
+            _label(label, Text("", block.line, 1), block.items, draft, notes, path)
+            label = None
+            continue
+        label = _heading_label(block)
+        if label is None:
+            _block(block, draft, notes, path)
     for section in below:
         label = _LABELS.find(section.title.text)
         if label is None:
@@ -61,6 +69,12 @@ def read_entity(head: MarkdownSection, below: Sequence[MarkdownSection], notes: 
     )
 
 
+def _heading_label(block: MarkdownBlock) -> str | None:
+    """The label of a paragraph that has nothing else, `**Attributes**`: it is a heading for the list below it."""
+    labelled = split_label(block.text, _BARE_LABEL) if block.kind == "paragraph" else None
+    return _LABELS.find(labelled[0].text) if labelled and not labelled[1] else None
+
+
 def _block(block: MarkdownBlock, draft: _Draft, notes: Notes, path: Path) -> None:
     if block.kind == "list":
         left = [item for item in block.items if not _entry(item, draft, notes, path)]
@@ -69,7 +83,11 @@ def _block(block: MarkdownBlock, draft: _Draft, notes: Notes, path: Path) -> Non
         else:
             draft.notes.extend("- " + item.flat().replace("\n", "<br>") for item in left)
     elif block.kind == "paragraph" and (labelled := split_label(block.text, _BARE_LABEL)):
-        _label_or_keep(labelled[0], labelled[1], (), draft, notes, path)
+        if labelled[1]:
+            _label_or_keep(labelled[0], labelled[1], (), draft, notes, path)
+        else:  # a heading of the author's own, unless it is misspelt
+            _report_misspelt(labelled[0], notes)
+            draft.notes.append(block.raw)
     elif block.kind == "paragraph" and not (draft.attributes or draft.fields or draft.notes):
         draft.description.append(block.raw.strip())
     else:
@@ -81,13 +99,22 @@ def _entry(item: ListItem, draft: _Draft, notes: Notes, path: Path) -> bool:
     if labelled := split_label(item.text, _BARE_LABEL):
         _label_or_keep(labelled[0], labelled[1], item.items, draft, notes, path, item.rest)
         return True
-    try:  # An attribute needs no label above it.
-        if "(" in item.text.text:
-            read_attribute(item.text.text)
-            _attribute(item, draft, notes, path)
-            return True
-    except Inexact:
-        pass
+    if _is_attribute(item.text.text):  # it needs no label above it
+        _attribute(item, draft, notes, path)
+        return True
+    return False
+
+
+def _is_attribute(text: str) -> bool:
+    """Whether a list item is meant as an attribute: as a whole, or up to its type, so that the rest is reported."""
+    start = _TYPED_NAME.match(text)
+    for part in (text, start[0] if start else ""):
+        try:
+            if "(" in part:
+                read_attribute(part)
+                return True
+        except Inexact:
+            pass
     return False
 
 
@@ -104,14 +131,18 @@ def _label_or_keep(
 ) -> None:
     label = _LABELS.find(title.text)
     if label is None:
-        if near := _LABELS.near(title.text):
-            notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
+        _report_misspelt(title, notes)
         parts = (text.lines(), *(i.flat() for i in items), rest)
         draft.verbatim.setdefault(title.text, []).extend(part for part in parts if part)
         return
     if rest:
         draft.notes.append(rest)
     _label(label, text, items, draft, notes, path)
+
+
+def _report_misspelt(title: Text, notes: Notes) -> None:
+    if near := _LABELS.near(title.text):
+        notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
 
 
 def _label(label: str, text: Text, items: tuple[ListItem, ...], draft: _Draft, notes: Notes, path: Path) -> None:

@@ -84,6 +84,9 @@ def _text(tail: str) -> str:
             return stripped[len(dash) :].strip()
     if stripped in {"-", "–", "—", ":"}:
         return ""
+    if stripped.startswith(("→", "->")):
+        fix = f"put the reference into the parenthesis: `(string, {stripped})`"
+        raise Inexact(f"`{stripped}` follows the parenthesis", fix)
     if stripped:
         raise Inexact(f"`{stripped}` follows the parenthesis", "put a dash before the text: `(string) - text`")
     return ""
