@@ -118,7 +118,7 @@ def with_tables(guide: str) -> str:
 def main() -> int:
     stale = [name for name, text in pages().items() if not _same(DOCS / name, text)]
     if "--check" in sys.argv:
-        print(f"not as the code has it: {', '.join(stale)}; run scripts/reference.py" if stale else "up to date")
+        print(f"not as the code has it: {', '.join(stale)}; run python scripts/reference.py" if stale else "up to date")
         return bool(stale)
     for name in stale:
         (DOCS / name).write_text(pages()[name], encoding="utf-8")

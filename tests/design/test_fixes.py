@@ -365,7 +365,7 @@ def test_the_fix_of_a_counter_is_one_for_its_type(type_: str, change: str, fix: 
 
 
 def test_every_code_has_an_example_with_its_fix() -> None:
-    checked = {code for code in codes.CATALOGUE if "PJ510" <= code <= "PJ605"}
+    checked = {code for code in codes.CATALOGUE if "PJ510" <= code < "PJ620"}
     assert set(FIXED) | set(ADVICE) | ELSEWHERE == checked
     counts = {code: sum(case[0] == code for case in CASES) for code in FIXED}
     assert {code: count for code, count in counts.items() if len(FIXED[code]) < count} == {}

@@ -6,7 +6,7 @@ from prejoin.types import Kind
 from prejoin.workload.document.read_document import read_document
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_text
-from prejoin.workload.model import CheckKind, Combine, Direction, Rate, Result, Under
+from prejoin.workload.model import CheckKind, Combine, Direction, Rate, Result, Under, Verb
 
 LOOSE = """\
 DynamoDB Access Patterns
@@ -173,3 +173,18 @@ def test_label_in_a_paragraph_is_a_heading_for_the_list_below_it() -> None:
 def test_misspelt_label_in_a_paragraph_is_reported() -> None:
     reading = read_document(LENDING.replace("**Cardinality**", "**Cardinalty**"))
     assert [d.fix for d in reading.diagnostics if "Cardinalty" in d.message] == ["did you mean `Cardinality`?"]
+
+
+def test_put_of_an_item_that_must_not_exist_is_a_create() -> None:
+    row = "| AP-010 | Loan | Lend | Loan | put Loan, put Slip | Yes | {} | 3/s |\n"
+    head = "| ID | Entity | Description | Input Parameters | Items Written | Transaction | Conditions | Frequency |\n"
+    for condition, verbs in (
+        ("Loan not exists", [Verb.CREATE, Verb.PUT]),
+        ("Slip not exists", [Verb.PUT, Verb.CREATE]),
+        ("-", [Verb.PUT, Verb.PUT]),
+        ("Loan exists", [Verb.PUT, Verb.PUT]),
+        ("Loan.returnedAt not exists", [Verb.PUT, Verb.PUT]),
+    ):
+        text = f"# Lending\n\n## Access Patterns\n\n### Writes\n\n{head}{'| --- ' * 8}|\n{row.format(condition)}"
+        (lend,) = read_text(text, "md").workload.writes
+        assert [action.verb for action in lend.actions] == verbs, condition

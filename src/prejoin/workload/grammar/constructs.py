@@ -398,7 +398,7 @@ ITEMS_WRITTEN = GrammarTable(
     "Items Written",
     _rows(
         ("create Order", "a new item; refused where there is one"),
-        ("put Session", "written whole, whether or not there was one; so there is no `+=` in a `put` or `create`"),
+        ("put Session", "written whole, whether or not there was one; so there is no `+=` in a `put` or `create`. With the condition `Session not exists` it is a `create`"),
         ("update Order", "all inputs that are attributes of it and not its id"),
         ("update Order (status)", "`status` is set to the input of that name"),
         ("update Order (status = SHIPPED)", "to a constant"),
