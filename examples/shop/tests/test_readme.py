@@ -11,10 +11,7 @@ from shop.repository import ShopRepository
 HERE = Path(__file__).resolve().parent
 ROWS = [
     row.strip("| ").split(" | ")
-    for row in (HERE.parent / "README.md")
-    .read_text("utf-8")
-    .partition("## Counterparts of tutorial code")[2]
-    .splitlines()
+    for row in (HERE.parent / "README.md").read_text("utf-8").partition("## Counterparts")[2].splitlines()
     if row.count(" | ") == 3
 ][2:]
 
