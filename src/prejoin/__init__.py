@@ -182,7 +182,7 @@ if TYPE_CHECKING:
     from prejoin.types import Kind as Kind
     from prejoin.types import Type as Type
 
-__all__ = sorted(HOMES)
+__all__ = sorted(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,8 +10,22 @@ from prejoin.keys import Refusal
 from prejoin.protocol.errors import DynamoDBError
 
 
+class FailedEntity(Protocol):
+    """The entity that a failed write is about."""
+
+    @property
+    def tag(self) -> str:
+        """The name of the entity, as items have it in the table."""
+        ...
+
+
 class FailedWrite(Protocol):
     """The write that an error is about."""
+
+    @property
+    def entity(self) -> FailedEntity:
+        """The entity of the item."""
+        ...
 
     @property
     def verb(self) -> str:
