@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from prejoin.errors import PrejoinError
 from prejoin.pipeline.design.design_table import ContradictionError, design_table, prove_design, why, without
 from prejoin.pipeline.document import parse_document, read_document
 from prejoin.pipeline.errors import InputError, InvalidArgumentError
+from prejoin.workload.model import CheckKind, Verb
 from tests.pipeline.conftest import Recorder
 
 
@@ -28,6 +30,21 @@ def test_a_workload_is_designed_like_its_document(teams: Path) -> None:
     from_workload = design_table(document.workload, prove=False, alternatives=0)
     assert from_workload.design == design_table(document, prove=False, alternatives=0).design
     assert from_workload.proof is None
+
+
+def test_workload_from_python_with_a_put_of_a_new_item_is_proven(teams: Path) -> None:
+    workload = read_document(teams).workload
+    puts = tuple(
+        replace(write, actions=tuple(replace(one, verb=Verb.PUT) for one in write.actions))
+        if any(check.kind is CheckKind.NOT_EXISTS and not check.attribute for check in write.checks)
+        else write
+        for write in workload.writes
+    )
+    assert puts != workload.writes
+    found = design_table(replace(workload, writes=puts), alternatives=0)
+    assert found.workload == workload, "a put under `Team not exists` is a create"
+    assert found.proof is not None
+    assert found.proof.right
 
 
 def test_decisions_are_sentences_and_bind_the_design(teams: Path) -> None:

@@ -259,8 +259,7 @@ def _needs_item(check: Check) -> bool:
 
 
 def _is_first(case: WriteCase, entity: Entity) -> bool:
-    first = case.write.entities[0] if case.write.entities else case.write.actions[0].entity
-    return first == entity.name
+    return case.write.first_entity == entity.name
 
 
 def _not_unique(

@@ -62,7 +62,7 @@ def with_exact_verbs(workload: Workload) -> Workload:
 
 def _with_exact_verbs(write: Write) -> Write:
     whole = [check for check in write.checks if check.kind is CheckKind.NOT_EXISTS and not check.attribute]
-    new = {check.entity or _first_entity(write) for check in whole}
+    new = {check.entity or write.first_entity for check in whole}
     actions = tuple(
         msgspec.structs.replace(action, verb=Verb.CREATE)
         if action.verb is Verb.PUT and action.entity in new
@@ -70,10 +70,6 @@ def _with_exact_verbs(write: Write) -> Write:
         for action in write.actions
     )
     return write if actions == write.actions else msgspec.structs.replace(write, actions=actions)
-
-
-def _first_entity(write: Write) -> str:
-    return write.entities[0] if write.entities else write.actions[0].entity if write.actions else ""
 
 
 def write_text(workload: Workload, form: Form) -> str:

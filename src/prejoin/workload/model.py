@@ -330,6 +330,11 @@ class Write(Model, frozen=True):
     rate: Rate | None = None
     verbatim: dict[str, str] = {}
 
+    @property
+    def first_entity(self) -> str:
+        """The entity of conditions that name none."""
+        return self.entities[0] if self.entities else self.actions[0].entity if self.actions else ""
+
 
 Pattern = Read | Write
 

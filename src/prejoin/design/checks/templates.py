@@ -350,7 +350,7 @@ def _unique(r: Report) -> None:
             for check in write.checks
             if check.kind is CheckKind.UNIQUE
             and entity.attribute(check.attribute)
-            and (check.entity or (write.entities[0] if write.entities else "")) == entity.name
+            and (check.entity or write.first_entity) == entity.name
         ]
         for group in dict.fromkeys(groups):
             key = set(base.form.attributes) if base else set()

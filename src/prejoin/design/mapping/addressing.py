@@ -153,12 +153,8 @@ def said_equal(write: Write, entity: Entity) -> dict[str, Check]:
         check.attribute: check
         for check in write.checks
         if check.kind is CheckKind.COMPARE and check.op is Op.EQ and check.entity in {"", entity.name}
-        if entity.attribute(check.attribute) and (check.entity or _first(write) == entity.name)
+        if entity.attribute(check.attribute) and (check.entity or write.first_entity == entity.name)
     }
-
-
-def _first(write: Write) -> str:
-    return write.entities[0] if write.entities else write.actions[0].entity
 
 
 def _inputs(write: Write) -> dict[str, None]:

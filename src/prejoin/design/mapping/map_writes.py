@@ -247,8 +247,7 @@ def _about(check: Check, action: Action, write: Write, entity: Entity) -> bool:
     if check.entity:
         return check.entity == action.entity
     if not check.attribute:
-        first = write.entities[0] if write.entities else write.actions[0].entity
-        return action.entity == first
+        return action.entity == write.first_entity
     return entity.attribute(check.attribute) is not None
 
 

@@ -238,7 +238,8 @@ def prove_design(
 ) -> Proof:
     """Runs every access pattern with the generated code, and compares the results with brute force over the data.
 
-    It runs on the embedded engine in memory, or on any other DynamoDB, where it creates a table.
+    It runs on the embedded engine in memory, or on another DynamoDB. There it creates the table of the design, which
+    must not exist yet, and leaves it for you to look at and delete.
     """
     progress.begin("running every pattern", "prove")
     with nullcontext(transport) if transport else Embedded() as place:

@@ -348,8 +348,7 @@ class _WriteMethod:
         return as_lambda(tests, self._looped(tests, loop)) if tests else ""
 
     def _meant(self, check: Check) -> str:
-        first = self.write.entities[0] if self.write.entities else self.write.actions[0].entity
-        return check.entity or first
+        return check.entity or self.write.first_entity
 
     def _tests(self, checks: Iterable[Check], entity: Entity, loop: Loop | None, given: Iterable[str]) -> list[Part]:
         """The comparisons with attributes of an item; those given with its key are compared anyway."""
