@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -382,6 +383,24 @@ def test_flipped_bits_never_give_wrong_results() -> None:
     result = run_bit_flips(2, 1)
     assert result.findings == []
     assert result.tries >= 20
+
+
+def test_every_flipped_bit_of_a_table_name_is_reported(path: Path) -> None:
+    """A name that is no longer UTF-8 is an error of Python's sqlite3 module, without a code of SQLite's."""
+    with Embedded(path) as engine:
+        send(engine, "CreateTable", **SHOP)
+    whole = path.read_bytes()
+    starts = [match.start() for match in re.finditer(b"shop", whole)]
+    assert len(starts) >= 2  # in the table and in its unique index
+    for position in (start + offset for start in starts for offset in range(4)):
+        for bit in range(8):
+            flipped = bytearray(whole)
+            flipped[position] ^= 1 << bit
+            path.write_bytes(flipped)
+            with suppress(OpenError), Embedded(path) as engine:
+                with suppress(DynamoDBError):
+                    send(engine, "ListTables")
+                assert engine.verify()
 
 
 def test_verify_reports_nothing_for_intact_engine(shop: Embedded) -> None:

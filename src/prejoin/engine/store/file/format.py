@@ -207,16 +207,23 @@ def prepare_schema(connection: sqlite3.Connection, path: str) -> None:
 
 def is_busy(error: sqlite3.Error) -> bool:
     """Whether another connection locks the file, so that the same statement may work a moment later."""
-    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _BUSY_CODES
+    return isinstance(error, sqlite3.OperationalError) and _code(error) in _BUSY_CODES
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary result code of SQLite. Zero for an error that Python's module raises itself, which has none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def describe_error(error: sqlite3.Error, path: str) -> str:
     """Describe what is wrong with a file."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = _code(error)
     if code == sqlite3.SQLITE_NOTADB:
         return f"{path} is not a prejoin file, or its header is damaged: {error}"
     if code == sqlite3.SQLITE_CORRUPT:
         return f"{path} is damaged: {error}"
+    if "Could not decode to UTF-8" in str(error):
+        return f"{path} is damaged: a text in it is not UTF-8"
     if code == sqlite3.SQLITE_FULL:
         return f"{path} cannot be written: the disk is full"
     if code == sqlite3.SQLITE_IOERR:
