@@ -25,7 +25,7 @@ from tests.attack.file_store import Interrupted, run_bit_flips, run_forks, run_s
 from prejoin.engine import Embedded, OpenError
 from prejoin.engine.store.file import FileStore, fork, store
 from prejoin.engine.store.file.format import APPLICATION_ID
-from prejoin.engine.store.interface import StoreError
+from prejoin.engine.store.interface import DamageError, StoreError
 from prejoin.protocol.errors import DynamoDBError
 
 from .conftest import SHOP, item, refusal, send, values
@@ -377,6 +377,22 @@ def test_damaged_index_entry_is_named(path: Path) -> None:
         message = refusal(send, engine, "Scan", IndexName="by-city").message
         assert message.startswith('The entry of item {"pk":{"S":"a"},"sk":{"S":"1"}} in index by-city of table shop is')
         assert len(engine.verify()) == 1
+
+
+@pytest.mark.parametrize("key", ["9000000000000000000", "'text'"])
+def test_damage_that_changes_the_type_of_a_key_is_reported(damaged: Path, key: str) -> None:
+    with closing(sqlite3.connect(damaged)) as file:
+        file.execute(f"UPDATE items SET key = {key} WHERE key = (SELECT min(key) FROM items)")
+        file.commit()
+    with Embedded(damaged, verify_all=True) as engine:
+        for pk in ("a", "b"):
+            with suppress(DynamoDBError):
+                send(engine, "GetItem", Key=item(pk=pk, sk="1"))
+        assert engine.verify() != []
+
+
+def test_damage_error_shows_a_key_that_is_null() -> None:
+    assert str(DamageError("items", None, None)) == "damaged: b'None'"
 
 
 def test_flipped_bits_never_give_wrong_results() -> None:

@@ -33,7 +33,7 @@ def describe_damage(database: Database, error: DamageError) -> str:
     try:
         table, key = database.store.read(find)
     except (DynamoDBError, StoreError, TypeError):
-        return f"An item is damaged in the file, and so is the definition of its table. Its key: {bytes(error.key)!r}"
+        return f"An item is damaged in the file, and so is the definition of its table. Its key: {error.key!r}"
     if error.keyspace == "items":
         return f"The item {key} of table {table.name} is damaged in the file. Put it again or delete it"
     index = _index_of(table, error.key)

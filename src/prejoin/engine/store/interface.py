@@ -209,11 +209,12 @@ class StoreError(Exception):
 class DamageError(StoreError):
     """An item or index entry is not as it was written: the disk or another program has changed it."""
 
-    def __init__(self, keyspace: Keyspace, key: bytes, content: object) -> None:
-        super().__init__(f"damaged: {bytes(key)!r}")
+    def __init__(self, keyspace: Keyspace, key: object, content: object) -> None:
         self.keyspace = keyspace
-        self.key = key
+        # The damage may have made the key a number, a text or NULL.
+        self.key = bytes(key) if isinstance(key, bytes | memoryview) else repr(key).encode()
         self.content = content
+        super().__init__(f"damaged: {self.key!r}")
 
 
 class OpenError(PrejoinError, ValueError):
