@@ -2,9 +2,9 @@
 
 All variables are 0 or 1. After NoSE (Mior et al., ICDE 2016), one variable says whether a candidate is used. Here it is
 a `Placement`: candidate c is the key of item i of entity e in slot s. Item 0 is the entity's own item, any other a
-copy; slot 0 is the table. Further variables say that an index is used, that a read of several entities is served in one place
-(`CollectionPlace`), how a read is answered if that makes a difference (`Answer`), that a read or write is not served,
-that a write has to find or read its item first, and that a write becomes a transaction. The constraints:
+copy; slot 0 is the table. Further variables say that an index is used, that a read of several entities is served in one
+place (`CollectionPlace`), how a read is answered if that makes a difference (`Answer`), that a read or write is not
+served, that a write has to find or read its item first, and that a write becomes a transaction. The constraints:
 
 Keys: an entity's own item has exactly one key in the table, and no more keys in new indexes than there are new indexes.
 A copy is in the table only: an item is not stored twice to gain index keys. It serves a read that the own item's key in
