@@ -200,6 +200,33 @@ READ: dict[str, Any] = {
 TABLE = {"TableName": "shop"}
 VALID: list[tuple[str, dict[str, Any]]] = [
     ("CreateTable", {**SHOP, "TableName": "another"}),
+    (
+        "Query",
+        {
+            **TABLE,
+            "KeyConditions": {"pk": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "a"}]}},
+            "QueryFilter": {
+                "n": {"ComparisonOperator": "BETWEEN", "AttributeValueList": [{"N": "1"}, {"N": "9"}]},
+                "tags": {"ComparisonOperator": "NOT_CONTAINS", "AttributeValueList": [{"S": "x"}]},
+            },
+            "ConditionalOperator": "OR",
+            "AttributesToGet": ["n", "tags"],
+        },
+    ),
+    (
+        "UpdateItem",
+        {
+            **TABLE,
+            "Key": {"pk": {"S": "legacy"}, "sk": {"S": "1"}},
+            "AttributeUpdates": {
+                "count": {"Action": "ADD", "Value": {"N": "1"}},
+                "gone": {"Action": "DELETE"},
+                "new": {"Value": {"L": [{"S": "x"}]}},
+            },
+            "Expected": {"never": {"Exists": False}, "pk": {"ComparisonOperator": "NULL"}},
+            "ConditionalOperator": "AND",
+        },
+    ),
     ("DescribeTable", TABLE),
     ("DescribeLimits", {}),
     (

@@ -198,22 +198,6 @@ def test_a_start_key_of_another_segment_is_refused(shop: Ask) -> None:
     assert "Please use ExclusiveStartKey with correct Segment. TotalSegments: 4 Segment: 1" in error.message
 
 
-@pytest.mark.parametrize(
-    ("operation", "members", "named"),
-    [
-        ("PutItem", {"Item": KEY, "Expected": {"a": {"Exists": False}}}, "Expected"),
-        ("UpdateItem", {"Key": KEY, "AttributeUpdates": {}}, "AttributeUpdates"),
-        ("GetItem", {"Key": KEY, "AttributesToGet": ["a"]}, "AttributesToGet"),
-        ("Query", {"KeyConditions": {}}, "KeyConditions"),
-        ("Scan", {"ScanFilter": {}}, "ScanFilter"),
-    ],
-)
-def test_a_legacy_parameter_is_refused_by_name(shop: Ask, operation: str, members: dict[str, Any], named: str) -> None:
-    assert refusal(shop, operation, **members).message == (
-        f"{named} is a legacy parameter, which this engine does not have: use an expression instead"
-    )
-
-
 def test_unimplemented_operation_says_so(ask: Ask, dynamodb: Embedded) -> None:
     streams = {**SHOP, "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
     assert refusal(ask, "CreateTable", **streams).message == "StreamSpecification: this engine has no streams yet"

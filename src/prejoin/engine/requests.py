@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -116,6 +116,27 @@ class UpdateTimeToLiveInput(RequestShape, frozen=True):
     time_to_live_specification: TimeToLiveSpecification | None = None
 
 
+class LegacyCondition(RequestShape, frozen=True):
+    """One attribute of KeyConditions, QueryFilter or ScanFilter."""
+
+    attribute_value_list: list[AttributeValue] | None = None
+    comparison_operator: str | None = None
+
+
+class ExpectedAttribute(LegacyCondition, frozen=True):
+    """One attribute of Expected."""
+
+    value: AttributeValue | None = None
+    exists: bool | None = None
+
+
+class AttributeUpdate(RequestShape, frozen=True):
+    """One attribute of AttributeUpdates."""
+
+    value: AttributeValue | None = None
+    action: str | None = None
+
+
 class ExpressionParameters(RequestShape, frozen=True):
     """The members that every request with expressions has."""
 
@@ -132,8 +153,8 @@ class WriteOptions(ExpressionParameters, frozen=True):
     return_values_on_condition_check_failure: str | None = None
     return_consumed_capacity: str | None = None
     return_item_collection_metrics: str | None = None
-    expected: Any = None
-    conditional_operator: Any = None
+    expected: dict[str, ExpectedAttribute] | None = None
+    conditional_operator: str | None = None
 
 
 class PutItemInput(WriteOptions, frozen=True):
@@ -147,7 +168,7 @@ class DeleteItemInput(WriteOptions, frozen=True):
 class UpdateItemInput(WriteOptions, frozen=True):
     key: Attributes | None = None
     update_expression: str | None = None
-    attribute_updates: Any = None
+    attribute_updates: dict[str, AttributeUpdate] | None = None
 
 
 class ConditionCheck(WriteOptions, frozen=True):
@@ -161,7 +182,7 @@ class GetItemInput(RequestShape, frozen=True):
     projection_expression: str | None = None
     expression_attribute_names: dict[str, str] | None = None
     return_consumed_capacity: str | None = None
-    attributes_to_get: Any = None
+    attributes_to_get: list[str] | None = None
 
 
 class ReadOptions(ExpressionParameters, frozen=True):
@@ -176,21 +197,21 @@ class ReadOptions(ExpressionParameters, frozen=True):
     filter_expression: str | None = None
     projection_expression: str | None = None
     return_consumed_capacity: str | None = None
-    attributes_to_get: Any = None
-    conditional_operator: Any = None
+    attributes_to_get: list[str] | None = None
+    conditional_operator: str | None = None
 
 
 class QueryInput(ReadOptions, frozen=True):
     key_condition_expression: str | None = None
     scan_index_forward: bool | None = None
-    key_conditions: Any = None
-    query_filter: Any = None
+    key_conditions: dict[str, LegacyCondition] | None = None
+    query_filter: dict[str, LegacyCondition] | None = None
 
 
 class ScanInput(ReadOptions, frozen=True):
     segment: int | None = None
     total_segments: int | None = None
-    scan_filter: Any = None
+    scan_filter: dict[str, LegacyCondition] | None = None
 
 
 class KeysAndAttributes(RequestShape, frozen=True):
@@ -198,7 +219,7 @@ class KeysAndAttributes(RequestShape, frozen=True):
     consistent_read: bool | None = None
     projection_expression: str | None = None
     expression_attribute_names: dict[str, str] | None = None
-    attributes_to_get: Any = None
+    attributes_to_get: list[str] | None = None
 
 
 class BatchGetItemInput(RequestShape, frozen=True):
