@@ -267,9 +267,8 @@ class _WriteMethod:
         entity = self.sources.entity(action.entity)
         cls, wait = self.module.cls(entity.name), self.module.wait
         request = next(r for r in self.operation.finds if entity.name in r.entities)
-        filtered = {text.partition(" ")[0] for text in request.filters}
         names = sorted(set(names) - {self.sources.tenant})
-        lists = Loop(action)
+        filtered, lists = request.filtered, Loop(action)
         sources = {n: self.sources.source(n, action, entity, lists if loop else None) for n in names}
         equal = [keyword(self.module.names.field(entity.name, n), sources[n]) for n in names if n not in filtered]
         tests: list[Part] = []
