@@ -22,6 +22,8 @@ from prejoin.render.python.method import (
     Option,
     Param,
     RenderContext,
+    ReturnKind,
+    ReturnType,
     body_lines,
 )
 from prejoin.render.python.names import free, identifier
@@ -71,7 +73,9 @@ class _WriteMethod:
         if self.token:
             params.append(Param(self.token, "str | None", Option("token"), "None"))
         name = self.module.names.methods[self.write.id]
-        return Method(self.write, name, tuple(params), "None", body_lines(body), tuple(mismatches))
+        return Method(
+            self.write, name, tuple(params), ReturnType(ReturnKind.NOTHING), body_lines(body), tuple(mismatches)
+        )
 
     # --- What belongs together --------------------------------------------------------------------------------------
 
