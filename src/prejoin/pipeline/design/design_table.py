@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from prejoin.design import codes as design_codes
 from prejoin.design.checks import TableFit, check_design, fit, new_attributes
+from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.bill import Bill, bill
 from prejoin.design.explain import (
     Alternative,
@@ -216,6 +217,8 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
         progress.begin("looking for what prevents a pattern from being served")
         in_conflict = conflicts(workload, request.kept)
     added = new_attributes(request.kept, workload, found, places_of(document)) if request.kept else []
+    wrong = false_claims(workload, solution, explanation, request.kept)
+    unfounded = [codes.FALSE_CLAIM.at(None, f"of this design, {one}", "report it, with the document") for one in wrong]
     return DesignResult(
         request,
         workload,
@@ -225,7 +228,7 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
         bill(workload, found),
         fit(workload),
         seconds,
-        in_order((*design_diagnostics(document, workload, found, proof), *added)),
+        in_order((*design_diagnostics(document, workload, found, proof), *added, *unfounded)),
         proof,
         growth=growth(request.kept, found, workload) if request.kept else None,
         conflicts=in_conflict,
