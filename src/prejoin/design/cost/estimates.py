@@ -143,6 +143,8 @@ class Estimates:
 
     def _kept(self, read: Read, one: Input) -> float:
         """The fraction of items that pass a filter."""
+        if one.keeps is not None:
+            return one.keeps / 100
         for name in read.entities:
             entity = self.workload.entity(name)
             attribute = bindings(self.workload, read.entities, one.attribute).get(name)
