@@ -97,7 +97,7 @@ class _CopyPattern(BoundPattern):
 
     def depends(self, write: Write) -> Iterable[str]:
         match write.verb:
-            case "insert" | "check":
+            case "insert" | "check" | "check_absent":
                 return ()
             case "update" if self._moves(write):
                 return sorted({*self.attributes, *self.facet.placing})  # the copy moves, so all of it is written
@@ -112,7 +112,8 @@ class _CopyPattern(BoundPattern):
         """Apply the write to the copy."""
         match write.verb:
             case "insert" | "put":
-                yield from self._moved(schema, write, write.was, write.values)
+                before = write.stored.values if write.stored else None
+                yield from self._moved(schema, write, before, write.values)
             case "update" if self._moves(write):
                 write.need(sorted({*self.attributes, *self.facet.placing}), write.after, self.what)
                 yield from self._moved(schema, write, write.before, write.after)

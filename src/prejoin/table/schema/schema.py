@@ -121,10 +121,6 @@ class Schema:
         """Return the key attributes of the table or of an index."""
         return self._keys[slot]
 
-    def key_names(self) -> list[tuple[str, ...]]:
-        """Return the names of the key attributes of the table and of each index."""
-        return [keys.names for keys in self._keys.values()]
-
     def key(self, cls: type[E], /, **values: Any) -> dict[str, dict[str, str]]:
         """Return the key of an item in the table, in DynamoDB JSON."""
         bound = self.entity(cls)
