@@ -60,9 +60,6 @@ class Copy(Pattern):
     attributes: Sequence[str] | None = None
     indexes: Mapping[str, Key] = field(default_factory=dict)
 
-    def key_in(self, index: str) -> Key | None:
-        return self.indexes.get(index)
-
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         binder = entity.binder
         if not self.name:

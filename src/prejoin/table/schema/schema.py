@@ -301,7 +301,7 @@ def _ttl(entities: Iterable[Entity[Any]], said: str) -> str:
 def _keys_in(index: str, entities: Iterable[Entity[Any]]) -> list[Key]:
     """Return the key templates in an index: those of the entities, and those of their copies."""
     found = [key for entity in entities if (key := entity.indexes.get(index))]
-    return found + [key for entity in entities for one in entity.patterns if (key := one.key_in(index))]
+    return found + [key for entity in entities for one in entity.patterns if (key := one.indexes.get(index))]
 
 
 def _sorted(entities: Iterable[Entity[Any]]) -> bool:
