@@ -32,7 +32,7 @@ from prejoin.design.solver.placement import BASE, OWN, Placement, Selection
 from prejoin.design.solver.search import problem_of
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Entity, Op, Read, Verb, Workload
+from prejoin.workload.model import Entity, FixedKey, Op, Read, Verb, Workload
 
 MOST_INDEXES = 6
 TRIED = 60
@@ -82,6 +82,15 @@ def best_design(workload: Workload) -> Design:
                 break
     assert best is not None
     return best[1]
+
+
+def base_keys(workload: Workload) -> Iterator[FixedKey]:
+    """The keys in the table that are worth trying, as decisions."""
+    for one in (_Entity(workload, entity) for entity in workload.entities):
+        for key in one.bases:
+            item = one.laid_out([Placement(one.entity.name, OWN, BASE, key.candidate)]).item(one.entity.name)
+            assert item is not None
+            yield FixedKey(one.entity.name, item.facets[0].pk[0], item.facets[0].sk[0])
 
 
 def _design(workload: Workload, placed: Iterable[Placement]) -> Design:
@@ -165,14 +174,14 @@ class _Entity:
     # --- What a key does --------------------------------------------------------------------------------------------
 
     def _base(self, candidate: Candidate) -> Key:
-        design = self._laid_out([Placement(self.entity.name, OWN, BASE, candidate)])
+        design = self.laid_out([Placement(self.entity.name, OWN, BASE, candidate)])
         return self._key(candidate, design, "table")
 
     def _other(self, candidate: Candidate) -> Key:
         own = Placement(self.entity.name, OWN, BASE, _by_id(self.entity))
-        return self._key(candidate, self._laid_out([own, Placement(self.entity.name, OWN, 1, candidate)]), "gsi1")
+        return self._key(candidate, self.laid_out([own, Placement(self.entity.name, OWN, 1, candidate)]), "gsi1")
 
-    def _laid_out(self, placed: Iterable[Placement]) -> Design:
+    def laid_out(self, placed: Iterable[Placement]) -> Design:
         return _design(self.workload, [*placed, *self.rest])
 
     def _key(self, candidate: Candidate, design: Design, slot: str) -> Key:
@@ -212,7 +221,7 @@ class _Entity:
 
     def _value(self, placed: Iterable[Placement]) -> Objective:
         """The objective of the keys of this entity. The indexes are there already, so they do not count."""
-        design = self._laid_out(placed)
+        design = self.laid_out(placed)
         found = objective(self.workload, design)
         return replace(found, complexity=found.complexity - len(design.indexes))
 

@@ -26,6 +26,7 @@ from prejoin.design.explain import (
 from prejoin.design.explain import why as explain_topic
 from prejoin.design.explain import without as design_without
 from prejoin.design.explain.text import WIDTH, as_text
+from prejoin.design.frontier import FrontierPoint, proposal
 from prejoin.design.layout.growth import Growth, growth
 from prejoin.design.model import Design, Operation
 from prejoin.design.solver.conflicts import ConflictStatement, conflicts
@@ -117,6 +118,8 @@ class DesignResult:
     """What has to be done to the table that is in use, if the request keeps its design."""
     conflicts: tuple[ConflictSet, ...] = ()
     """Why patterns are not served: the statements that cannot all hold."""
+    proposal: FrontierPoint | None = None
+    """A design that costs over 10 % less for one more structure."""
     cut_short: bool = False
     """Whether the time limit ended the search, so that another run may find another design."""
 
@@ -210,6 +213,9 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
     if request.alternatives and not cut_short:  # each alternative would take as long again
         progress.begin("pricing alternatives")
         explanation = add_alternatives(workload, solution, explanation, request.kept, request.alternatives)
+    offered = None
+    if request.alternatives and not cut_short:
+        offered = proposal(workload, solution, request.kept, request.time_limit)
     found = annotate(solution.design, explanation)
     proof = prove_design(workload, found, progress=progress) if request.prove else None
     in_conflict: tuple[ConflictSet, ...] = ()
@@ -232,6 +238,7 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
         proof,
         growth=growth(request.kept, found, workload) if request.kept else None,
         conflicts=in_conflict,
+        proposal=offered,
         cut_short=cut_short,
     )
 
