@@ -54,6 +54,7 @@ from prejoin.design.solver.placement import (
     placement_answers,
 )
 from prejoin.design.solver.pricing import Answer, Price, Prices
+from prejoin.design.solver.taste import Taste
 from prejoin.workload.lookup import root
 from prejoin.workload.model import Action, Entity, Write
 
@@ -121,6 +122,7 @@ class Formulation:
         self._needs = {name: [n for q in asked for n in q.needs if n.entity == name] for name in names}
         self._knowing: dict[tuple[str, Action], frozenset[str]] = {}
         self._prices = {e.name: Prices(problem, e, component.reads) for e in component.entities}
+        self._taste_of = Taste(problem.workload)
         self._shared = any(len(q.needs) > 1 for q in component.reads)
         self.candidates = 0
         """The number of keys to choose from."""
@@ -549,27 +551,7 @@ class Formulation:
         return found
 
     def _taste(self, place: Placement) -> int:
-        """Prefers short keys and partitions made of the id of one entity; avoids partitions that hold everything."""
-        candidate = place.candidate
-        roots = self._roots(place)
-        # The longest id within the partition: items that share only a part of an id share a partition.
-        known = max((len(ids) for ids in self._ids if ids <= roots), default=0)
-        everything = not candidate.pk and not self._entity(place.entity).singleton
-        return (
-            1
-            + 4 * len(candidate.sk)
-            + 6 * abs(len(candidate.pk) - max(known, 1))
-            + 20 * (bool(candidate.pk) and not known)
-            + 40 * everything
-            + min(place.slot, self.new)
-            + (2 if candidate.when else 0)
-        )
-
-    @cached_property
-    def _ids(self) -> list[frozenset[tuple[str, str]]]:
-        """The ids of all entities."""
-        every = self._workload.entities
-        return [frozenset(root(self._workload, e, a) for a in e.id) for e in every if e.id]
+        return self._taste_of(place) + min(place.slot, self.new)
 
 
 def _distributed(
