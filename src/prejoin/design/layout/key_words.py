@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
 from itertools import count, permutations, product
 from typing import TypeVar
 
@@ -104,13 +105,13 @@ def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
 class KeyWords:
     """The selected keys as templates."""
 
-    def __init__(self, problem: Problem, chosen: Selection, separator: str) -> None:
+    def __init__(self, problem: Problem, chosen: Selection, separator: str, same: Alike | None = None) -> None:
         self._workload = problem.workload
         self._questions = problem.reads
         self._needs = tuple(need for one in (*problem.reads, *problem.finds) for need in one.needs)
         self._fixed = problem.fixed
         self._separator = separator
-        self._same = Alike(problem)
+        self._same = same or Alike(problem)
         self._ordered = {
             self._same.root(entity, attribute)
             for need in self._needs
@@ -548,6 +549,7 @@ def without_id(word: str) -> str:
     return word.removesuffix("_ID") or word
 
 
+@lru_cache(10_000)
 def upper(name: str) -> str:
     """A name as a word of a key: `OrderItem` becomes `ORDER_ITEM`."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
