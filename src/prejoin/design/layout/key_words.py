@@ -19,7 +19,7 @@ from itertools import count, permutations, product
 from typing import TypeVar
 
 from prejoin import keys
-from prejoin.design.layout.sharding import bucket_of, shards_of
+from prejoin.design.layout.sharding import bucket_of, shards_of, spread_by
 from prejoin.design.model import Facet, When
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import Need, ReadNeeds, SortAttribute
@@ -225,10 +225,9 @@ class KeyWords:
         if bucket := bucket_of(self._workload, entity, candidate, self._questions):
             found.append(f"{{{bucket[0]}:{bucket[1]}}}")
         # All current writes go to the current bucket.
-        shards = shards_of(self._workload, entity, candidate)
-        # An attribute of the partition itself spreads nothing.
-        spread = next((a for a in entity.id if a.name not in candidate.pk), entity.id[0])
-        return [*found, *([f"{{{spread.name}:shard({shards})}}"] if shards > 1 else [])]
+        shards = shards_of(self._workload, entity, candidate, bool(bucket))
+        spread = spread_by(self._workload, entity, candidate)
+        return [*found, *([f"{{{spread}:shard({shards})}}"] if spread and shards > 1 else [])]
 
     def _word(self, entity: Entity, name: str) -> str:
         attribute = entity.attribute(name)

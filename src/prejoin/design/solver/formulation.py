@@ -254,7 +254,7 @@ class Formulation:
         found |= dict.fromkeys(model.used if indexes else (), _HALVES["index"])
         for option in self._every:
             if option.price.guards and option.place in model.places:
-                found[model.places[option.place]] = option.price.guards * _HALVES["guard"]
+                found[model.places[option.place]] = option.price.guards * _HALVES["guard of a key"]
         return found | {at: _HALVES["fan-out read"] for (_, answer), at in model.answers.items() if answer.fans_out}
 
     def reading(self, model: ComponentProgram) -> dict[int, int]:
