@@ -24,7 +24,7 @@ from prejoin.design.cost.assumptions import count_of, per_second, size_of
 from prejoin.design.solver.needs import Need, SortAttribute
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
-from prejoin.workload.model import Entity, Verb, Workload
+from prejoin.workload.model import Entity, Workload
 from prejoin.workload.tenants import is_owned, own_id
 
 MOST_PERMUTED = 4
@@ -298,6 +298,6 @@ def _changed(workload: Workload, entity: Entity, name: str) -> bool:
         change.attribute == name
         for write in (*workload.writes, *workload.deletes)
         for action in write.actions
-        if action.entity == entity.name and action.verb is Verb.UPDATE
+        if action.entity == entity.name and action.updates
         for change in changes(write, action, entity)
     )
