@@ -177,7 +177,7 @@ def _bill(workload: Workload, design: Design) -> Iterator[str]:
     total = Decimal()
     for operation in design.operations:
         pattern = workload.pattern(operation.pattern)
-        if pattern is not None and operation.units is not None:
+        if pattern is not None and operation.served and operation.units is not None:
             calls = Decimal(str(per_second(pattern.rate))) * MONTH_SECONDS / 1_000_000
             total += calls * Decimal(str(operation.units.read)) * READ_MILLION
             total += calls * Decimal(str(operation.units.write)) * WRITE_MILLION
