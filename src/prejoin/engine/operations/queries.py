@@ -94,6 +94,8 @@ def scan(database: Database, request: ScanInput) -> ResponseBody:
     constraints = _constraints(request)
     constraints.at_least("limit", request.limit, 1)
     constraints.at_least("segment", request.segment, 0)
+    if request.segment is not None and request.segment >= _SEGMENTS:
+        constraints.fail("segment", request.segment, f"Member must have value less than or equal to {_SEGMENTS - 1}")
     constraints.at_least("totalSegments", request.total_segments, 1)
     if request.total_segments is not None and request.total_segments > _SEGMENTS:
         constraints.fail(
@@ -373,7 +375,7 @@ def _response(
         capacity.add(read_units(page.size, factor), index)
         for size in page.fetched_units:
             capacity.add(read_units(size, factor))
-        response |= consumed_capacity(capacity, request.return_consumed_capacity)
+        response |= consumed_capacity(capacity, request.return_consumed_capacity, request.table_name)
     if not is_plain or request.select == "COUNT":
         return response
     return _with_items(page.items, response)
