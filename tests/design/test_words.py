@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.solutions import solve
 
 from prejoin import Client
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
 from prejoin.types import STRING

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.place import examples
 from tests.render.python.driving import DOCUMENTS, NAMES, designed, driven, proven, unproven
 from tests.render.python.workloads import random_workload
+from tests.solutions import solve
 
 from prejoin import ConditionFailed, CursorError, NotServed, OtherTenant, TransactionCancelled
-from prejoin.design.solver.solve import solve
 from prejoin.render.python import Options
 from prejoin.render.python.entities import Style
 from prejoin.render.python.method import InputValue, KnownValue, Option, RecordValue
