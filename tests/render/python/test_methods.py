@@ -32,7 +32,7 @@ OURS = [name for name, path in DOCUMENTS.items() if path.parent.name == "documen
     [
         ("msgspec", "blog"),
         ("msgspec", "growing"),
-        ("msgspec", "ranges"),
+        pytest.param("msgspec", "ranges", marks=pytest.mark.slow),
         ("pydantic", "growing"),
         ("pydantic", "names"),
         ("pydantic", "together"),
