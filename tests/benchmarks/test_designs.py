@@ -120,6 +120,7 @@ def test_a_file_without_a_solution_has_no_expert() -> None:
 # --- The exam ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_table_says_what_both_keep_and_what_is_proven(tmp_path: Path) -> None:
     done = sat(tmp_path, SHOP)
     assert done.returncode == 0, done.stderr

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.place import examples
 from tests.shop import shop_design, shop_workload
+from tests.solutions import solve
 
 from prejoin.design.cost.bill import amplification, bill
 from prejoin.design.explain import (
@@ -30,7 +31,7 @@ from prejoin.design.explain import (
 from prejoin.design.explain.model import AboutCopy, AboutEntity, AboutIndex, AboutKey, AboutPattern, Because
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Call, Design
-from prejoin.design.solver.solve import Solution, solve
+from prejoin.design.solver.solve import Solution
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import AtMost, Combine, Consistency, Decision, Minimise, OutOfScope, Workload
 
