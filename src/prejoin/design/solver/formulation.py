@@ -52,6 +52,7 @@ from prejoin.design.solver.placement import (
     lies_in,
     placement_answers,
 )
+from prejoin.design.solver.taste import Taste
 from prejoin.workload.lookup import root
 from prejoin.workload.model import Action, Entity, Write
 
@@ -89,6 +90,7 @@ class Formulation:
         """The number of keys to choose from."""
         self._reading: dict[tuple[object, ...], bool] = {}
         self._knowing: dict[tuple[str, Action], frozenset[str]] = {}
+        self._taste = Taste(problem.workload)
         self._weights = {q.read.id: max(1, round(100 * per_second(q.read.rate))) for q in asked}
         self.most_indexes = max(map(len, needs.values()), default=0) + problem.fixed.indexes
         """More indexes would be of no use."""
@@ -104,7 +106,7 @@ class Formulation:
 
     def taste(self, model: ComponentProgram) -> dict[int, int]:
         """The preference among keys of the same cost."""
-        return {at: self._taste(place) for place, at in model.places.items()}
+        return {at: self._taste(place) + place.slot for place, at in model.places.items()}
 
     @cached_property
     def kept(self) -> int:
@@ -394,29 +396,6 @@ class Formulation:
     def _find_cents(self, way: tuple[str, str]) -> int:
         pattern = self._workload.pattern(way[0])
         return find_cents(pattern.rate if pattern else None, self._entity(way[1]))
-
-    def _taste(self, place: Placement) -> int:
-        """Prefers short keys and partitions made of the id of one entity; avoids partitions that hold everything."""
-        candidate = place.candidate
-        roots = self._roots(place)
-        # The longest id within the partition: items that share only a part of an id share a partition.
-        known = max((len(ids) for ids in self._ids if ids <= roots), default=0)
-        everything = not candidate.pk and not self._entity(place.entity).singleton
-        return (
-            1
-            + 4 * len(candidate.sk)
-            + 6 * abs(len(candidate.pk) - max(known, 1))
-            + 20 * (bool(candidate.pk) and not known)
-            + 40 * everything
-            + place.slot
-            + (2 if candidate.when else 0)
-        )
-
-    @cached_property
-    def _ids(self) -> list[frozenset[tuple[str, str]]]:
-        """The ids of all entities."""
-        every = self._workload.entities
-        return [frozenset(root(self._workload, e, a) for a in e.id) for e in every if e.id]
 
 
 def _sparse(entity: Entity, candidate: Candidate) -> bool:
