@@ -29,7 +29,7 @@ from prejoin.design.cost.assumptions import (
 )
 from prejoin.design.cost.footprint import EntryWrite, PageRead
 from prejoin.design.mapping.facets import usable_facets
-from prejoin.design.mapping.map_reads import filter_text
+from prejoin.design.mapping.map_reads import filter_text, is_membership
 from prejoin.design.model import (
     TABLE,
     Call,
@@ -105,6 +105,8 @@ class Estimates:
         for one in bound:
             if one.op in RANGES:
                 found *= share_within(self.workload, entity, one)
+            elif is_membership(one):
+                found *= self._kept(read, one)
         return max(1.0, found)
 
     def _query(self, read: Read, request: Request) -> Iterator[PageRead]:
@@ -147,6 +149,8 @@ class Estimates:
             attribute = bindings(self.workload, read.entities, one.attribute).get(name)
             if entity and attribute and one.op is Op.EQ:
                 return 1 / values_of(self.workload, entity, attribute)
+            if entity and attribute and one.op is Op.IN and one.values:
+                return min(1.0, len(one.values) / values_of(self.workload, entity, attribute))
         return KEPT
 
     def _read(self, request: Request) -> list[str]:
@@ -363,12 +367,15 @@ def _required(form: keys.KeyForm) -> tuple[str, ...]:
 def _share(workload: Workload, entity: Entity, when: keys.When) -> float:
     if when.values is None:
         attribute = entity.attribute(when.attribute)
-        return PRESENT if attribute and attribute.optional else 1.0
+        present = PRESENT if attribute and attribute.optional else 1.0
+        return 1.0 - present if when.absent else present
     return min(1.0, len(when.values) / values_of(workload, entity, when.attribute))
 
 
 def _before(action: ItemAction, when: keys.When, entity: Entity, share: float) -> float:
     """The fraction of items that meet a condition before a write: all or none if the write has a condition on it."""
+    if when.absent and f"{when.attribute} not exists" in action.conditions:
+        return 1.0
     start = f"{when.attribute} = "
     asked = next((c.removeprefix(start) for c in action.conditions if c.startswith(start)), "")
     return _fulfil(asked, when, entity, share)
@@ -377,7 +384,7 @@ def _before(action: ItemAction, when: keys.When, entity: Entity, share: float) -
 def _after(change: str, when: keys.When, entity: Entity, share: float) -> float:
     """The fraction of items that meet a condition after a change."""
     if change and when.values is None:
-        return 0.0 if change.startswith("REMOVE ") else 1.0
+        return float(change.startswith("REMOVE ") == when.absent)
     return _fulfil(change.removeprefix(f"SET {when.attribute} = "), when, entity, share)
 
 

@@ -100,7 +100,7 @@ def bucket_of(
     """
     pins = [d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name]
     decided = next((pin.bucket for pin in pins if pin.bucket), "")
-    if not decided and (candidate.pk or candidate.when or pins):
+    if not decided and (candidate.pk or candidate.sparse or pins):
         return None
     if any(d.pin in (AtMost("buckets", 0), Without("buckets", entity.name)) for d in workload.decisions):
         return None

@@ -21,7 +21,7 @@ from itertools import combinations, permutations, product
 import msgspec
 
 from prejoin.design.cost.assumptions import count_of, per_second, size_of
-from prejoin.design.solver.needs import Need, SortAttribute
+from prejoin.design.solver.needs import Membership, Need, SortAttribute
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
 from prejoin.workload.model import Entity, Verb, Workload
@@ -57,6 +57,18 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     """The number of sort attributes before the word that names the type."""
     fixed: bool = False
     """The key exists already. The planner decides which reads it serves."""
+    only: tuple[Membership, ...] = ()
+    """Further conditions for an item to be in this key."""
+
+    @property
+    def sparse(self) -> bool:
+        """Whether only some items are in this key."""
+        return bool(self.when or self.only)
+
+    @property
+    def deciding(self) -> frozenset[str]:
+        """The attributes that decide whether an item is in this key."""
+        return frozenset((*(name for name, _ in self.when), *(one.attribute for one in self.only)))
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -65,6 +77,7 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     def __str__(self) -> str:
         sk = ", ".join(("-" if one.descending else "") + one.attribute for one in self.sk)
         when = "".join(f" when {a} = {v}" for a, v in self.when)
+        when += "".join(f" when {one}" for one in self.only)
         late = f" type after {self.type_position}" if self.type_position else ""
         return f"{self.entity}({', '.join(self.pk) or '*'} / {sk}{when}{late})"
 
@@ -78,9 +91,11 @@ def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -
     constants = dict(need.constants)
     if any(constants.get(attribute) != value for attribute, value in candidate.when):
         return False
+    if not set(candidate.only) <= set(need.only):
+        return False
     given = need.given - {attribute for attribute, _ in candidate.when}
     known = given | need.left
-    if not set(candidate.pk) <= known or (not candidate.pk and known and not candidate.when):
+    if not set(candidate.pk) <= known or (not candidate.pk and known and not candidate.sparse):
         return False
     if pk is not None and set(candidate.pk) != pk:
         return False
@@ -124,7 +139,8 @@ def index_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) 
         for candidate in sorted(_for_need(entity, need)):
             served = frozenset(n.read for n in needs if serves(candidate, n))
             if served:
-                best.setdefault((served, candidate.pk, candidate.when, candidate.type_position), candidate)
+                kind = (served, candidate.pk, candidate.when, candidate.only, candidate.type_position)
+                best.setdefault(kind, candidate)
     found = sorted(best.values())
     found = _within_tenant(workload, entity, found)
     return [one for one in found if not any(_beats(other, one, needs) for other in found)]
@@ -139,7 +155,8 @@ def _within_tenant(workload: Workload, entity: Entity, candidates: Iterable[Cand
 
 
 def _beats(other: Candidate, one: Candidate, needs: list[Need]) -> bool:
-    if (other.pk, other.when, other.type_position) != (one.pk, one.when, one.type_position) or other == one:
+    alike = (other.pk, other.when, other.only, other.type_position) == (one.pk, one.when, one.only, one.type_position)
+    if not alike or other == one:
         return False
     mine = {n.read for n in needs if serves(one, n)}
     theirs = {n.read for n in needs if serves(other, n)}
@@ -151,11 +168,11 @@ def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
     if tail is None:
         return
     subsets = [left for size in range(len(need.left) + 1) for left in combinations(sorted(need.left), size)]
-    for when, left in product({(), need.constants}, subsets):
+    for when, only, left in product({(), need.constants}, {(), need.only}, subsets):
         given = sorted((need.given | set(left)) - {attribute for attribute, _ in when})
         if need.left and need.tenant.issuperset(given):
             continue
-        partitions: list[tuple[str, ...]] = [()] if when or not given else []
+        partitions: list[tuple[str, ...]] = [()] if when or only or not given else []
         partitions += [pk for size in range(1, len(given) + 1) for pk in combinations(given, size)]
         for pk in partitions:
             rest = [name for name in given if name not in pk]
@@ -163,7 +180,7 @@ def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
             for order in orders:
                 sk = (*map(SortAttribute, order), *(one for one in tail if one.attribute not in pk))
                 late = len(sk) if need.interleaved else len(order) if need.shared else 0
-                yield _unique(entity, Candidate(entity.name, pk, sk, when, late))
+                yield _unique(entity, Candidate(entity.name, pk, sk, when, late, only=only))
 
 
 def _directed(entity: Entity, tail: tuple[SortAttribute, ...]) -> tuple[SortAttribute, ...] | None:

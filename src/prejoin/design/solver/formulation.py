@@ -400,7 +400,7 @@ class Formulation:
 
 def _sparse(entity: Entity, candidate: Candidate) -> bool:
     """Whether some items lack the key."""
-    return bool(candidate.when) or any((a := entity.attribute(name)) and a.optional for name in candidate.pk)
+    return candidate.sparse or any((a := entity.attribute(name)) and a.optional for name in candidate.pk)
 
 
 def _ways(question: ReadNeeds, slots: range) -> Iterator[CollectionPlace]:

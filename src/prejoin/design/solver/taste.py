@@ -53,7 +53,7 @@ class Taste:
             + 6 * elsewhere
             + 20 * large
             + 20 * (bool(candidate.pk) and not known)
-            + (12 if candidate.when else 40) * everything
+            + (12 if candidate.sparse else 40) * everything
         )
 
     def _roots(self, entity: Entity, names: list[str] | tuple[str, ...]) -> Roots:
