@@ -291,6 +291,18 @@ def test_one_entity_that_is_only_written_is_a_table_too(prejoin: Prejoin, here: 
     assert prejoin("check", "table-design.md", "--strict").status == 0
 
 
+def test_frontier_is_printed_with_commands_and_drawn_with_yes(prejoin: Prejoin, teams: Path) -> None:
+    ran = prejoin("design", "--no-proof", "--frontier")
+    assert ran.out.startswith("Complexity  GSIs  Copies  A month  Decisions")
+    assert "(chosen)" in ran.out
+    assert not designed(teams.parent).exists()
+    ran = prejoin("design", "--no-proof", "--frontier", "--yes", "--format", "json")
+    assert ran.json["result"]["chart"] == "table-design-frontier.svg"
+    assert "designs to choose from" in (teams.parent / "table-design-frontier.svg").read_text("utf-8")
+    chosen = [one for one in ran.json["result"]["frontier"] if one["chosen"]]
+    assert [one["command"] for one in chosen] == ["prejoin design access-patterns.md"]
+
+
 # --- For scripts --------------------------------------------------------------------------------------------------------
 
 
@@ -396,6 +408,7 @@ def test_whoever_leaves_finds_everything_as_it_was(teams: Path, keys: str, statu
         (("--why", "Assignment"), {"why"}),
         (("--drop", "AP-003"), {"dropped"}),
         (("--alternatives",), {"alternatives"}),
+        (("--frontier",), {"frontier"}),
         (("--explain",), {"explanation"}),
         (("--why", "User", "--why", "Team", "--drop", "AP-003"), {"why", "dropped"}),
     ],

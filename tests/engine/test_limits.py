@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from prejoin.engine import Embedded
 from prejoin.testing import create_table
 
 from .conftest import SHOP, Ask, item, key_schema, refusal, values
@@ -198,27 +197,9 @@ def test_a_start_key_of_another_segment_is_refused(shop: Ask) -> None:
     assert "Please use ExclusiveStartKey with correct Segment. TotalSegments: 4 Segment: 1" in error.message
 
 
-@pytest.mark.parametrize(
-    ("operation", "members", "named"),
-    [
-        ("PutItem", {"Item": KEY, "Expected": {"a": {"Exists": False}}}, "Expected"),
-        ("UpdateItem", {"Key": KEY, "AttributeUpdates": {}}, "AttributeUpdates"),
-        ("GetItem", {"Key": KEY, "AttributesToGet": ["a"]}, "AttributesToGet"),
-        ("Query", {"KeyConditions": {}}, "KeyConditions"),
-        ("Scan", {"ScanFilter": {}}, "ScanFilter"),
-    ],
-)
-def test_a_legacy_parameter_is_refused_by_name(shop: Ask, operation: str, members: dict[str, Any], named: str) -> None:
-    assert refusal(shop, operation, **members).message == (
-        f"{named} is a legacy parameter, which this engine does not have: use an expression instead"
-    )
-
-
-def test_unimplemented_operation_says_so(ask: Ask, dynamodb: Embedded) -> None:
+def test_streams_are_not_there_yet(ask: Ask) -> None:
     streams = {**SHOP, "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
     assert refusal(ask, "CreateTable", **streams).message == "StreamSpecification: this engine has no streams yet"
-    error = refusal(dynamodb.send, "ExecuteStatement", b"{}")
-    assert (error.code, error.message) == ("UnknownOperationException", "This engine has no ExecuteStatement yet")
 
 
 def test_a_partition_key_that_sorts_an_index_has_the_limit_of_a_sort_key(ask: Ask) -> None:

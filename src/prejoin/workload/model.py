@@ -102,6 +102,8 @@ class Entity(Model, frozen=True, dict=True):
     """Whether there is only one item, without an id."""
     size: int | None = None
     """Bytes of a typical item."""
+    retention: int | None = None
+    """Seconds that an item is kept before it expires or is deleted."""
     unique: tuple[tuple[str, ...], ...] = ()
     """Groups of attributes that are unique together."""
     excludes: tuple[str, ...] = ()
@@ -169,6 +171,8 @@ class Input(Model, frozen=True):
     """Whether it is a list of values, each an equality: the items of ten ids."""
     filter: bool = False
     """Whether the author accepts that items are read and then discarded."""
+    keeps: float | None = None
+    """Per cent of the items that pass the condition."""
 
     @property
     def constant(self) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from prejoin.cli.outcome import Line
 from prejoin.cli.output import width_of
+from prejoin.cli.text.frontier import proposal_lines
 from prejoin.cli.text.messages import coded, shown
 from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, titled
 from prejoin.design.checks.fit import FitVerdict
@@ -38,7 +39,7 @@ _MANY = frozenset({Call.TRANSACT_WRITE, Call.BATCH_WRITE})
 
 def design_page(result: DesignResult) -> list[Line]:
     """The whole design, for approval."""
-    lines = [_head(result), (), *_together(result.design)]
+    lines = [_head(result), (), *proposal_lines(result), *_together(result.design)]
     lines += [*_keys(result.design, result.workload), (), *_indexes(result.design), *_patterns(result), ()]
     if result.growth is not None:
         package = package_name(result.workload, Options())

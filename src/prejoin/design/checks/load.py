@@ -193,7 +193,7 @@ def _unbounded(r: Report) -> None:
                 key.item.entity,
                 TABLE,
             )
-        elif open_ended and not any(a.ttl for a in key.entity.attributes):
+        elif open_ended and key.entity.retention is None and not any(a.ttl for a in key.entity.attributes):
             r.say(
                 codes.UNBOUNDED,
                 f"{key.name}: nothing limits the number of items under one `{key.facet.pk[0]}`",

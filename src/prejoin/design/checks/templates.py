@@ -180,7 +180,7 @@ def _digits(r: Report, key: BoundKey) -> None:
 
 def check_dates(r: Report) -> None:
     """Dates that a sort order depends on and that are declared as text."""
-    found: dict[str, set[str]] = {}
+    found: dict[tuple[str, str], set[str]] = {}
     for id_, answer in r.answers.items():
         ask = answer.plan.lookup
         wanted = {order.attribute for order in ask.order} | ({ask.within.attribute} if ask.within else set())
@@ -189,15 +189,15 @@ def check_dates(r: Report) -> None:
             for name in wanted:
                 attribute = entity.attribute(ask.attribute(form.entity, name)) if entity else None
                 if attribute and attribute.type.kind is Kind.STRING and _DATE.search(attribute.name):
-                    found.setdefault(f"{form.entity}.{attribute.name}", set()).add(id_)
-    pictured = {f"{flaw.entity}.{flaw.about.partition(':')[0]}" for flaw in r.flaws if flaw.what is FlawKind.PICTURE}
-    for name, patterns in sorted(found.items()):
-        if name not in pictured:
+                    found.setdefault((form.entity, attribute.name), set()).add(id_)
+    pictured = {(flaw.entity, flaw.attribute) for flaw in r.flaws if flaw.what is FlawKind.PICTURE}
+    for (owner, name), patterns in sorted(found.items()):
+        if (owner, name) not in pictured:
             r.say(
                 codes.DATE_AS_TEXT,
-                f"{name_list(sorted(patterns))}: the order of `{name}` depends on how it is written",
+                f"{name_list(sorted(patterns))}: the order of `{owner}.{name}` depends on how it is written",
                 "declare it as `date` or `datetime`, or write it as 2026-05-04T12:00:00Z",
-                name.partition(".")[0],
+                owner,
             )
 
 

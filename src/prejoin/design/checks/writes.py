@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 from prejoin.design import codes
@@ -12,7 +11,7 @@ from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
 from prejoin.design.mapping.addressing import leaves
 from prejoin.design.mapping.facets import ending
-from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation
+from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, UpdateClause
 from prejoin.keys import Lookup, Template, fields_of
 from prejoin.protocol import limits
 from prejoin.types import Kind
@@ -21,7 +20,6 @@ from prejoin.workload.grammar.values import write_value
 from prejoin.workload.lookup import bare_name, chain, changes
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
 
-_SELF = re.compile(r"SET\s++(\w++)\s*+=\s*+(?:\1\s*+[+-]|list_append\(\s*+\1\s*+,)")
 _MAKES = frozenset({Verb.CREATE, Verb.PUT})
 
 
@@ -150,7 +148,7 @@ def _as_written(r: Report, write: Write, action: Action, entity: Entity, operati
         if one.action is Did.UPDATE and action.verb is Verb.UPDATE and one.changes:
             _rewritten(r, write, entity, one, names)
         chosen = action.verb is Verb.CREATE and not any(a.generated for a in entity.id)
-        guarded = any("attribute_not_exists" in condition for condition in one.conditions)
+        guarded = any(test.op == Op.NOT_EXISTS for test in one.tests)
         if one.action is Did.PUT and chosen and not guarded:
             fix = f"add the condition `attribute_not_exists({r.design.slots[0].pk[0].name})`"
             r.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over an existing one", fix, write.id)
@@ -166,7 +164,7 @@ def _rewritten(r: Report, write: Write, entity: Entity, one: ItemAction, changed
         for attribute, text in zip(attributes, (*key.facet.pk, *key.facet.sk), strict=True):
             if text == f"{{{attribute.name}}}" or not (changed & set(fields_of(text)) or sparse):
                 continue
-            if not any(re.search(rf"(?<![\w-]){re.escape(attribute.name)}(?![\w-])", c) for c in one.changes):
+            if attribute.name not in {clause.attribute for clause in one.clauses}:
                 r.say(
                     codes.STALE_INDEX,
                     f"{write.id} changes {name_list(sorted(changed & set(key.form.placing)))} without "
@@ -258,24 +256,24 @@ def _counters(r: Report, write: Write, operation: Operation) -> None:
     for request in operation.requests:
         for one in request.actions:
             entity = r.workload.entity(one.target.entity)
-            for change in one.changes:
-                match = _SELF.match(change)
-                attribute = entity.attribute(match[1]) if match and entity else None
-                made = any(a.verb is Verb.CREATE for _, a in r.actions(entity.name)) if entity else False
-                if match and (attribute is None or attribute.optional or not made):
+            made = any(a.verb is Verb.CREATE for _, a in r.actions(entity.name)) if entity else False
+            for clause in one.clauses:
+                attribute = entity.attribute(clause.attribute) if entity else None
+                if clause.needs_value and (attribute is None or attribute.optional or not made):
                     r.say(
                         codes.COUNTER,
-                        f"{write.id}: `{change}` fails on an item without `{match[1]}`",
-                        _starting(match[1], change, attribute),
+                        f"{write.id}: `{clause}` fails on an item without `{clause.attribute}`",
+                        _starting(clause, attribute),
                         write.id,
                     )
 
 
-def _starting(name: str, change: str, attribute: Attribute | None) -> str:
+def _starting(clause: UpdateClause, attribute: Attribute | None) -> str:
     """How to write a change of an attribute that may be absent."""
+    name = clause.attribute
     if attribute is not None and attribute.type.kind is Kind.SET:
         return f"use `ADD {name} {{{name}}}`, which starts from nothing"
-    if "list_append" in change:
+    if clause.value.startswith("list_append"):
         return f"use `SET {name} = list_append(if_not_exists({name}, []), {{{name}}})`"
     return f"use `ADD {name} 1`, or `SET {name} = if_not_exists({name}, 0) + 1`"
 

@@ -42,6 +42,7 @@ from prejoin.design.model import (
     Projection,
     ProjectionKind,
     Request,
+    UpdateClause,
 )
 from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.workload.lookup import bindings
@@ -144,6 +145,8 @@ class Estimates:
 
     def _kept(self, read: Read, one: Input) -> float:
         """The fraction of items that pass a filter."""
+        if one.keeps is not None:
+            return one.keeps / 100
         for name in read.entities:
             entity = self.workload.entity(name)
             attribute = bindings(self.workload, read.entities, one.attribute).get(name)
@@ -322,8 +325,8 @@ def chances(workload: Workload, action: ItemAction, entity: Entity, facet: keys.
     unmoved = stays = before = after = 1.0
     for when in _conditions(entity, facet):
         share = _share(workload, entity, when)
-        change = next((c for c in action.changes if _about(c, when.attribute)), "")
-        if action.action is Did.UPDATE and not change:
+        change = next((c for c in action.clauses if c.attribute == when.attribute), None)
+        if action.action is Did.UPDATE and change is None:
             unmoved *= share
             continue
         was, becomes = _before(action, when, entity, share), _after(change, when, entity, share)
@@ -341,11 +344,7 @@ def chances(workload: Workload, action: ItemAction, entity: Entity, facet: keys.
 
 def changed_by(action: ItemAction, entity: Entity) -> set[str]:
     """The attributes that an action changes."""
-    return {a.name for a in entity.attributes if any(_about(c, a.name) for c in action.changes)}
-
-
-def _about(change: str, name: str) -> bool:
-    return change == f"REMOVE {name}" or change.startswith((f"SET {name} = ", f"ADD {name} "))
+    return {a.name for a in entity.attributes} & {clause.attribute for clause in action.clauses}
 
 
 def _conditions(entity: Entity, facet: keys.Facet) -> Iterator[keys.When]:
@@ -374,18 +373,17 @@ def _share(workload: Workload, entity: Entity, when: keys.When) -> float:
 
 def _before(action: ItemAction, when: keys.When, entity: Entity, share: float) -> float:
     """The fraction of items that meet a condition before a write: all or none if the write has a condition on it."""
-    if when.absent and f"{when.attribute} not exists" in action.conditions:
+    tests = [test for test in action.tests if test.attribute == when.attribute]
+    if when.absent and any(test.op == Op.NOT_EXISTS for test in tests):
         return 1.0
-    start = f"{when.attribute} = "
-    asked = next((c.removeprefix(start) for c in action.conditions if c.startswith(start)), "")
-    return _fulfil(asked, when, entity, share)
+    return _fulfil(next((test.value for test in tests if test.op == Op.EQ), ""), when, entity, share)
 
 
-def _after(change: str, when: keys.When, entity: Entity, share: float) -> float:
+def _after(change: UpdateClause | None, when: keys.When, entity: Entity, share: float) -> float:
     """The fraction of items that meet a condition after a change."""
     if change and when.values is None:
-        return float(change.startswith("REMOVE ") == when.absent)
-    return _fulfil(change.removeprefix(f"SET {when.attribute} = "), when, entity, share)
+        return float((change.action == "REMOVE") == when.absent)
+    return _fulfil(change.value if change else "", when, entity, share)
 
 
 def _fulfil(value: str, when: keys.When, entity: Entity, share: float) -> float:

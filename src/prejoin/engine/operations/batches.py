@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from prejoin.engine import legacy
 from prejoin.engine.items.capacity import Capacities
 from prejoin.engine.items.keys import check_key_elements, check_scalar, encode_key
 from prejoin.engine.items.write import BoundWrite, PreparedWrite, bind, perform
@@ -52,6 +53,7 @@ def batch_get_item(database: Database, request: BatchGetItemInput) -> dict[str, 
                 f"1 validation error detected: Value at 'RequestItems.{name}.member.Keys' failed to satisfy "
                 f"constraint: Member must have length {bound}"
             )
+        legacy.constrain_attributes(constraints, f"requestItems.{name}.member.attributesToGet", wish.attributes_to_get)
     constraints.finish()
     for name, wish in request.request_items.items():
         keys = [canonical_key(key) for key in wish.keys or ()]
@@ -103,6 +105,7 @@ def _left(request: BatchGetItemInput, name: str, keys: list[Item]) -> dict[str, 
         "ConsistentRead": wish.consistent_read,
         "ProjectionExpression": wish.projection_expression,
         "ExpressionAttributeNames": wish.expression_attribute_names,
+        "AttributesToGet": wish.attributes_to_get,
     }
     return {member: content for member, content in members.items() if content is not None}
 

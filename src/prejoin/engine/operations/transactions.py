@@ -13,7 +13,7 @@ from prejoin.engine.items.keys import EmptyKeyError, check_scalar, encode_key
 from prejoin.engine.items.write import BoundWrite, PreparedWrite, bind, check_expressions, perform, prepare
 from prejoin.engine.operations.client_tokens import digest_of, hashed_token
 from prejoin.engine.operations.database import Database
-from prejoin.engine.operations.items import bind_request_projection, collection_metrics, rendered_item
+from prejoin.engine.operations.items import bind_text_projection, collection_metrics, rendered_item
 from prejoin.engine.requests import (
     ConditionCheck,
     DeleteItemInput,
@@ -256,7 +256,11 @@ def transact_get_items(database: Database, request: TransactGetItemsInput) -> di
             constraints.table(f"{where}.tableName", get.table_name)
     constraints.finish()
     wishes = [
-        (table_name(get.table_name), canonical_item(get.key), bind_request_projection(get))
+        (
+            table_name(get.table_name),
+            canonical_item(get.key),
+            bind_text_projection(get.projection_expression, get.expression_attribute_names),
+        )
         for get in gets
         if get is not None
     ]

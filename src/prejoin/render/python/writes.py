@@ -22,6 +22,8 @@ from prejoin.render.python.method import (
     Option,
     Param,
     RenderContext,
+    ReturnKind,
+    ReturnType,
     body_lines,
 )
 from prejoin.render.python.names import free, identifier
@@ -71,7 +73,9 @@ class _WriteMethod:
         if self.token:
             params.append(Param(self.token, "str | None", Option("token"), "None"))
         name = self.module.names.methods[self.write.id]
-        return Method(self.write, name, tuple(params), "None", body_lines(body), tuple(mismatches))
+        return Method(
+            self.write, name, tuple(params), ReturnType(ReturnKind.NOTHING), body_lines(body), tuple(mismatches)
+        )
 
     # --- What belongs together --------------------------------------------------------------------------------------
 
@@ -267,9 +271,8 @@ class _WriteMethod:
         entity = self.sources.entity(action.entity)
         cls, wait = self.module.cls(entity.name), self.module.wait
         request = next(r for r in self.operation.finds if entity.name in r.entities)
-        filtered = {text.partition(" ")[0] for text in request.filters}
         names = sorted(set(names) - {self.sources.tenant})
-        lists = Loop(action)
+        filtered, lists = request.filtered, Loop(action)
         sources = {n: self.sources.source(n, action, entity, lists if loop else None) for n in names}
         equal = [keyword(self.module.names.field(entity.name, n), sources[n]) for n in names if n not in filtered]
         tests: list[Part] = []

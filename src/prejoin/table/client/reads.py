@@ -1,16 +1,14 @@
-"""The read methods of `Client`.
-
-What they do is in `prejoin.table.read`, which most of them import when first called.
-"""
+"""The read methods of `Client`. What they do is in `prejoin.table.read`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from prejoin.table.lazy import Lazy
 from prejoin.table.read.get import get_item, item_exists
 from prejoin.table.read.plan import plan_read
+
+from .lazy_modules import arguments, batch_get, query, scan, transact_get
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -20,19 +18,12 @@ if TYPE_CHECKING:
     from prejoin.table.condition.record import Where
     from prejoin.table.conversation import Steps
     from prejoin.table.options import Progress, WhenUnreadable
-    from prejoin.table.read import arguments, batch_get, query, scan, transact_get
     from prejoin.table.read.cursor import Cursors
     from prejoin.table.read.decode import Unreadable
     from prejoin.table.read.page import Collection, Page
     from prejoin.table.read.plan import Roles
     from prejoin.table.read.transact_get import Get
     from prejoin.table.schema.schema import Schema
-else:
-    arguments = Lazy("prejoin.table.read.arguments")
-    batch_get = Lazy("prejoin.table.read.batch_get")
-    query = Lazy("prejoin.table.read.query")
-    scan = Lazy("prejoin.table.read.scan")
-    transact_get = Lazy("prejoin.table.read.transact_get")
 
 E = TypeVar("E")
 V = TypeVar("V")
