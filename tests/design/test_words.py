@@ -139,7 +139,7 @@ def test_id_is_named_after_what_it_identifies() -> None:
     player = "PlayerProfile | playerId | Single | -"
     assert key_of("PlayerProfile", player, slot="table") == "PLAYER#{playerId} / PLAYER_PROFILE"
     owner = "Game | ownerId | Collection | createdAt DESC"
-    assert key_of("Game", owner) == "OWNER#{ownerId} / GAME#{createdAt}#{gameId}"
+    assert key_of("Game", owner, slot="table") == "OWNER#{ownerId} / GAME#{createdAt}#{gameId}"
 
 
 def test_constants_say_what_they_mean() -> None:

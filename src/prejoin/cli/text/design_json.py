@@ -46,7 +46,7 @@ def design_json(result: DesignResult) -> dict[str, Any]:
         "proposal": msgspec.to_builtins(choosable(result, (result.proposal,))[0]) if result.proposal else None,
         "exact": solution.exact and result.request.kept is None,
         "search": {"ended": solution.ended, "candidates": solution.chosen.candidates},
-        "bound": {"structures": solution.chosen.least},
+        "bound": {"complexity": float(solution.chosen.least)},
         "reproducible": not result.cut_short,
         "seconds": round(result.seconds, 3),
         "design": msgspec.to_builtins(result.design, str_keys=True),

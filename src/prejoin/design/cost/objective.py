@@ -43,7 +43,9 @@ class Objective(msgspec.Struct, frozen=True, order=True):
     complexity: Decimal
     """The sum of `WEIGHTS` over all structures and fan-out reads."""
     reading_writes: int
-    """Writes that take more than one request, because they have to read first."""
+    """Writes that take more than one request, because they have to read first. A write that finds its item by another
+    key counts twice: an index is only eventually consistent.
+    """
     dollars: Decimal
     unserved: int = 0
     """The number of patterns that are not served."""
@@ -55,7 +57,7 @@ def objective(workload: Workload, design: Design) -> Objective:
     return Objective(
         sum(pattern_weight(pattern) for pattern in workload.patterns if pattern.id in unserved),
         complexity(workload, design),
-        sum(len(operation.requests) > 1 for operation in design.operations if not _is_read(workload, operation)),
+        sum((len(o.requests) > 1) + len(o.finds) for o in design.operations if not _is_read(workload, o)),
         bill(workload, design).total.quantize(Decimal("0.01")),
         len(unserved),
     )

@@ -152,7 +152,7 @@ class Explanation(Model, frozen=True):
     dollars: float
     """Dollars a month."""
     exact: bool
-    """Whether it is proven that no design serves as much with fewer indexes and copies."""
+    """Whether it is proven that no design serves as much with less complexity."""
     text: tuple[str, ...] = ()
     entities: tuple[AboutEntity, ...] = ()
     indexes: tuple[AboutIndex, ...] = ()

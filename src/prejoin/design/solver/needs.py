@@ -109,6 +109,12 @@ def item_changes(workload: Workload) -> Iterator[tuple[Write, Action]]:
         yield from ((write, Action(Verb.UPDATE, name)) for name in sorted(looked_at - written) if workload.entity(name))
 
 
+def writes_to(workload: Workload, entity: Entity) -> list[Write]:
+    """The writes and deletes with an action on an entity."""
+    every = (*workload.writes, *workload.deletes)
+    return [write for write in every if any(action.entity == entity.name for action in write.actions)]
+
+
 def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> list[str]:
     """The attributes of an entity that an input of a write gives: by name, or because it holds the same id."""
     if attribute := entity.attribute(name):

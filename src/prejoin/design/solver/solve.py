@@ -41,9 +41,9 @@ class Solution(msgspec.Struct, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """Whether no design at all serves as much with fewer indexes and copies.
+        """Whether no design at all serves as much with less complexity.
 
-        That is known only if everything is served without any: keys beyond the candidates might save one.
+        That is known only if everything is served without any structure: keys beyond the candidates might save one.
         """
         return not self.chosen.unserved and not self.design.indexes and not self.design.copies
 

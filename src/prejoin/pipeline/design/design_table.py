@@ -15,6 +15,7 @@ from prejoin.design import codes as design_codes
 from prejoin.design.checks import TableFit, check_design, fit, new_attributes
 from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.bill import Bill, bill
+from prejoin.design.cost.objective import complexity
 from prejoin.design.explain import (
     Alternative,
     Explanation,
@@ -144,9 +145,9 @@ class DesignResult:
         return Source(document.file, document.text, said)
 
     def _time_limit(self) -> Diagnostic:
-        least = self.solution.chosen.least
-        found = self.explanation.structures
-        bound = f"{counted(found, 'structure')}, and no fewer than {min(least, found)} can serve as much"
+        found = complexity(self.workload, self.design)
+        least = min(self.solution.chosen.least, found)
+        bound = f"a complexity of {found:.3g}, and no less than {least:.3g} can serve as much"
         limit = f"the time limit of {self.request.time_limit:g} s"
         message = f"{limit} ended the search; the best design found has {bound}"
         return codes.TIME_LIMIT.at(None, message, "allow more time: another run may find another design")
