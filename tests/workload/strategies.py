@@ -285,7 +285,7 @@ def pins(all_names: list[str]) -> st.SearchStrategy[object]:
         st.builds(Spread, known, shards=st.integers(1, 100)),
         st.builds(FixedKey, known, templates, st.just("") | templates, st.just("") | words),
         st.builds(Minimise, st.sampled_from(["structures", "money"])),
-        st.builds(Accept, ids, st.sampled_from(["filter", "second request", "scan"])),
+        st.builds(Accept, ids, st.sampled_from(["filter", "several pages", "second request", "scan"])),
         st.builds(OutOfScope, ids),
         st.builds(Naming, st.sampled_from(["table", "partition key", "sort key"]), words),
     )

@@ -48,10 +48,16 @@ class Slot(Model, frozen=True):
 
 
 class When(Model, frozen=True):
-    """A condition for an item to be in a sparse facet: the attribute exists or, with values, has one of them."""
+    """A condition for an item to be in a sparse facet: the attribute exists, has one of some values, or is absent."""
 
     attribute: str
     values: tuple[str, ...] = ()
+    absent: bool = False
+
+    def __str__(self) -> str:
+        if self.absent:
+            return f"{self.attribute} is absent"
+        return f"{self.attribute} is {' or '.join(self.values) or 'there'}"
 
 
 class ItemName(Model, frozen=True):
@@ -156,7 +162,7 @@ class ItemCondition(Model, frozen=True):
 
 
 _OPERATORS = "|".join(re.escape(op.value) for op in sorted(Op, key=len, reverse=True))
-_CONDITION = re.compile(rf"(.+?)\s++({_OPERATORS})(?:\s++(.*))?", re.DOTALL)
+_CONDITION = re.compile(rf"(.+?)(?<!\s)\s++({_OPERATORS})(?:\s++(.*))?", re.DOTALL)
 
 
 class Facet(Model, frozen=True):

@@ -271,6 +271,9 @@ class Verb(StrEnum):
     PUT = "put"
     """Created or replaced."""
     UPDATE = "update"
+    """A change of an existing item; refused if there is none."""
+    UPSERT = "upsert"
+    """Updated, or created with what the update sets."""
     DELETE = "delete"
     EXPIRE = "expire"
     """Removed by DynamoDB after its TTL, without a request."""
@@ -300,6 +303,11 @@ class Action(Model, frozen=True):
     changes: tuple[Change, ...] = ()
     by: tuple[str, ...] = ()
     """The inputs that hold its id, if their names do not say so: the followed one of two users."""
+
+    @property
+    def updates(self) -> bool:
+        """Whether it changes an item in part: an update, or an upsert."""
+        return self.verb in (Verb.UPDATE, Verb.UPSERT)
 
 
 class CheckKind(StrEnum):
@@ -394,7 +402,7 @@ class Accept(Model, frozen=True, tag_field="pin", tag="accept"):
 
     pattern: str
     how: str
-    """`filter`, `second request` or `scan`."""
+    """`filter`, `several pages`, `second request` or `scan`."""
 
 
 class OutOfScope(Model, frozen=True, tag_field="pin", tag="out of scope"):

@@ -27,7 +27,6 @@ from prejoin.render.python.values import annotation, constant_text, moment_text
 from prejoin.types import Kind
 from prejoin.workload.lookup import bare_name, bindings
 from prejoin.workload.model import (
-    RANGES,
     Attribute,
     Combine,
     Direction,
@@ -327,7 +326,7 @@ class _ReadMethod:
     def _asking(self, *, filters: bool = False, order: bool = False, limit: str = "", into: str = "") -> list[Part]:
         """The arguments of a query: equalities as keywords, the range as condition, the rest as filter."""
         keyed = [g for g in self.given if not is_filtered(g.input, self.plan)]
-        ranges = [g for g in keyed if g.input.op in RANGES]
+        ranges = [g for g in keyed if g.input.op is not Op.EQ]
         parts: list[Part] = [condition(ranges, self.module)] if ranges else []
         if order and self.read.sort and self.read.result is not Result.COUNT:
             parts.append(keyword("order", self._order()))
