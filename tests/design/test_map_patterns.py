@@ -286,7 +286,7 @@ def test_a_join_follows_all_parts_of_a_composite_id() -> None:
         second = tickets(tenant=line).requests[1]
         assert (second.call, second.pk, second.each) == (
             Call.BATCH_GET,
-            f"TENANT_ID#{{{held}}}#AGENT_ID#{{assigneeId}}",
+            f"TENANT#{{{held}}}#AGENT#{{assigneeId}}",
             "assigneeId",
         )
 

@@ -65,7 +65,7 @@ entity_names = st.from_regex(r"[A-Z][a-zA-Z0-9]{0,8}", fullmatch=True) | st.samp
 lines = st.from_regex(r"[A-Za-zéß(][A-Za-z0-9 ,.;:!?()'\"é|%+=>-]{0,40}[a-z.)]", fullmatch=True)
 texts = st.just("") | lines | st.builds(lambda a, b: f"{a}\n{b}", lines, lines)
 prose = st.just("") | st.lists(
-    lines.filter(lambda t: "|" not in t and not t.startswith("(") and "=" not in t and not t.strip().lower().startswith(("description", "attributes", "relationships", "cardinality", "size", "unique", "excludes", "owner", "lifecycle", "status"))),
+    lines.filter(lambda t: "|" not in t and not t.startswith("(") and "=" not in t and not t.strip().lower().startswith(("description", "attributes", "relationships", "cardinality", "size", "retention", "kept for", "unique", "excludes", "owner", "lifecycle", "status"))),
     min_size=1,
     max_size=2,
 ).map("\n\n".join)  # fmt: skip
@@ -144,6 +144,7 @@ def entities(draw: st.DrawFn, name: str, all_names: list[str]) -> Entity:
         cardinality=() if singleton else tuple(draw(st.lists(cardinalities(all_names), max_size=2))),
         singleton=singleton,
         size=draw(st.none() | sizes),
+        retention=draw(st.none() | st.integers(1, 10**8)),
         unique=tuple(draw(st.lists(st.lists(words, min_size=1, max_size=3).map(tuple), max_size=2))),
         excludes=tuple(draw(st.lists(entity_names, max_size=2))),
         owner=draw(st.just("") | words),
@@ -181,6 +182,7 @@ def asked(draw: st.DrawFn) -> Input:
         draw(st.booleans()),
         draw(st.booleans()),
         draw(st.booleans()),
+        draw(st.none() | st.integers(1, 1000).map(lambda n: n / 10)),
     )
 
 
@@ -283,7 +285,7 @@ def pins(all_names: list[str]) -> st.SearchStrategy[object]:
         st.builds(Spread, known, shards=st.integers(1, 100)),
         st.builds(FixedKey, known, templates, st.just("") | templates, st.just("") | words),
         st.builds(Minimise, st.sampled_from(["structures", "money"])),
-        st.builds(Accept, ids, st.sampled_from(["filter", "second request", "scan"])),
+        st.builds(Accept, ids, st.sampled_from(["filter", "several pages", "second request", "scan"])),
         st.builds(OutOfScope, ids),
         st.builds(Naming, st.sampled_from(["table", "partition key", "sort key"]), words),
     )

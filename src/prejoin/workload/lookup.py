@@ -242,7 +242,7 @@ def equalities(read: Read) -> tuple[str, ...]:
 
 def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
     """What an update changes: what it says, or else the inputs that are attributes of the entity and not its id."""
-    if action.changes or action.verb is not Verb.UPDATE:
+    if action.changes or not action.updates:
         return action.changes
     names = {i.attribute for i in write.inputs}
     return tuple(Change(a.name) for a in entity.attributes if a.name in names and not a.id)

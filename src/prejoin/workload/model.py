@@ -102,6 +102,8 @@ class Entity(Model, frozen=True, dict=True):
     """Whether there is only one item, without an id."""
     size: int | None = None
     """Bytes of a typical item."""
+    retention: int | None = None
+    """Seconds that an item is kept before it expires or is deleted."""
     unique: tuple[tuple[str, ...], ...] = ()
     """Groups of attributes that are unique together."""
     excludes: tuple[str, ...] = ()
@@ -169,6 +171,8 @@ class Input(Model, frozen=True):
     """Whether it is a list of values, each an equality: the items of ten ids."""
     filter: bool = False
     """Whether the author accepts that items are read and then discarded."""
+    keeps: float | None = None
+    """Per cent of the items that pass the condition."""
 
     @property
     def constant(self) -> bool:
@@ -266,6 +270,9 @@ class Verb(StrEnum):
     PUT = "put"
     """Created or replaced."""
     UPDATE = "update"
+    """A change of an existing item; refused if there is none."""
+    UPSERT = "upsert"
+    """Updated, or created with what the update sets."""
     DELETE = "delete"
     EXPIRE = "expire"
     """Removed by DynamoDB after its TTL, without a request."""
@@ -295,6 +302,11 @@ class Action(Model, frozen=True):
     changes: tuple[Change, ...] = ()
     by: tuple[str, ...] = ()
     """The inputs that hold its id, if their names do not say so: the followed one of two users."""
+
+    @property
+    def updates(self) -> bool:
+        """Whether it changes an item in part: an update, or an upsert."""
+        return self.verb in (Verb.UPDATE, Verb.UPSERT)
 
 
 class CheckKind(StrEnum):
@@ -389,7 +401,7 @@ class Accept(Model, frozen=True, tag_field="pin", tag="accept"):
 
     pattern: str
     how: str
-    """`filter`, `second request` or `scan`."""
+    """`filter`, `several pages`, `second request` or `scan`."""
 
 
 class OutOfScope(Model, frozen=True, tag_field="pin", tag="out of scope"):

@@ -16,7 +16,7 @@ from prejoin.protocol.prices import read_units, write_units
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Entity, Rate, Read, Result, Verb
+from prejoin.workload.model import Entity, Rate, Read, Result
 
 FEW = 1000
 """With this few items their partition does not matter."""
@@ -70,7 +70,7 @@ def heat_of(r: Report, key: BoundKey) -> Heat:
         rate = _busiest(write.rate)
         changed = {change.attribute for change in changes(write, action, entity)}
         times = 1
-        if action.verb is Verb.UPDATE and key.slot != TABLE:
+        if action.updates and key.slot != TABLE:
             times = 2 if changed & set(key.form.placing) else 1
         transacted = 2 if key.slot == TABLE and (write.atomic or len(write.actions) > 1) else 1
         writes += rate
@@ -193,7 +193,7 @@ def _unbounded(r: Report) -> None:
                 key.item.entity,
                 TABLE,
             )
-        elif open_ended and not any(a.ttl for a in key.entity.attributes):
+        elif open_ended and key.entity.retention is None and not any(a.ttl for a in key.entity.attributes):
             r.say(
                 codes.UNBOUNDED,
                 f"{key.name}: nothing limits the number of items under one `{key.facet.pk[0]}`",

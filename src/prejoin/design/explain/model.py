@@ -75,6 +75,8 @@ class Alternative(Model, frozen=True):
     """Dollars a month."""
     unserved: tuple[str, ...] = ()
     """Patterns that it would not serve."""
+    take: tuple[str, ...] = ()
+    """The decisions or lines of the document that take it."""
 
 
 class AboutEntity(Model, frozen=True):
@@ -152,7 +154,7 @@ class Explanation(Model, frozen=True):
     dollars: float
     """Dollars a month."""
     exact: bool
-    """Whether it is proven that no design serves as much with fewer indexes and copies."""
+    """Whether it is proven that no design serves as much with less complexity."""
     text: tuple[str, ...] = ()
     entities: tuple[AboutEntity, ...] = ()
     indexes: tuple[AboutIndex, ...] = ()
@@ -160,4 +162,6 @@ class Explanation(Model, frozen=True):
     patterns: tuple[AboutPattern, ...] = ()
     partitions: tuple[AboutPartition, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    relaxations: tuple[Alternative, ...] = ()
+    """Designs with fewer structures that are not dearer, if reads may use a filter."""
     assumed: tuple[str, ...] = ()

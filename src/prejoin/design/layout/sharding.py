@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from prejoin.design.cost.assumptions import per_second, size_of
+from prejoin.design.cost.assumptions import BUCKET_SECONDS, count_by, grows, per_second, retention_of, size_of
 from prejoin.design.cost.upkeep import entries, items_of, writes_of
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import ReadNeeds
+from prejoin.protocol.limits import GB
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
 from prejoin.workload.lookup import bare_name
@@ -19,6 +20,10 @@ from prejoin.workload.model import AtMost, Entity, Op, Rate, Read, Spread, Witho
 MOST_WRITES = 1000
 """DynamoDB's limit of write units a second for one partition."""
 MOST_SHARDS = 200
+MOST_BYTES = 10 * GB
+"""A larger partition of an unbounded entity is split by time. It is the limit of a partition with a local index, and
+about what DynamoDB keeps in one place.
+"""
 _STARTING = frozenset({Op.GT, Op.GE, Op.BETWEEN})
 
 
@@ -96,10 +101,12 @@ def bucket_of(
 ) -> tuple[str, str] | None:
     """The time attribute and unit that split a partition, if every read of it gives a start time.
 
-    That applies to a partition of all items; to a smaller one if it is decided.
+    That applies to a partition of all items; to a smaller one if it is decided, or if it outgrows a partition.
     """
     pins = [d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name]
-    decided = next((pin.bucket for pin in pins if pin.bucket), "")
+    decided = next((pin.bucket for pin in pins if pin.bucket), "") or (
+        "" if pins else _outgrown(workload, entity, candidate)
+    )
     if not decided and (candidate.pk or candidate.when or pins):
         return None
     if any(d.pin in (AtMost("buckets", 0), Without("buckets", entity.name)) for d in workload.decisions):
@@ -109,6 +116,17 @@ def bucket_of(
     # The bucket of an item follows from its key only if the key holds the time.
     times = [name for name in starts if not candidate.pk or name in {one.attribute for one in candidate.sk}]
     return (times[0], decided or "day") if times else None
+
+
+def _outgrown(workload: Workload, entity: Entity, candidate: Candidate) -> str:
+    """The unit of time that keeps a partition of an unbounded entity below 10 GB; empty if it is."""
+    if not candidate.pk or not grows(entity):
+        return ""
+    size = count_by(workload, entity, candidate.pk) * size_of(entity)
+    if size <= MOST_BYTES:
+        return ""
+    units = ("year", "month", "day")
+    return next((u for u in units if size * BUCKET_SECONDS[u] <= MOST_BYTES * retention_of(entity)), "hour")
 
 
 def asked_of(entity: Entity, candidate: Candidate, questions: Sequence[ReadNeeds]) -> list[ReadNeeds]:

@@ -93,10 +93,16 @@ def item_changes(workload: Workload) -> Iterator[tuple[Write, Action]]:
     update.
     """
     for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
-        yield from ((write, action) for action in write.actions if action.verb in (Verb.UPDATE, Verb.DELETE))
+        yield from ((write, action) for action in write.actions if action.updates or action.verb is Verb.DELETE)
         written = {action.entity for action in write.actions}
         looked_at = {check.entity for check in write.checks if check.entity and check.kind is not CheckKind.UNIQUE}
         yield from ((write, Action(Verb.UPDATE, name)) for name in sorted(looked_at - written) if workload.entity(name))
+
+
+def writes_to(workload: Workload, entity: Entity) -> list[Write]:
+    """The writes and deletes with an action on an entity."""
+    every = (*workload.writes, *workload.deletes)
+    return [write for write in every if any(action.entity == entity.name for action in write.actions)]
 
 
 def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> list[str]:

@@ -12,6 +12,9 @@ import msgspec
 from prejoin.engine.store.key_layout import EntryKey, ItemKey, entry_key, item_key
 from prejoin.protocol.values import Item, Value
 
+ARN_PREFIX = "arn:aws:dynamodb:local:000000000000:"
+"""The beginning of every ARN of this engine: its region and account."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeyElement:
@@ -37,6 +40,20 @@ class KeySchema:
         return tuple(attribute.name for attribute in self.attributes)
 
 
+@dataclass(frozen=True, slots=True)
+class ThroughputChanges:
+    """When the provisioned throughput was last raised and lowered, and how often it was lowered on that day."""
+
+    increased: float | None = None
+    decreased: float | None = None
+    decreases: int = 0
+
+
+UNCHANGED = ThroughputChanges()
+OnDemandLimits = tuple[int | None, int | None]
+"""MaxReadRequestUnits and MaxWriteRequestUnits; None is no limit."""
+
+
 @dataclass(frozen=True)
 class IndexDefinition:
     """A secondary index. Its number is unique within the table and part of the keys of its entries."""
@@ -48,6 +65,9 @@ class IndexDefinition:
     projection: str
     included: tuple[str, ...] = ()
     throughput: tuple[int, int] | None = None
+    changes: ThroughputChanges = UNCHANGED
+    on_demand: OnDemandLimits = (None, None)
+    warm: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +90,17 @@ class TableDefinition:
     """When the table last became on demand. Its description shows this from then on."""
     encryption_key: str | None = None
     """The ARN of the key that the table claims to be encrypted with."""
+    changes: ThroughputChanges = UNCHANGED
+    on_demand: OnDemandLimits = (None, None)
+    warm: tuple[int, int] | None = None
+    """Reads and writes per second that were asked for; None for the default."""
+    tags: tuple[tuple[str, str], ...] = ()
+    policy: tuple[str, str] | None = None
+    """The resource policy and its revision. It is kept, and nobody enforces it."""
+    recovery: tuple[float, int] | None = None
+    """Since when point-in-time recovery is on, and for how many days."""
+    insights: tuple[tuple[str, str, float], ...] = ()
+    """Where contributor insights are on: the index ("" for the table), the mode, and since when."""
 
     @cached_property
     def prefix(self) -> bytes:
@@ -159,7 +190,7 @@ class TableDefinition:
 
     @property
     def arn(self) -> str:
-        return f"arn:aws:dynamodb:local:000000000000:table/{self.name}"
+        return f"{ARN_PREFIX}table/{self.name}"
 
     def position_names(self, index: IndexDefinition | None) -> tuple[str, ...]:
         """The attributes of a LastEvaluatedKey: the table's keys and, if an index is read, the index's keys."""

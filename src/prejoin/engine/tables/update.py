@@ -4,21 +4,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from prejoin.engine.requests import GlobalIndexUpdate, IndexDeletion, IndexUpdate, SecondaryIndex, UpdateTableInput
+from prejoin.engine.requests import (
+    GlobalIndexUpdate,
+    IndexDeletion,
+    IndexThroughput,
+    OnDemandThroughput,
+    SecondaryIndex,
+    UpdateTableInput,
+)
 from prejoin.engine.tables.create import (
     check_attributes,
     check_encryption,
     check_index,
     check_indexes_together,
+    check_limits,
     check_streams,
     check_table_class,
     check_throughput,
+    check_warm_throughput,
     encryption_key,
     global_index_keys,
+    merged_limits,
     read_index,
     throughput_of,
+    warm_units,
 )
-from prejoin.engine.tables.definition import IndexDefinition, KeyElement, KeySchema, TableDefinition
+from prejoin.engine.tables.definition import (
+    IndexDefinition,
+    KeyElement,
+    KeySchema,
+    OnDemandLimits,
+    TableDefinition,
+    ThroughputChanges,
+)
 from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, not_found, refuse
@@ -50,10 +68,14 @@ def check_update_table(request: UpdateTableInput) -> str:
             check_index(constraints, f"{where}.create", update.create, 8)
         if update.update is not None:
             constraints.name(f"{where}.update.indexName", update.update.index_name)
-            constraints.required(f"{where}.update.provisionedThroughput", update.update.provisioned_throughput)
-            check_throughput(constraints, f"{where}.update.provisionedThroughput", update.update.provisioned_throughput)
+            wish = update.update
+            if wish.on_demand_throughput is None and wish.warm_throughput is None:
+                constraints.required(f"{where}.update.provisionedThroughput", wish.provisioned_throughput)
+            check_throughput(constraints, f"{where}.update.provisionedThroughput", wish.provisioned_throughput)
+            check_warm_throughput(constraints, f"{where}.update.warmThroughput", wish.warm_throughput)
         if update.delete is not None:
             constraints.name(f"{where}.delete.indexName", update.delete.index_name)
+    check_warm_throughput(constraints, "warmThroughput", request.warm_throughput)
     check_encryption(constraints, request.encryption)
     constraints.finish()
     check_table_class(request.table_class)
@@ -65,6 +87,8 @@ def check_update_table(request: UpdateTableInput) -> str:
         request.table_class,
         request.stream_specification,
         request.encryption,
+        request.on_demand_throughput,
+        request.warm_throughput,
     )
     if not updates and all(member is None for member in asked):
         refuse(
@@ -92,6 +116,8 @@ def _check_one_concern(request: UpdateTableInput, updates: list[GlobalIndexUpdat
         "Stream": request.stream_specification,
         "Indexes": updates or None,
         "Encryption": request.encryption,
+        "OnDemandThroughput": request.on_demand_throughput,
+        "WarmThroughput": request.warm_throughput,
     }
     given = [concern for concern, wish in asked.items() if wish is not None]
     if given[0] in ("DeletionProtection", "TableClass") and len(given) > 1:
@@ -100,7 +126,7 @@ def _check_one_concern(request: UpdateTableInput, updates: list[GlobalIndexUpdat
         refuse(_INVALID + "You cannot create or delete index while updating table IOPS")
 
 
-def _actions(update: GlobalIndexUpdate) -> list[SecondaryIndex | IndexUpdate | IndexDeletion]:
+def _actions(update: GlobalIndexUpdate) -> list[IndexThroughput | IndexDeletion]:
     return [action for action in (update.update, update.create, update.delete) if action is not None]
 
 
@@ -227,20 +253,29 @@ def _with_throughput(request: UpdateTableInput, table: TableDefinition, now: flo
     given: set[str] = set()
     for update in request.global_secondary_index_updates or ():
         if update.update is not None:
-            index = _existing(table, update.update.index_name, "update")
-            if on_demand:
+            wish = update.update
+            index = _existing(table, wish.index_name, "update")
+            if on_demand and wish.provisioned_throughput is not None:
                 refuse(
                     _INVALID + f"The only Updates for index: {index.name} when TableThroughputMode is PAY_PER_REQUEST "
                     "can be to OnDemandThroughput, WarmThroughput"
                 )
-            units = throughput_of(update.update.provisioned_throughput)
+            units = throughput_of(wish.provisioned_throughput, index.name)
             _check_changes(index.throughput, units, f"index {index.name}", f"the index {index.name}")
-            indexes[index.name] = replace(index, throughput=units)
+            indexes[index.name] = replace(
+                index,
+                throughput=index.throughput if units is None else units,
+                changes=_noted(index.changes, index.throughput, units, now),
+                on_demand=_next_limits(index.on_demand, wish.on_demand_throughput, f"index: {index.name}", on_demand),
+                warm=warm_units(wish.warm_throughput, index.throughput, index.warm),
+            )
             given.add(index.name)
         if update.delete is not None:
             given.add(str(update.delete.index_name))
     if on_demand and not was_on_demand:
         indexes = {name: replace(index, throughput=None) for name, index in indexes.items()}
+    if was_on_demand and not on_demand:
+        indexes = {name: replace(index, on_demand=(None, None)) for name, index in indexes.items()}
     if was_on_demand and not on_demand:
         missing = [index.name for index in table.indexes if index.is_global and index.name not in given]
         if missing:
@@ -249,8 +284,51 @@ def _with_throughput(request: UpdateTableInput, table: TableDefinition, now: flo
         table,
         indexes=tuple(indexes.values()),
         throughput=None if on_demand else wanted or table.throughput,
+        changes=_noted(table.changes, table.throughput, wanted, now),
+        on_demand=_next_limits(table.on_demand, request.on_demand_throughput, "table", on_demand),
+        warm=warm_units(request.warm_throughput, table.throughput, table.warm),
         on_demand_since=now if on_demand and not was_on_demand else table.on_demand_since,
     )
+
+
+def _noted(
+    changes: ThroughputChanges, current: tuple[int, int] | None, wanted: tuple[int, int] | None, now: float
+) -> ThroughputChanges:
+    """The changes after another one. Decreases are counted by the day."""
+    if current is None or wanted is None or current == wanted:
+        return changes
+    rises = any(new > old for new, old in zip(wanted, current, strict=True))
+    falls = any(new < old for new, old in zip(wanted, current, strict=True))
+    today = decreases_today(changes, now)
+    return ThroughputChanges(
+        now if rises else changes.increased, now if falls else changes.decreased, today + 1 if falls else today
+    )
+
+
+def decreases_today(changes: ThroughputChanges, now: float) -> int:
+    is_today = changes.decreased is not None and int(changes.decreased // _DAY) == int(now // _DAY)
+    return changes.decreases if is_today else 0
+
+
+_DAY = 86_400
+
+
+def _next_limits(
+    current: OnDemandLimits, wish: OnDemandThroughput | None, where: str, on_demand: bool
+) -> OnDemandLimits:
+    """The limits on demand after an update, in which -1 removes one."""
+    asked = merged_limits((None, None), wish)
+    if not on_demand:
+        for member, units in zip(("MaxReadRequestUnits", "MaxWriteRequestUnits"), asked, strict=True):
+            if units is not None:
+                refuse(
+                    _INVALID + f"{member} for OnDemandThroughput cannot be specified when the table BillingMode is "
+                    "PROVISIONED"
+                )
+        return (None, None)
+    check_limits(asked, where, least=-1)
+    read, write = merged_limits(current, wish)
+    return (None if read == -1 else read, None if write == -1 else write)
 
 
 def _check_changes(current: tuple[int, int] | None, wanted: tuple[int, int] | None, where: str, what: str) -> None:

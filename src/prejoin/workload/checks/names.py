@@ -22,7 +22,6 @@ from prejoin.workload.model import (
     Spread,
     Under,
     Value,
-    Verb,
     Without,
     Write,
 )
@@ -211,7 +210,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             used |= _value(r, (*path, "actions"), change.value, inputs)
             if entity.attribute(change.attribute) is None:
                 _unknown_attribute(r, (*path, "actions"), change.attribute, [entity])
-            elif change.value is None and change.op.value in {"=", "append"} and action.verb is Verb.UPDATE:
+            elif change.value is None and change.op.value in {"=", "append"} and action.updates:
                 used.add(change.attribute)
                 if change.attribute not in inputs:
                     message = f"`{change.attribute}` takes an input that is not given"
