@@ -109,12 +109,12 @@ def _batchable(found: Plan, read: Read) -> None:
 
 
 def _separable(found: Plan, read: Read) -> None:
-    """Refuse a filter on several types of items."""
-    tested = [i.attribute for i in read.inputs if is_filtered(i, found)]
+    """Refuse inputs that would become filters on several types of items, and are not declared as such."""
+    tested = [i.attribute for i in read.inputs if is_filtered(i, found) and not is_tested(i)]
     if len(found.lookup.entities) > 1 and tested:
         raise _NotServedError(
-            f"{' and '.join(tested)} would be a filter, and a read of several kinds of items has none",
-            "ask for each kind by itself",
+            f"{' and '.join(tested)} would be a filter on several kinds of items",
+            f"say so, `filter {tested[0]}`, or ask for each kind by itself",
         )
 
 
@@ -136,10 +136,10 @@ def ask_of(read: Read, workload: Workload) -> Lookup:
         raise ValueError(
             f"{' and '.join(i.attribute for i in ranges)} are two ranges; a key serves one, the other is a filter"
         )
-    if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_tested(i)]):
+    if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_tested(i) and i.optional]):
         raise ValueError(
-            f"{' and '.join(tested)} would be a filter, and a read of several kinds of items has none: "
-            "leave it out and look at the items, or ask for each kind by itself"
+            f"{' and '.join(tested)} would be an optional filter, and a read of several kinds of items has none: "
+            "ask for it always, or ask for each kind by itself"
         )
     if found := excess(read, workload):
         raise ExcessError(read, found)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, varying, wanted_of
+from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, is_tested, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
@@ -239,7 +239,9 @@ class _ReadMethod:
         classes = Group("(", tuple(module.cls(name) for name in self.entities), ")")
         limit = self._limits()
         roles = self._roles()
-        parts = [*([keyword("roles", roles)] if roles else []), *self._asking(order=True, limit=limit)]
+        tests = self._tests_by_class()
+        parts = [*([keyword("roles", roles)] if roles else []), *([keyword("filters", tests)] if tests else [])]
+        parts += self._asking(order=True, limit=limit)
         if self.read.result is Result.COUNT:
             return [call(f"found = {module.wait}self.db.collect", classes, *parts), "return len(found)"], _COUNT
         return [call(f"return {module.wait}self.db.collect", classes, *parts)], ReturnType(ReturnKind.COLLECTION)
@@ -255,6 +257,18 @@ class _ReadMethod:
                     if field != given.field:
                         roles.setdefault(self.module.cls(entity), []).append((string(given.field), string(field)))
         return mapping((cls, mapping(pairs)) for cls, pairs in roles.items()) if roles else None
+
+    def _tests_by_class(self) -> Part | None:
+        """The `filters` argument: for each class that has the attributes, the tests of its objects."""
+        module = self.module
+        tests: dict[str, list[Part]] = {}
+        for given in (g for g in self.given if is_tested(g.input)):
+            for entity, name in bindings(module.workload, self.entities, given.input.attribute).items():
+                attribute = single(module.workload, entity, name)
+                field = module.names.field(entity, name)
+                test = test_text(given.input.op, field, given.values, attribute, module)
+                tests.setdefault(module.cls(entity), []).append(test)
+        return mapping((cls, as_lambda(found)) for cls, found in tests.items()) if tests else None
 
     def _with_others(self, first: list[Part], result: ReturnType) -> tuple[list[Part], ReturnType]:
         """Adds the second half of a join: the items that the first ones refer to, by their ids."""

@@ -328,6 +328,7 @@ INPUT_PARAMETERS = GrammarTable(
         ("filter category", "read and then left out, knowingly"),
         ("userId, filter total > 100", "the same with a comparison"),
         ("filter tags contains", "a list or a set that has a value, or a text that has a part"),
+        ("filter Comment.internal = false", "of a read of several entities: which items of one entity are left out"),
         ("filter category (keeps 5%)", "how much is left of what was read; also after a range, `createdAt between (keeps 1%)`"),
         ("filter status <> DONE", "any other value", ("filter status != DONE",)),
     ),
