@@ -15,6 +15,10 @@ _MANY = 100
 """With more candidates than this, only those with the same first letter are compared, because comparing is slow."""
 
 
+EITHER = " / "
+"""Between the names that several entities have for one input: `Order.placedAt / Payment.paidAt`."""
+
+
 def suggest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that a name probably means: another case, a plural, or a typing error."""
     known = list(dict.fromkeys(candidates))
@@ -30,8 +34,12 @@ def suggest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def bare_name(name: str) -> str:
-    """A name without its entity: `Order.userId` becomes `userId`."""
-    return name.rpartition(".")[2]
+    """A name without its entity: `Order.userId` becomes `userId`. Of several names for one value it is the first.
+
+    >>> bare_name("Order.placedAt / Payment.paidAt")
+    'placedAt'
+    """
+    return name.partition(EITHER)[0].rpartition(".")[2]
 
 
 def target(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribute] | None:
@@ -155,9 +163,13 @@ def _outside(workload: Workload, place: tuple[str, str]) -> bool:
 def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[str, str]:
     """Which attribute of each entity a name means: its own of that name, or the one that holds the same id.
 
-    An entity that has none, or several that could be meant, is left out. `Order.userId` says whose attribute it is.
+    An entity that has none, or several that could be meant, is left out. `Order.userId` says whose attribute it is, and
+    `Order.placedAt / Payment.paidAt` what each of two has.
     """
     asked = [e for e in map(workload.entity, entities) if e]
+    if EITHER in name:
+        named = dict(one.rpartition(".")[::2] for one in name.split(EITHER))
+        return {e.name: named[e.name] for e in asked if e.name in named and e.attribute(named[e.name])}
     owner, dot, field = name.partition(".")
     field = field if dot else name
     found: dict[str, str] = {}

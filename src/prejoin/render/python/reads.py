@@ -240,23 +240,26 @@ class _ReadMethod:
         limit = self._limits()
         roles = self._roles()
         tests = self._tests_by_class()
-        parts = [*([keyword("roles", roles)] if roles else []), *([keyword("filters", tests)] if tests else [])]
-        parts += self._asking(order=True, limit=limit)
+        asking = self._asking(order=True, limit=limit)
+        ranged = int(any(g.input.op in RANGES and not is_filtered(g.input, self.plan) for g in self.given))
+        named = [*([keyword("roles", roles)] if roles else []), *([keyword("filters", tests)] if tests else [])]
+        parts = [*asking[:ranged], *named, *asking[ranged:]]  # the range is a positional argument
         if self.read.result is Result.COUNT:
             return [call(f"found = {module.wait}self.db.collect", classes, *parts), "return len(found)"], _COUNT
         return [call(f"return {module.wait}self.db.collect", classes, *parts)], ReturnType(ReturnKind.COLLECTION)
 
     def _roles(self) -> Part | None:
         """The `roles` argument: the names that other entities have for the given attributes."""
-        roles: dict[str, list[tuple[str, Part]]] = {}
-        for given in self.given:
-            if given.input.op is Op.EQ and not is_filtered(given.input, self.plan):
-                bound = bindings(self.module.workload, self.entities, given.input.attribute)
-                for entity, attribute in bound.items():
-                    field = self.module.names.field(entity, attribute)
-                    if field != given.field:
-                        roles.setdefault(self.module.cls(entity), []).append((string(given.field), string(field)))
-        return mapping((cls, mapping(pairs)) for cls, pairs in roles.items()) if roles else None
+        roles: dict[str, dict[str, str]] = {}
+        keyed = [(g.input.attribute, g.field) for g in self.given if not is_filtered(g.input, self.plan)]
+        for name, field in (*keyed, *((sort.attribute, "") for sort in self.read.sort)):
+            bound = bindings(self.module.workload, self.entities, name)
+            fields = {entity: self.module.names.field(entity, attribute) for entity, attribute in bound.items()}
+            field = field or next(iter(fields.values()))
+            for entity, own in fields.items():
+                if own != field:
+                    roles.setdefault(self.module.cls(entity), {})[string(field)] = string(own)
+        return mapping((cls, mapping(pairs.items())) for cls, pairs in roles.items()) if roles else None
 
     def _tests_by_class(self) -> Part | None:
         """The `filters` argument: for each class that has the attributes, the tests of its objects."""

@@ -10,7 +10,7 @@ from prejoin.keys import fields_of
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.grammar.lexer import WORD
-from prejoin.workload.lookup import bare_name, bindings, changes, suggest, target, undecided
+from prejoin.workload.lookup import EITHER, bare_name, bindings, changes, suggest, target, undecided
 from prejoin.workload.model import (
     Accept,
     Check,
@@ -188,8 +188,9 @@ def _read(r: Reporter, path: Path, read: Read, entities: tuple[str, ...]) -> Non
         return
     asked = [("inputs", i.attribute) for i in read.inputs] + [("sort", s.attribute) for s in read.sort]
     for part, name in (*asked, *(("result", n) for n in read.needs)):
-        if not bindings(r.workload, entities, name):
-            _unknown_attribute(r, (*path, part), name, found)
+        for one in name.split(EITHER):
+            if not bindings(r.workload, entities, one):
+                _unknown_attribute(r, (*path, part), one, found)
 
 
 def _write(r: Reporter, path: Path, write: Write) -> None:
