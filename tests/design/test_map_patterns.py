@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 from tests.shop import DESIGN, FOLDER, shop_design, shop_workload
+from tests.solutions import solve
 
 from prejoin.design.files import read_design, write_design
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.map_reads import ask_of
 from prejoin.design.model import Call, Design, Did, Facet, Item, KeyAttribute, Operation, Slot, Units
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.workload.files import read_text

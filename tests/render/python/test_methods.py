@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.place import examples
 from tests.render.python.driving import DOCUMENTS, NAMES, designed, driven, proven, unproven
 from tests.render.python.workloads import random_workload
+from tests.solutions import solve
 
 from prejoin import ConditionFailed, CursorError, NotServed, OtherTenant, TransactionCancelled
-from prejoin.design.solver.solve import solve
 from prejoin.proof.write_cases import WriteCase, steps_of
 from prejoin.render.python import Options
 from prejoin.render.python.entities import Style
@@ -34,7 +34,7 @@ OURS = [name for name, path in DOCUMENTS.items() if path.parent.name == "documen
     [
         ("msgspec", "blog"),
         ("msgspec", "growing"),
-        ("msgspec", "ranges"),
+        pytest.param("msgspec", "ranges", marks=pytest.mark.slow),
         ("pydantic", "growing"),
         ("pydantic", "names"),
         ("pydantic", "together"),

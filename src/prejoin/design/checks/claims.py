@@ -196,6 +196,13 @@ def _explained(workload: Workload, design: Design, explanation: Explanation) -> 
     costs = bill(workload, design)
     if abs(Decimal(str(explanation.dollars)) - costs.total) > _CENT:
         yield f"a month costs ${costs.total:,.2f}, and not ${explanation.dollars:,.2f}"
+    entries = {(item, slot): number for item, slot, number, _ in Estimates(design, workload).stored()}
+    for key in explanation.partitions:
+        held = entries.get((str(ItemName(key.entity, key.copy)), key.slot), 0.0)
+        if not held or key.items > max(1.0, held) + 1:
+            yield f"no partition of {key.entity} in {key.slot} has {key.items:,.0f} items: there are {held:,.0f}"
+        elif not key.bucket and key.number * key.items < held:
+            yield f"{key.number:,.0f} partitions of {key.items:,.0f} items do not hold all {held:,.0f} of {key.entity}"
     for about in explanation.patterns:
         operation = design.operation(about.pattern)
         if operation is None:

@@ -22,6 +22,7 @@ from prejoin.engine.http.messages import (
     JSON,
     NO_TOKEN,
     NOT_FOUND,
+    PLAIN_JSON,
     TARGET,
     TOO_LARGE,
     UNKNOWN_OPERATION,
@@ -91,6 +92,8 @@ class RequestHandler:
         if refused is not None:
             return refused
         admitted = self._admit(request)
+        if request.method == b"HEAD" and isinstance(admitted, HttpResponse):
+            admitted = replace(admitted, body=b"")
         return (
             with_cors_headers(request, admitted)
             if self.policy.origins and isinstance(admitted, HttpResponse)
@@ -133,9 +136,9 @@ class RequestHandler:
             found = send(operation, body)
             if found is None:
                 return None
-            response = HttpResponse(200, found, JSON)
+            response = HttpResponse(200, found, _content_type(request))
         except DynamoDBError as error:
-            response = HttpResponse(error.status, error.body())
+            response = HttpResponse(error.status, error.body(), _content_type(request))
         except BodyTooLargeError:
             response = TOO_LARGE
         except Exception as error:
@@ -143,6 +146,12 @@ class RequestHandler:
         if len(response.body) > COMPRESSION_THRESHOLD:
             response = _encoded(request, response)
         return with_cors_headers(request, response) if self.policy.origins else response
+
+
+def _content_type(request: HttpRequest) -> str:
+    """The type of a response: that of the request, one of two names for JSON."""
+    given = request.header(b"content-type") or b""
+    return PLAIN_JSON if given[:16].lower() == b"application/json" else JSON
 
 
 def _encoded(request: HttpRequest, response: HttpResponse) -> HttpResponse:

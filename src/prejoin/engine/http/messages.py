@@ -38,6 +38,7 @@ class HttpRequest:
 
 
 JSON: Final = "application/x-amz-json-1.0"
+PLAIN_JSON: Final = "application/json"
 PLAIN: Final = "text/plain; charset=utf-8"
 
 
