@@ -95,6 +95,7 @@ defaults = words | st.sampled_from(
 @st.composite
 def attributes(draw: st.DrawFn, name: str) -> Attribute:
     identifies = draw(st.booleans())
+    references = draw(st.just("") | entity_names | st.builds("{}.{}".format, entity_names, words))
     return Attribute(
         name,
         draw(types),
@@ -104,7 +105,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
         draw(st.none() | st.booleans()),
         draw(st.booleans()),
         draw(st.booleans()),
-        draw(st.just("") | entity_names | st.builds("{}.{}".format, entity_names, words)),
+        references,
         draw(st.just("") | st.builds("{}.{}".format, entity_names, words)),
         draw(st.just("") | st.builds("{}.{}".format, entity_names, words)),
         draw(st.none() | sizes),
@@ -112,6 +113,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
         draw(st.none() | defaults),
         min=draw(st.none() | bounds),
         max=draw(st.none() | bounds),
+        references_or=tuple(draw(st.lists(entity_names, max_size=2))) if references else (),
     )
 
 

@@ -57,18 +57,35 @@ def target(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribute]
     return (entity, same) if same else None
 
 
+def targets(workload: Workload, attribute: Attribute) -> list[tuple[Entity, Attribute]]:
+    """All entities and id attributes that a reference may hold: `→ User | Organization` has two."""
+    every = (replace(attribute, references=name) for name in (attribute.references, *attribute.references_or))
+    return [found for one in every if (found := target(workload, one))]
+
+
 def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tuple[str, str]]:
     """The origins of an attribute's values along its references; the attribute itself first."""
     found = [(entity.name, attribute.name)]
-    while further := target(workload, attribute):
+    if attribute.references_or:
+        found += [(e.name, a.name) for e, a in targets(workload, attribute)]
+    while not attribute.references_or and (further := target(workload, attribute)):
         attribute = further[1]
         if (further[0].name, attribute.name) in found:
             break
         found.append((further[0].name, attribute.name))
+    if several := next((name for owner, own in found if (name := _shared_id(workload, owner, own))), ""):
+        found.append(("", several))  # the ids of several entities that one attribute may hold are one kind of value
     tenant = workload.tenant
     if tenant and found[-1][1] == tenant.attribute and is_owned(workload, found[-1][0]):
         found.append(("", tenant.attribute))  # tenants need not be an entity: their ids come from outside
     return found
+
+
+def _shared_id(workload: Workload, owner: str, name: str) -> str:
+    """The name of the kind of value that an entity's id shares with the ids of others; empty if it shares none."""
+    entity = workload.entity(owner) if owner in workload.shared_ids else None
+    own = entity and [a.name for a in entity.id if a.name not in common_tenant(workload, owner)]
+    return workload.shared_ids[owner] if own == [name] else ""
 
 
 def root(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from prejoin.protocol.limits import MB
 from prejoin.protocol.prices import MONTH_SECONDS, dollars
 from prejoin.workload.constants import constant_or_text
 from prejoin.workload.grammar.values import write_comparison
-from prejoin.workload.lookup import bare_name, bindings, equalities, foreign_parts, target
+from prejoin.workload.lookup import bare_name, bindings, equalities, foreign_parts, targets
 from prejoin.workload.model import (
     ARITY,
     RANGES,
@@ -211,11 +211,11 @@ def followed(read: Read, workload: Workload, name: str) -> tuple[JoinLink, ...]:
         return ()
     asked = {bindings(workload, read.entities[:1], one).get(first.name) for one in equalities(read)}
     lists = {bindings(workload, read.entities[:1], i.attribute).get(first.name) for i in read.inputs if i.many}
-    leading = [a for a in first.attributes if (held := target(workload, a)) and held[0] is other]
+    leading = [a for a in first.attributes if any(e is other for e, _ in targets(workload, a))]
     said = first.attribute(bare_name(read.via)) if read.via else None
     lead = said or next((a for a in leading if a.name not in asked), None)
-    held = target(workload, lead) if lead else None
-    if lead is None or held is None or held[0] is not other:
+    held = next((one for one in targets(workload, lead) if one[0] is other), None) if lead else None
+    if lead is None or held is None:
         return ()
     parts = {held[1].name: lead}
     if held[1].id:

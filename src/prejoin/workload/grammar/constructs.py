@@ -136,6 +136,7 @@ ATTRIBUTES = GrammarTable(
         ("`degrees` (integer, min -50, max 50)", "a number from -50 to 50"),
         ("`expiresAt` (integer, ttl)", "DynamoDB removes the item after it"),
         ("`sellerId` (uuid, → User)", "holds a User's id, in the role of the seller"),
+        ("`ownerName` (string, → User | Organization)", "holds the id of a User or of an Organization: these ids are one kind of value, and either may be read with what refers to it"),
         ("`teamId` (string, → Team.teamId)", "holds one part of an id that has several"),
         ("`authorName` (string, mutable, copy of User.name)", "repeats an attribute of another entity"),
         ("`unitPrice` (decimal, immutable, snapshot of Product.price)", "repeats it as it was then"),
