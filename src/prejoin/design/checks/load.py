@@ -16,7 +16,7 @@ from prejoin.protocol.prices import read_units, write_units
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import ChangeOp, Entity, Rate, Read, Result, Verb
+from prejoin.workload.model import ChangeOp, Entity, Rate, Read, Result
 
 FEW = 1000
 """With this few items their partition does not matter."""

@@ -27,7 +27,7 @@ from prejoin.design.cost.assumptions import count_of, per_second, size_of, value
 from prejoin.design.solver.needs import Membership, Need, SortAttribute
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
-from prejoin.workload.model import Entity, Workload
+from prejoin.workload.model import Entity, Verb, Workload
 from prejoin.workload.tenants import is_owned, own_id
 
 MOST_PERMUTED = 4
