@@ -26,7 +26,8 @@ from prejoin.render.python.names import free, identifier, plural, single
 from prejoin.render.python.values import annotation, constant_text, moment_text
 from prejoin.types import Kind
 from prejoin.workload.lookup import bare_name, bindings
-from prejoin.workload.model import RANGES, (
+from prejoin.workload.model import (
+    RANGES,
     Attribute,
     Combine,
     Direction,
