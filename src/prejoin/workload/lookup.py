@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from msgspec.structs import replace
 
 from prejoin.types import STRING
+from prejoin.workload.memo import remembered
 from prejoin.workload.model import Action, Attribute, Change, Entity, Op, Read, Verb, Workload, Write
 from prejoin.workload.tenants import common_tenant, is_owned
 
@@ -65,6 +66,13 @@ def targets(workload: Workload, attribute: Attribute) -> list[tuple[Entity, Attr
 
 def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tuple[str, str]]:
     """The origins of an attribute's values along its references; the attribute itself first."""
+    key = ("chain", entity.name, attribute.name, attribute.references)
+    if key not in workload.memo:
+        workload.memo[key] = _chain(workload, entity, attribute)
+    return list(workload.memo[key])
+
+
+def _chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tuple[str, str]]:
     found = [(entity.name, attribute.name)]
     if attribute.references_or:
         found += [(e.name, a.name) for e, a in targets(workload, attribute)]
@@ -103,6 +111,7 @@ def identified(entity: Entity, names: Iterable[str]) -> bool:
     return entity.singleton or any(group <= known for group in [{a.name for a in entity.id}, *unique] if group)
 
 
+@remembered
 def foreign_key(
     workload: Workload, entity: Entity, parent: Entity, names: Iterable[str] | None = None
 ) -> frozenset[str] | None:

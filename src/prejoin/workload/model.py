@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -522,6 +523,11 @@ class Workload(Model, frozen=True, dict=True):
     @cached_property
     def _by_id(self) -> dict[str, Pattern]:
         return {p.id: p for p in reversed(self.patterns)}
+
+    @cached_property
+    def memo(self) -> dict[tuple[object, ...], Any]:
+        """Results of functions of this workload: see `prejoin.workload.memo`."""
+        return {}
 
     def entity(self, name: str) -> Entity | None:
         return self._by_name.get(name)

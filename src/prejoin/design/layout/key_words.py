@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
 from itertools import count, permutations, product
 from typing import TypeVar
 
 from prejoin import keys
-from prejoin.design.layout.sharding import bucket_of, shards_of
+from prejoin.design.layout.sharding import bucket_of, shards_of, spread_by
 from prejoin.design.model import Facet, When
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import Need, ReadNeeds, SortAttribute
@@ -109,13 +110,13 @@ def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
 class KeyWords:
     """The selected keys as templates."""
 
-    def __init__(self, problem: Problem, chosen: Selection, separator: str) -> None:
+    def __init__(self, problem: Problem, chosen: Selection, separator: str, same: Alike | None = None) -> None:
         self._workload = problem.workload
         self._questions = problem.reads
         self._needs = tuple(need for one in (*problem.reads, *problem.finds) for need in one.needs)
         self._fixed = problem.fixed
         self._separator = separator
-        self._same = Alike(problem)
+        self._same = same or Alike(problem)
         self._ordered = {
             self._same.root(entity, attribute)
             for need in self._needs
@@ -229,10 +230,9 @@ class KeyWords:
         if bucket := bucket_of(self._workload, entity, candidate, self._questions):
             found.append(f"{{{bucket[0]}:{bucket[1]}}}")
         # All current writes go to the current bucket.
-        shards = shards_of(self._workload, entity, candidate)
-        # An attribute of the partition itself spreads nothing.
-        spread = next((a for a in entity.id if a.name not in candidate.pk), entity.id[0])
-        return [*found, *([f"{{{spread.name}:shard({shards})}}"] if shards > 1 else [])]
+        shards = shards_of(self._workload, entity, candidate, bool(bucket))
+        spread = spread_by(self._workload, entity, candidate)
+        return [*found, *([f"{{{spread}:shard({shards})}}"] if spread and shards > 1 else [])]
 
     def _word(self, entity: Entity, name: str) -> str:
         attribute = entity.attribute(name)
@@ -553,6 +553,7 @@ def without_id(word: str) -> str:
     return word.removesuffix("_ID") or word
 
 
+@lru_cache(10_000)
 def upper(name: str) -> str:
     """A name as a word of a key: `OrderItem` becomes `ORDER_ITEM`."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)

@@ -27,7 +27,7 @@ from prejoin.design.cost.assumptions import count_of, per_second, size_of, value
 from prejoin.design.solver.needs import Need, SortAttribute
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
-from prejoin.workload.model import Entity, Workload
+from prejoin.workload.model import Entity, Verb, Workload
 from prejoin.workload.tenants import is_owned, own_id
 
 MOST_PERMUTED = 4
@@ -243,7 +243,7 @@ def _finds_all(entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> b
 
 def _given(workload: Workload, entity: Entity, needs: Iterable[Need], known: Iterable[str]) -> list[str]:
     """Attributes that reads give and that never change: a generated id allows them in the key."""
-    if not extendable(workload, entity):
+    if _may_replace(workload, entity):
         return []
     left = {*(a.name for a in entity.id), *known}
     names = dict.fromkeys(name for need in needs for name in sorted(need.given))
@@ -269,7 +269,7 @@ def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool
 def _further(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[str]:
     """Attributes that the key may hold beside the id without giving one item two keys."""
     above = [a.name for a in entity.attributes if a.references and _fixed(workload, entity, a.name)]
-    if not extendable(workload, entity):
+    if _may_replace(workload, entity):
         return [name for name in above if _determined(workload, entity, name)]
     above += [t.attribute for n in needs for t in n.tail if _fixed(workload, entity, t.attribute)]
     ids = {a.name for a in entity.id}
@@ -285,6 +285,13 @@ def extendable(workload: Workload, entity: Entity) -> bool:
         return True
     own = own_id(workload, entity)
     return len(own) == 1 and own[0].generated is None and not own[0].references
+
+
+def _may_replace(workload: Workload, entity: Entity) -> bool:
+    """Whether a write may replace an item by one of the same id with other attributes. The key would have to move."""
+    verbs = {a.verb for write in workload.writes for a in write.actions if a.entity == entity.name}
+    puts = not verbs.isdisjoint((Verb.PUT, Verb.UPSERT))
+    return puts and not extendable(workload, entity)
 
 
 def _determined(workload: Workload, entity: Entity, name: str) -> bool:
