@@ -10,6 +10,7 @@ import math
 
 from prejoin.design.cost.assumptions import (
     KEY_SIZE,
+    LISTED,
     count_by,
     is_count_known,
     is_value_count_known,
@@ -69,7 +70,7 @@ def excess(read: Read, workload: Workload) -> Excess | None:
         return None
     names = read.entities[:1] if read.combine is Combine.JOIN else read.entities
     entities = [e for e in map(workload.entity, names) if e]
-    if read.result is Result.ONE or not entities or any(i.many for i in read.inputs):
+    if read.result is Result.ONE or not entities:
         return None
     left = filters(read)
     found = size = 0.0
@@ -93,6 +94,7 @@ def excess(read: Read, workload: Workload) -> Excess | None:
     kept = math.prod(kept_by(workload, read, i) for i in left)
     limit = read.limit or read.page
     part = min(1.0, limit / kept / found) if limit else 1.0
+    size *= math.prod(_listed(entities[0], i) for i in read.inputs if i.many)
     consistency = STRONG if read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL} else EVENTUAL
     total = size * part
     if read.paginated and not limit:
@@ -125,6 +127,12 @@ def _given(workload: Workload, names: tuple[str, ...], entity: Entity, read: Rea
         bindings(workload, names, i.attribute).get(entity.name) for i in read.inputs if i.op is Op.EQ and i not in left
     ]
     return [name for name in found if name]
+
+
+def _listed(entity: Entity, one: Input) -> int:
+    """The number of values in a list input, each of which is a Query."""
+    attribute = entity.attribute(bare_name(one.attribute))
+    return min(LISTED, len(attribute.type.values) or LISTED) if attribute else LISTED
 
 
 def _known(workload: Workload, read: Read, one: Input) -> bool:
