@@ -409,6 +409,8 @@ def kept_by(workload: Workload, read: Read, one: Input) -> float:
         attribute = bindings(workload, read.entities, one.attribute).get(name)
         if entity and attribute and one.op is Op.EQ:
             return 1 / values_of(workload, entity, attribute)
+        if entity and attribute and one.op is Op.IN and one.values:
+            return min(1.0, len(one.values) / values_of(workload, entity, attribute))
     return KEPT
 
 

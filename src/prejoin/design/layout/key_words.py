@@ -22,7 +22,7 @@ from prejoin import keys
 from prejoin.design.layout.sharding import bucket_of, shards_of, spread_by
 from prejoin.design.model import Facet, When
 from prejoin.design.solver.candidates import Candidate, serves
-from prejoin.design.solver.needs import Need, ReadNeeds, SortAttribute
+from prejoin.design.solver.needs import Membership, Need, ReadNeeds, SortAttribute
 from prejoin.design.solver.placement import (
     BASE,
     OWN,
@@ -172,6 +172,7 @@ class KeyWords:
         head, word = self._words[placed]
         sk = self._separator.join(part for part in (head, *fields[:late], word, *fields[late:]) if part)
         when = tuple(When(attribute, (value,)) for attribute, value in candidate.when)
+        when += tuple(When(one.attribute, one.values, one.absent) for one in candidate.only)
         return Facet(slot, (self.partition(placed),), (sk,), when)
 
     def _room(self, placed: Placement) -> str:
@@ -193,19 +194,25 @@ class KeyWords:
 
     def _signature(self, name: str, candidate: Candidate) -> tuple[object, ...]:
         entity = self._entity(name)
-        return (*(self._same.root(entity, a) for n in candidate.pk if (a := entity.attribute(n))), candidate.when)
+        return (
+            *(self._same.root(entity, a) for n in candidate.pk if (a := entity.attribute(n))),
+            candidate.when,
+            candidate.only,
+        )
 
     def _partition(self, candidate: Candidate) -> str:
         entity = self._entity(candidate.entity)
         names = self._parents_first(entity, candidate.pk)
         parts = [part for name in names for part in (self._word(entity, name), self._given(entity, name))]
+        conditions = [self._condition(entity, *one) for one in candidate.when]
+        conditions += [_membership(one) for one in candidate.only]
         if not candidate.pk:
             # A partition with all items of an entity is named so. A singleton has one item anyway.
-            whole = "_".join((upper(entity.name), *(self._condition(entity, *one)[0] for one in candidate.when)))
-            parts = [whole] if entity.singleton or candidate.when else ["ALL", whole]
-            parts += [value for one in candidate.when if (value := self._condition(entity, *one)[1])]
+            whole = "_".join((upper(entity.name), *(name for name, _ in conditions)))
+            parts = [whole] if entity.singleton or conditions else ["ALL", whole]
+            parts += [value for _, value in conditions if value]
         else:
-            parts += [word or name for name, word in (self._condition(entity, *one) for one in candidate.when)]
+            parts += [value or name for name, value in conditions]
         parts += self._cut(entity, candidate)
         return self._separator.join(parts)
 
@@ -341,7 +348,12 @@ class KeyWords:
         if placed.slot == BASE:
             return frozenset()
         served = [n for n in self._needs if n.entity == placed.entity and serves(placed.candidate, n)]
-        asked = [n.given | {t.attribute for t in n.tail[:1] if n.ranged} for n in served]
+        asked = [
+            n.given
+            | {t.attribute for t in n.tail[:1] if n.ranged}
+            | {one.attribute for one in n.only if not one.absent}
+            for n in served
+        ]
         return frozenset[str]().union(*asked[:1]).intersection(*asked)
 
     def _entity(self, name: str) -> Entity:
@@ -447,6 +459,21 @@ def _end(question: ReadNeeds) -> int:
     """The end of a partition where a read begins: -1 for the lower end, 1 for the upper."""
     sort = question.read.sort
     return 1 if sort and sort[0].direction is Direction.DESC else -1
+
+
+def _membership(one: Membership) -> tuple[str, str]:
+    """The words of a condition of a sparse index: its attribute, and its values unless the attribute says it all.
+
+    >>> _membership(Membership("deletedAt")), _membership(Membership("leftAt", absent=True))
+    (('DELETED', ''), ('NOT_LEFT', ''))
+    >>> _membership(Membership("assigneeId", absent=True)), _membership(Membership("status", ("OPEN", "WAITING")))
+    (('NO_ASSIGNEE', ''), ('STATUS', 'OPEN_OR_WAITING'))
+    """
+    word = without_id(upper(one.attribute))
+    if one.values:
+        return word, "_OR_".join(map(upper, one.values))
+    stem = re.sub(r"_(AT|ON)$", "", word)
+    return (f"{'NO' if stem == word else 'NOT'}_{stem}" if one.absent else stem), ""
 
 
 def _type_words(placed: Placement) -> Iterator[str]:

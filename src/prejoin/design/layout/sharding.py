@@ -132,7 +132,7 @@ def bucket_of(
     decided = next((pin.bucket for pin in pins if pin.bucket), "") or (
         "" if pins else _outgrown(workload, entity, candidate)
     )
-    if not decided and (candidate.pk or candidate.when or pins):
+    if not decided and (candidate.pk or candidate.sparse or pins):
         return None
     if any(d.pin in (AtMost("buckets", 0), Without("buckets", entity.name)) for d in workload.decisions):
         return None

@@ -279,6 +279,9 @@ class Formulation:
         unit = max([_FINEST, *(abs(money) / _MOST_UNITS for money in every.values())])
         return {at: round(money / unit) for at, money in every.items() if round(money / unit)}, int(0.005 / unit)
 
+    def _taste(self, place: Placement) -> int:
+        return self._taste_of(place) + min(place.slot, self.new)
+
     def taste(self, model: ComponentProgram) -> dict[int, int]:
         """The preference among keys of the same cost."""
         return {at: self._taste(place) for place, at in model.places.items()}
@@ -551,9 +554,6 @@ class Formulation:
         found = self._workload.entity(name)
         assert found is not None
         return found
-
-    def _taste(self, place: Placement) -> int:
-        return self._taste_of(place) + min(place.slot, self.new)
 
 
 def _distributed(

@@ -367,7 +367,7 @@ class _ReadMethod:
     def _asking(self, *, filters: bool = False, order: bool = False, limit: str = "", into: str = "") -> list[Part]:
         """The arguments of a query: equalities as keywords, the range as condition, the rest as filter."""
         keyed = [g for g in self.given if not is_filtered(g.input, self.plan)]
-        ranges = [g for g in keyed if g.input.op in RANGES]
+        ranges = [g for g in keyed if g.input.op is not Op.EQ]
         parts: list[Part] = [condition(ranges, self.module)] if ranges else []
         if order and self.read.sort and self.read.result is not Result.COUNT:
             parts.append(keyword("order", self._order()))

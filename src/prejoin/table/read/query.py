@@ -77,13 +77,15 @@ def collect(
 ) -> Steps[Collection]:
     """Read objects of several classes that share a partition, with one query."""
     entities: tuple[Bound[Any], ...] = tuple(schema.entity(cls) for cls in classes)
-    equal, within, bounds = arguments.key_values(entities[0].codec)
+    given = arguments.key_values(entities[0].codec)
+    if given.only:
+        raise TableError(f"no key can test that {next(iter(given.only))}, of several classes. Look at the objects")
     plan, values = plan_read(
         schema,
         entities,
-        equal,
-        within,
-        bounds,
+        given.equal,
+        given.within,
+        given.bounds,
         order=arguments.sorted_by,
         consistent=arguments.consistent,
         roles=tuple(
@@ -150,13 +152,15 @@ def _plan(
     needs: frozenset[str] | None,
     filtered: frozenset[str],
 ) -> tuple[ReadPlan, dict[str, Any]]:
-    equal, within, bounds = arguments.key_values(entity.codec)
+    given = arguments.key_values(entity.codec)
+    given.check_only(schema, entity)
     plan, values = plan_read(
         schema,
         (entity,),
-        equal,
-        within,
-        bounds,
+        given.equal,
+        given.within,
+        given.bounds,
+        only=given.only,
         order=arguments.sorted_by,
         consistent=arguments.consistent,
         into=arguments.into,
