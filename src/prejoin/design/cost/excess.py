@@ -11,6 +11,7 @@ import math
 from prejoin.design.cost.assumptions import (
     KEY_SIZE,
     LISTED,
+    PRESENT,
     count_by,
     is_count_known,
     is_value_count_known,
@@ -19,6 +20,7 @@ from prejoin.design.cost.assumptions import (
     size_of,
     span,
     value_sizes,
+    values_of,
 )
 from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.protocol.prices import EVENTUAL, READ_UNIT_SIZE, STRONG, read_units
@@ -43,6 +45,9 @@ MARGIN = 10
 """The limits are this many times higher if the estimate rests on an assumption."""
 ACCEPTING = frozenset({"filter", "scan", "several pages"})
 """The decisions that accept such a read: `AP-007 may filter`."""
+
+
+_HELD = frozenset({Op.EXISTS, Op.NOT_EXISTS, Op.IN})
 
 
 class Excess(Model, frozen=True):
@@ -84,11 +89,13 @@ def excess(read: Read, workload: Workload) -> Excess | None:
         given = [a for i, a in bound.items() if i.op is Op.EQ]
         ranges = [i for i in bound if i.op in RANGES]
         many = count_by(workload, entity, given) * math.prod(share_within(workload, entity, i) for i in ranges)
+        many *= math.prod(_share(workload, entity, i, bound[i]) for i in bound if i.op in _HELD)
         found, size = found + many, size + many * _entry_size(read, entity)
         assumed |= not is_count_known(workload, entity) or not all(
             is_value_count_known(workload, entity, name, given) for name in given
         )
         assumed |= any(i.keeps is None and span(i) is None for i in ranges)
+        assumed |= any(i.op in (Op.EXISTS, Op.NOT_EXISTS) for i in bound)
     if not found or all(identified(e, _given(workload, names, e, read, left)) for e in entities):
         return None
     kept = math.prod(kept_by(workload, read, i) for i in left)
@@ -127,6 +134,13 @@ def _given(workload: Workload, names: tuple[str, ...], entity: Entity, read: Rea
         bindings(workload, names, i.attribute).get(entity.name) for i in read.inputs if i.op is Op.EQ and i not in left
     ]
     return [name for name in found if name]
+
+
+def _share(workload: Workload, entity: Entity, one: Input, name: str) -> float:
+    """The fraction of items in an index that holds only those with or without an attribute, or with some values."""
+    if one.op is Op.IN:
+        return min(1.0, len(one.values) / values_of(workload, entity, name))
+    return PRESENT if one.op is Op.EXISTS else 1 - PRESENT
 
 
 def _listed(entity: Entity, one: Input) -> int:
