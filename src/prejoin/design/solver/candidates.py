@@ -304,7 +304,8 @@ def extendable(workload: Workload, entity: Entity) -> bool:
 
 def _may_replace(workload: Workload, entity: Entity) -> bool:
     """Whether a write may replace an item by one of the same id with other attributes. The key would have to move."""
-    puts = any(a.verb is Verb.PUT and a.entity == entity.name for write in workload.writes for a in write.actions)
+    verbs = {a.verb for write in workload.writes for a in write.actions if a.entity == entity.name}
+    puts = not verbs.isdisjoint((Verb.PUT, Verb.UPSERT))
     return puts and not extendable(workload, entity)
 
 
