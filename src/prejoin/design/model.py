@@ -48,10 +48,16 @@ class Slot(Model, frozen=True):
 
 
 class When(Model, frozen=True):
-    """A condition for an item to be in a sparse facet: the attribute exists or, with values, has one of them."""
+    """A condition for an item to be in a sparse facet: the attribute exists, has one of some values, or is absent."""
 
     attribute: str
     values: tuple[str, ...] = ()
+    absent: bool = False
+
+    def __str__(self) -> str:
+        if self.absent:
+            return f"{self.attribute} is absent"
+        return f"{self.attribute} is {' or '.join(self.values) or 'there'}"
 
 
 class ItemName(Model, frozen=True):

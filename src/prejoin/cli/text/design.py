@@ -87,7 +87,7 @@ def _keys(design: Design, workload: Workload) -> list[Line]:
     rows: list[Row] = []
     for item in design.items:
         for facet in item.facets:
-            said = {w.attribute: f"{w.attribute} is {' or '.join(w.values) or 'there'}" for w in facet.when}
+            said = {w.attribute: str(w) for w in facet.when}
             said = {**{name: f"{name} is there" for name in _required(workload, item, facet)}, **said}
             only = " and ".join(said.values())
             rows.append((item_title(item), facet.slot, " ".join(facet.pk), " ".join(facet.sk), only))

@@ -9,6 +9,7 @@ from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
 from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
+from prejoin.design.mapping.addressing import leaves
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, UpdateClause
 from prejoin.keys import Lookup, Template, fields_of
@@ -100,14 +101,15 @@ def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: f
 
 
 def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: frozenset[str]) -> None:
-    changed = {change.attribute for change in changes(write, action, entity)}
+    changing = changes(write, action, entity)
+    changed = {change.attribute for change in changing}
     moved: list[str] = []
     lacking: dict[tuple[str, ...], list[str]] = {}
     for key in r.keys:
         if key.item.entity != entity.name or (key.slot == TABLE and not key.item.copy):
             continue
         touched = changed & set(key.form.placing)
-        if not touched:
+        if not touched or (not key.item.copy and leaves(key.facet, changing)):
             continue
         if key.slot != TABLE and key.slot not in moved:
             moved.append(key.slot)

@@ -8,6 +8,7 @@ from operator import mul
 
 from prejoin.types import Kind
 from prejoin.workload.lookup import bindings, chain, foreign_key, identified, target
+from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
     RANGES,
     Attribute,
@@ -126,6 +127,7 @@ def _value_size(attribute: Attribute) -> int:
 # --- Numbers --------------------------------------------------------------------------------------------------------
 
 
+@remembered
 def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozenset()) -> int:
     """The number of items of an entity.
 
@@ -245,7 +247,11 @@ def count_by(workload: Workload, entity: Entity, given: Iterable[str]) -> float:
     >>> [count_by(shop, order, given) for given in (["orderId"], ["userId"], ["userId", "status"], ["status"])]
     [1.0, 20.0, 10.0, 10000.0]
     """
-    names = frozenset(given)
+    return _count_by(workload, entity, frozenset(given))
+
+
+@remembered
+def _count_by(workload: Workload, entity: Entity, names: frozenset[str]) -> float:
     if identified(entity, names):
         return 1.0
     total, combined = float(count_of(workload, entity)), _combinations(workload, entity, names)
@@ -329,6 +335,7 @@ def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> 
     return found * reduce(mul, (values_of(workload, entity, name) for name in sorted(names)), 1.0)
 
 
+@remembered
 def values_of(workload: Workload, entity: Entity, name: str) -> float:
     """The number of distinct values of an attribute."""
     attribute = entity.attribute(name)
@@ -402,6 +409,8 @@ def kept_by(workload: Workload, read: Read, one: Input) -> float:
         attribute = bindings(workload, read.entities, one.attribute).get(name)
         if entity and attribute and one.op is Op.EQ:
             return 1 / values_of(workload, entity, attribute)
+        if entity and attribute and one.op is Op.IN and one.values:
+            return min(1.0, len(one.values) / values_of(workload, entity, attribute))
     return KEPT
 
 

@@ -29,7 +29,7 @@ from prejoin.design.cost.assumptions import (
 )
 from prejoin.design.cost.footprint import EntryWrite, PageRead
 from prejoin.design.mapping.facets import usable_facets
-from prejoin.design.mapping.map_reads import filter_text
+from prejoin.design.mapping.map_reads import filter_text, is_membership
 from prejoin.design.model import (
     TABLE,
     Call,
@@ -106,6 +106,8 @@ class Estimates:
         for one in bound:
             if one.op in RANGES:
                 found *= share_within(self.workload, entity, one)
+            elif is_membership(one):
+                found *= kept_by(self.workload, read, one)
         return max(1.0, found)
 
     def _query(self, read: Read, request: Request) -> Iterator[PageRead]:
@@ -351,20 +353,23 @@ def _required(form: keys.KeyForm) -> tuple[str, ...]:
 def _share(workload: Workload, entity: Entity, when: keys.When) -> float:
     if when.values is None:
         attribute = entity.attribute(when.attribute)
-        return PRESENT if attribute and attribute.optional else 1.0
+        present = PRESENT if attribute and attribute.optional else 1.0
+        return 1.0 - present if when.absent else present
     return min(1.0, len(when.values) / values_of(workload, entity, when.attribute))
 
 
 def _before(action: ItemAction, when: keys.When, entity: Entity, share: float) -> float:
     """The fraction of items that meet a condition before a write: all or none if the write has a condition on it."""
-    tested = (test.value for test in action.tests if test.attribute == when.attribute and test.op == Op.EQ)
-    return _fulfil(next(tested, ""), when, entity, share)
+    tests = [test for test in action.tests if test.attribute == when.attribute]
+    if when.absent and any(test.op == Op.NOT_EXISTS for test in tests):
+        return 1.0
+    return _fulfil(next((test.value for test in tests if test.op == Op.EQ), ""), when, entity, share)
 
 
 def _after(change: UpdateClause | None, when: keys.When, entity: Entity, share: float) -> float:
     """The fraction of items that meet a condition after a change."""
     if change and when.values is None:
-        return 0.0 if change.action == "REMOVE" else 1.0
+        return float((change.action == "REMOVE") == when.absent)
     return _fulfil(change.value if change else "", when, entity, share)
 
 

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
 from itertools import count, permutations, product
 from typing import TypeVar
 
 from prejoin import keys
-from prejoin.design.layout.sharding import bucket_of, shards_of
+from prejoin.design.layout.sharding import bucket_of, shards_of, spread_by
 from prejoin.design.model import Facet, When
 from prejoin.design.solver.candidates import Candidate, serves
-from prejoin.design.solver.needs import Need, ReadNeeds, SortAttribute
+from prejoin.design.solver.needs import Membership, Need, ReadNeeds, SortAttribute
 from prejoin.design.solver.placement import (
     BASE,
     OWN,
@@ -45,6 +46,11 @@ _MOST_ORDERED = 6
 Unit = TypeVar("Unit", bound=Hashable)
 
 
+def _asked(need: Need) -> list[str]:
+    """The attributes that a read gives, has a range of, or sorts by."""
+    return [*sorted(need.given), *(one.attribute for one in need.tail)]
+
+
 class Alike:
     """Groups attributes that hold the same values: by references, or because a read of several entities equates
     them.
@@ -55,9 +61,9 @@ class Alike:
         self._heads: dict[tuple[str, str], tuple[str, str]] = {}
         for question in problem.reads:
             for need in question.needs if len(question.needs) > 1 else ():
-                for attribute in need.given:
+                for attribute in _asked(need):
                     name = question.ask.name(need.entity, attribute)
-                    others = [(n.entity, a) for n in question.needs for a in n.given]
+                    others = [(n.entity, a) for n in question.needs for a in _asked(n)]
                     for entity, other in others:
                         if question.ask.name(entity, other) == name:
                             self._join((need.entity, attribute), (entity, other))
@@ -104,13 +110,13 @@ def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
 class KeyWords:
     """The selected keys as templates."""
 
-    def __init__(self, problem: Problem, chosen: Selection, separator: str) -> None:
+    def __init__(self, problem: Problem, chosen: Selection, separator: str, same: Alike | None = None) -> None:
         self._workload = problem.workload
         self._questions = problem.reads
         self._needs = tuple(need for one in (*problem.reads, *problem.finds) for need in one.needs)
         self._fixed = problem.fixed
         self._separator = separator
-        self._same = Alike(problem)
+        self._same = same or Alike(problem)
         self._ordered = {
             self._same.root(entity, attribute)
             for need in self._needs
@@ -166,6 +172,7 @@ class KeyWords:
         head, word = self._words[placed]
         sk = self._separator.join(part for part in (head, *fields[:late], word, *fields[late:]) if part)
         when = tuple(When(attribute, (value,)) for attribute, value in candidate.when)
+        when += tuple(When(one.attribute, one.values, one.absent) for one in candidate.only)
         return Facet(slot, (self.partition(placed),), (sk,), when)
 
     def _room(self, placed: Placement) -> str:
@@ -187,19 +194,25 @@ class KeyWords:
 
     def _signature(self, name: str, candidate: Candidate) -> tuple[object, ...]:
         entity = self._entity(name)
-        return (*(self._same.root(entity, a) for n in candidate.pk if (a := entity.attribute(n))), candidate.when)
+        return (
+            *(self._same.root(entity, a) for n in candidate.pk if (a := entity.attribute(n))),
+            candidate.when,
+            candidate.only,
+        )
 
     def _partition(self, candidate: Candidate) -> str:
         entity = self._entity(candidate.entity)
         names = self._parents_first(entity, candidate.pk)
         parts = [part for name in names for part in (self._word(entity, name), self._given(entity, name))]
+        conditions = [self._condition(entity, *one) for one in candidate.when]
+        conditions += [_membership(one) for one in candidate.only]
         if not candidate.pk:
             # A partition with all items of an entity is named so. A singleton has one item anyway.
-            whole = "_".join((upper(entity.name), *(self._condition(entity, *one)[0] for one in candidate.when)))
-            parts = [whole] if entity.singleton or candidate.when else ["ALL", whole]
-            parts += [value for one in candidate.when if (value := self._condition(entity, *one)[1])]
+            whole = "_".join((upper(entity.name), *(name for name, _ in conditions)))
+            parts = [whole] if entity.singleton or conditions else ["ALL", whole]
+            parts += [value for _, value in conditions if value]
         else:
-            parts += [word or name for name, word in (self._condition(entity, *one) for one in candidate.when)]
+            parts += [value or name for name, value in conditions]
         parts += self._cut(entity, candidate)
         return self._separator.join(parts)
 
@@ -224,10 +237,9 @@ class KeyWords:
         if bucket := bucket_of(self._workload, entity, candidate, self._questions):
             found.append(f"{{{bucket[0]}:{bucket[1]}}}")
         # All current writes go to the current bucket.
-        shards = shards_of(self._workload, entity, candidate)
-        # An attribute of the partition itself spreads nothing.
-        spread = next((a for a in entity.id if a.name not in candidate.pk), entity.id[0])
-        return [*found, *([f"{{{spread.name}:shard({shards})}}"] if shards > 1 else [])]
+        shards = shards_of(self._workload, entity, candidate, bool(bucket))
+        spread = spread_by(self._workload, entity, candidate)
+        return [*found, *([f"{{{spread}:shard({shards})}}"] if spread and shards > 1 else [])]
 
     def _word(self, entity: Entity, name: str) -> str:
         attribute = entity.attribute(name)
@@ -336,7 +348,12 @@ class KeyWords:
         if placed.slot == BASE:
             return frozenset()
         served = [n for n in self._needs if n.entity == placed.entity and serves(placed.candidate, n)]
-        asked = [n.given | {t.attribute for t in n.tail[:1] if n.ranged} for n in served]
+        asked = [
+            n.given
+            | {t.attribute for t in n.tail[:1] if n.ranged}
+            | {one.attribute for one in n.only if not one.absent}
+            for n in served
+        ]
         return frozenset[str]().union(*asked[:1]).intersection(*asked)
 
     def _entity(self, name: str) -> Entity:
@@ -444,6 +461,21 @@ def _end(question: ReadNeeds) -> int:
     return 1 if sort and sort[0].direction is Direction.DESC else -1
 
 
+def _membership(one: Membership) -> tuple[str, str]:
+    """The words of a condition of a sparse index: its attribute, and its values unless the attribute says it all.
+
+    >>> _membership(Membership("deletedAt")), _membership(Membership("leftAt", absent=True))
+    (('DELETED', ''), ('NOT_LEFT', ''))
+    >>> _membership(Membership("assigneeId", absent=True)), _membership(Membership("status", ("OPEN", "WAITING")))
+    (('NO_ASSIGNEE', ''), ('STATUS', 'OPEN_OR_WAITING'))
+    """
+    word = without_id(upper(one.attribute))
+    if one.values:
+        return word, "_OR_".join(map(upper, one.values))
+    stem = re.sub(r"_(AT|ON)$", "", word)
+    return (f"{'NO' if stem == word else 'NOT'}_{stem}" if one.absent else stem), ""
+
+
 def _type_words(placed: Placement) -> Iterator[str]:
     """Words for a type in a partition, the best first: `ORDER`, and where that is taken `ORDER_BY_TOTAL`."""
     word = upper(placed.entity)
@@ -548,6 +580,7 @@ def without_id(word: str) -> str:
     return word.removesuffix("_ID") or word
 
 
+@lru_cache(10_000)
 def upper(name: str) -> str:
     """A name as a word of a key: `OrderItem` becomes `ORDER_ITEM`."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)

@@ -230,7 +230,11 @@ class _Knowledge:
         """Whether an item may be in a facet after the write."""
         for when in facet.when:
             value = self._after.get(when.attribute)
-            if when.attribute in self._gone or (value is not None and when.values and value not in when.values):
+            gone = when.attribute in self._gone
+            if when.absent:
+                if when.attribute in self.names and not gone:
+                    return False
+            elif gone or (value is not None and when.values and value not in when.values):
                 return False
         return True
 

@@ -24,10 +24,10 @@ from itertools import combinations, permutations, product
 import msgspec
 
 from prejoin.design.cost.assumptions import count_of, per_second, size_of, values_of
-from prejoin.design.solver.needs import Need, SortAttribute
+from prejoin.design.solver.needs import Membership, Need, SortAttribute
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
-from prejoin.workload.model import Entity, Workload
+from prejoin.workload.model import Entity, Verb, Workload
 from prejoin.workload.tenants import is_owned, own_id
 
 MOST_PERMUTED = 4
@@ -61,6 +61,18 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     """The number of sort attributes before the word that names the type."""
     fixed: bool = False
     """The key exists already. The planner decides which reads it serves."""
+    only: tuple[Membership, ...] = ()
+    """Further conditions for an item to be in this key."""
+
+    @property
+    def sparse(self) -> bool:
+        """Whether only some items are in this key."""
+        return bool(self.when or self.only)
+
+    @property
+    def deciding(self) -> frozenset[str]:
+        """The attributes that decide whether an item is in this key."""
+        return frozenset((*(name for name, _ in self.when), *(one.attribute for one in self.only)))
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -69,6 +81,7 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     def __str__(self) -> str:
         sk = ", ".join(("-" if one.descending else "") + one.attribute for one in self.sk)
         when = "".join(f" when {a} = {v}" for a, v in self.when)
+        when += "".join(f" when {one}" for one in self.only)
         late = f" type after {self.type_position}" if self.type_position else ""
         return f"{self.entity}({', '.join(self.pk) or '*'} / {sk}{when}{late})"
 
@@ -82,9 +95,11 @@ def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -
     constants = dict(need.constants)
     if any(constants.get(attribute) != value for attribute, value in candidate.when):
         return False
+    if not set(candidate.only) <= set(need.only):
+        return False
     given = need.given - {attribute for attribute, _ in candidate.when}
     known = given | need.left
-    if not set(candidate.pk) <= known or (not candidate.pk and known and not candidate.when):
+    if not set(candidate.pk) <= known or (not candidate.pk and known and not candidate.sparse):
         return False
     if pk is not None and set(candidate.pk) != pk:
         return False
@@ -167,11 +182,11 @@ def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
     if tail is None:
         return
     subsets = [left for size in range(len(need.left) + 1) for left in combinations(sorted(need.left), size)]
-    for when, left in product({(), need.constants}, subsets):
+    for when, only, left in product({(), need.constants}, {(), need.only}, subsets):
         given = sorted((need.given | set(left)) - {attribute for attribute, _ in when})
         if need.left and need.tenant.issuperset(given):
             continue
-        partitions: list[tuple[str, ...]] = [()] if when or not given else []
+        partitions: list[tuple[str, ...]] = [()] if when or only or not given else []
         partitions += [pk for size in range(1, len(given) + 1) for pk in combinations(given, size)]
         for pk in partitions:
             rest = [name for name in given if name not in pk]
@@ -179,7 +194,7 @@ def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
             for order in orders:
                 sk = (*map(SortAttribute, order), *(one for one in tail if one.attribute not in pk))
                 late = len(sk) if need.interleaved else len(order) if need.shared else 0
-                yield _unique(entity, Candidate(entity.name, pk, sk, when, late))
+                yield _unique(entity, Candidate(entity.name, pk, sk, when, late, only=only))
 
 
 def _directed(entity: Entity, tail: tuple[SortAttribute, ...]) -> tuple[SortAttribute, ...] | None:
@@ -223,7 +238,7 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
         found |= {
             one
             for one in _for_need(entity, need)
-            if not one.when and allowed.issuperset(one.attributes) and (one.pk or not least)
+            if not one.sparse and allowed.issuperset(one.attributes) and (one.pk or not least)
         }
     best = _best(workload, entity, ids)
     return sorted(
@@ -243,7 +258,7 @@ def _finds_all(entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> b
 
 def _given(workload: Workload, entity: Entity, needs: Iterable[Need], known: Iterable[str]) -> list[str]:
     """Attributes that reads give and that never change: a generated id allows them in the key."""
-    if not extendable(workload, entity):
+    if _may_replace(workload, entity):
         return []
     left = {*(a.name for a in entity.id), *known}
     names = dict.fromkeys(name for need in needs for name in sorted(need.given))
@@ -269,7 +284,7 @@ def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool
 def _further(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[str]:
     """Attributes that the key may hold beside the id without giving one item two keys."""
     above = [a.name for a in entity.attributes if a.references and _fixed(workload, entity, a.name)]
-    if not extendable(workload, entity):
+    if _may_replace(workload, entity):
         return [name for name in above if _determined(workload, entity, name)]
     above += [t.attribute for n in needs for t in n.tail if _fixed(workload, entity, t.attribute)]
     ids = {a.name for a in entity.id}
@@ -285,6 +300,12 @@ def extendable(workload: Workload, entity: Entity) -> bool:
         return True
     own = own_id(workload, entity)
     return len(own) == 1 and own[0].generated is None and not own[0].references
+
+
+def _may_replace(workload: Workload, entity: Entity) -> bool:
+    """Whether a write may replace an item by one of the same id with other attributes. The key would have to move."""
+    puts = any(a.verb is Verb.PUT and a.entity == entity.name for write in workload.writes for a in write.actions)
+    return puts and not extendable(workload, entity)
 
 
 def _determined(workload: Workload, entity: Entity, name: str) -> bool:

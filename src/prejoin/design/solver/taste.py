@@ -7,6 +7,7 @@ declares, if the item is in the table. One partition for everything is the worst
 from __future__ import annotations
 
 from functools import cache
+from math import log10
 
 from prejoin.design.cost.assumptions import count_by, size_of
 from prejoin.design.solver.candidates import Candidate
@@ -27,7 +28,7 @@ class Taste:
         self._workload = workload
         self._ids = [self._roots(e, [a.name for a in e.id]) for e in workload.entities if e.id]
         self._parents = {e.name: self._parents_of(e) for e in workload.entities}
-        self._is_large = cache(self._exceeds_page)
+        self._pages = cache(self._pages_of)
 
     def __call__(self, place: Placement) -> int:
         candidate = place.candidate
@@ -38,22 +39,27 @@ class Taste:
         known = max((len(ids) for ids in self._ids if ids <= roots), default=0)
         if not known and _is_series(entity, candidate):
             known = 1
-        elsewhere = large = False
+        elsewhere = False
+        large = 0
         if (place.item, place.slot) == (OWN, BASE) and entity.id:
             parents = self._parents[entity.name]
             known = max([known, *(len(one) for one in parents if one <= roots)])
             alone = {a.name for a in entity.id} <= set(candidate.pk)
             elsewhere = roots not in parents if parents else alone and _has_series(entity)
-            large = not alone and self._is_large(entity.name, candidate.pk)
+            large = 20 * (not alone and self._pages(entity.name, candidate.pk) > 1)
+        elif candidate.pk:
+            # A partition of many pages is better split by what every read of it gives.
+            large = min(20, int(5 * log10(max(1.0, self._pages(entity.name, candidate.pk)))))
         everything = not candidate.pk and not entity.singleton
         return (
             1
             + 4 * len(candidate.sk)
             + 6 * abs(len(candidate.pk) - max(known, 1))
             + 6 * elsewhere
-            + 20 * large
+            + large
+            + min(3, _inversions(entity, candidate))
             + 20 * (bool(candidate.pk) and not known)
-            + (12 if candidate.when else 40) * everything
+            + (12 if candidate.sparse else 40) * everything
         )
 
     def _roots(self, entity: Entity, names: list[str] | tuple[str, ...]) -> Roots:
@@ -69,10 +75,18 @@ class Taste:
                 found.append(self._roots(entity, via) if via else self._roots(parent, [a.name for a in parent.id]))
         return found
 
-    def _exceeds_page(self, name: str, pk: tuple[str, ...]) -> bool:
-        """Whether the items of an entity in one partition exceed a page."""
+    def _pages_of(self, name: str, pk: tuple[str, ...]) -> float:
+        """The number of pages with the items of an entity in one partition."""
         entity = self._workload.entity(name)
-        return entity is not None and count_by(self._workload, entity, pk) * size_of(entity) > PAGE_SIZE
+        return count_by(self._workload, entity, pk) * size_of(entity) / PAGE_SIZE if entity else 0.0
+
+
+def _inversions(entity: Entity, candidate: Candidate) -> int:
+    """How many pairs of attributes are in another order than in the document. Within a partition it does not matter."""
+    places = {a.name: at for at, a in enumerate(entity.attributes)}
+    order = [places[name] for name in candidate.attributes if name in places]
+    size = len(candidate.pk)
+    return sum(one > other for at, one in enumerate(order) for other in order[max(at + 1, size) :])
 
 
 def _is_series(entity: Entity, candidate: Candidate) -> bool:
