@@ -126,9 +126,22 @@ def read_mapping(path: str | Path = MAPPING) -> TableMapping:
         span = Span(int(found[1]), int(found[2])) if found else None
         raise PipelineError(codes.MAPPING, f"it is not TOML: {problem}", "correct it", file, span, text) from None
     except msgspec.ValidationError as problem:
-        message = str(problem).replace("Object contains unknown field", "there is no setting")
+        where, why = _misfit(tomllib.loads(text), problem)
+        why = why.replace("Object contains unknown field", "there is no setting")
+        why = why.replace("Object missing required field", "it lacks")
         fix = "the guide to mappings lists the settings"
-        raise PipelineError(codes.MAPPING, message, fix, file, text=text) from None
+        raise PipelineError(codes.MAPPING, f"{where}{why}", fix, file, text=text) from None
+
+
+def _misfit(data: dict[str, Any], problem: msgspec.ValidationError) -> tuple[str, str]:
+    """Which entity is wrong, and why: msgspec does not name keys of a dict."""
+    entities = data.get("entities")
+    for name, one in entities.items() if isinstance(entities, dict) else ():
+        try:
+            msgspec.convert(one, EntityMapping)
+        except msgspec.ValidationError as found:
+            return f"entities.{name}: ", str(found).replace(" - at `$`", "").replace("`$.", "`")
+    return "", str(problem)
 
 
 def write_mapping(mapping: TableMapping) -> str:

@@ -177,7 +177,8 @@ class _Verification:
         """Compares copies, guards and index keys with the items that they belong to."""
         self.progress.begin("checking copies, guards and index keys", "audit")
         for finding in audit(self.client):
-            self.found.add(Difference("drifted", finding.entity, str(finding.key), found=str(finding)))
+            key = " / ".join(str(text) for value in finding.key.values() for text in value.values())
+            self.found.add(Difference("drifted", finding.entity, key, found=str(finding)))
 
     def patterns(self) -> tuple[PatternComparison, ...]:
         reads = [p for p in self.migration.found.document.workload.reads if isinstance(p, Read)]
