@@ -18,6 +18,8 @@ PAGE = 2_000
 """Rows of one SELECT."""
 PAGE_WITH_CHILDREN = 200
 _MAIN = "t"
+_OURS = "prejoin_"
+"""Begins the names of our columns: so the statistics of the database tell our statements from the application's."""
 
 
 class RowError(Exception):
@@ -93,15 +95,18 @@ class EntityRows:
 
     def count(self, snapshot: Snapshot) -> int:
         where = f" WHERE {self.mapping.where}" if self.mapping.where else ""
-        return int(snapshot.value(f"SELECT count(*) FROM {snapshot.quote(self.mapping.table)} AS {_MAIN}{where}"))  # noqa: S608
+        table = f"{snapshot.quote(self.mapping.table)} AS {_MAIN}"
+        return int(snapshot.value(f"SELECT count(*) AS {_OURS}count FROM {table}{where}"))  # noqa: S608
 
     def select(self, snapshot: Snapshot, conditions: Sequence[str]) -> str:
-        columns = [f"{self._quoted(snapshot, c)} AS k{at}" for at, c in enumerate(self.key)]
+        columns = [f"{self._quoted(snapshot, c)} AS {_OURS}k{at}" for at, c in enumerate(self.key)]
         columns += [
-            f"{self._expression(snapshot, v)} AS v{at}" for at, v in enumerate(self._values) if v.source.value is None
+            f"{self._expression(snapshot, v)} AS {_OURS}v{at}"
+            for at, v in enumerate(self._values)
+            if v.source.value is None
         ]
         linked = self._linked()
-        columns += [f"{self._quoted(snapshot, c)} AS c{at}" for at, c in enumerate(linked)]
+        columns += [f"{self._quoted(snapshot, c)} AS {_OURS}c{at}" for at, c in enumerate(linked)]
         joins = "".join(
             f" LEFT JOIN {snapshot.quote(join.table)} AS {snapshot.quote(name)} ON "
             + " AND ".join(
@@ -142,10 +147,10 @@ class EntityRows:
         lists = self._children(snapshot, found)
         for at, row in enumerate(found):
             values = {
-                v.attribute.name: v.source.value if v.source.value is not None else row[f"v{number}"]
+                v.attribute.name: v.source.value if v.source.value is not None else row[f"{_OURS}v{number}"]
                 for number, v in enumerate(self._values)
             }
-            rows.append(Row(tuple(row[f"k{n}"] for n in range(len(self.key))), {**values, **lists[at]}))
+            rows.append(Row(tuple(row[f"{_OURS}k{n}"] for n in range(len(self.key))), {**values, **lists[at]}))
         return rows
 
     # --- Embedded children -----------------------------------------------------------------------------------------
@@ -154,7 +159,7 @@ class EntityRows:
         lists: list[dict[str, Any]] = [{} for _ in found]
         linked = self._linked()
         for name, children in self.mapping.children.items():
-            ours = [tuple(row[f"c{linked.index(c)}"] for c in children.on.values()) for row in found]
+            ours = [tuple(row[f"{_OURS}c{linked.index(c)}"] for c in children.on.values()) for row in found]
             groups = self._grouped(snapshot, children, list(dict.fromkeys(ours)))
             for at, key in enumerate(ours):
                 lists[at][name] = groups.get(key, [])
@@ -167,9 +172,9 @@ class EntityRows:
             return {}
         theirs = [f"{_MAIN}.{snapshot.quote(c)}" for c in children.on]
         sources = {name: as_source(one) for name, one in children.attributes.items()}
-        columns = [f"{one} AS k{at}" for at, one in enumerate(theirs)]
+        columns = [f"{one} AS {_OURS}k{at}" for at, one in enumerate(theirs)]
         columns += [
-            f"{f'({s.sql})' if s.sql else f'{_MAIN}.{snapshot.quote(s.column)}'} AS v{at}"
+            f"{f'({s.sql})' if s.sql else f'{_MAIN}.{snapshot.quote(s.column)}'} AS {_OURS}v{at}"
             for at, s in enumerate(sources.values())
         ]
         values = {f"p{n}_{at}": one for n, key in enumerate(keys) for at, one in enumerate(key)}
@@ -181,8 +186,10 @@ class EntityRows:
         sql = f"SELECT {', '.join(columns)} FROM {table} AS {_MAIN} WHERE {wanted}"  # noqa: S608
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
         for row in snapshot.rows(f"{sql} ORDER BY {order}" if order else sql, values):
-            one = {name: plain(row[f"v{at}"]) for at, name in enumerate(sources) if row[f"v{at}"] is not None}
-            groups.setdefault(tuple(row[f"k{at}"] for at in range(len(theirs))), []).append(one)
+            one = {
+                name: plain(row[f"{_OURS}v{at}"]) for at, name in enumerate(sources) if row[f"{_OURS}v{at}"] is not None
+            }
+            groups.setdefault(tuple(row[f"{_OURS}k{at}"] for at in range(len(theirs))), []).append(one)
         return groups
 
     # --- Converting ------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ GROUP BY s.query ORDER BY sum(s.calls) DESC LIMIT {most}
 _SINCE = "SELECT extract(epoch FROM now() - stats_reset) FROM pg_stat_statements_info"
 _DIGESTS = """
 SELECT digest_text AS `sql`, sum(count_star) AS calls,
-       timestampdiff(SECOND, min(first_seen), max(last_seen)) AS seconds
+       greatest(timestampdiff(SECOND, min(first_seen), now()), 1) AS seconds
 FROM performance_schema.events_statements_summary_by_digest
 WHERE schema_name = database() AND digest_text IS NOT NULL
 GROUP BY digest_text ORDER BY sum(count_star) DESC LIMIT {most}

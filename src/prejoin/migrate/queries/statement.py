@@ -25,12 +25,13 @@ MOST_VALUES = 5
 """Different literals that are remembered for a parameter: one is a constant, more are an input."""
 _QUOTED = 60
 
-# Comments and quoted parts are copied; a placeholder outside of them becomes `:pN` or keeps its name.
+# Quoted parts are copied, comments are left out, and each placeholder is replaced. The digests of MySQL have `...` for
+# a list, those of MariaDB `(unknown)` for a literal in bytes.
 _PARTS = re.compile(
     r"""(?P<copy>'(?:[^'\\]|''|\\.)*'|"(?:[^"]|"")*"|`[^`]*`|::\w+)
-    |(?P<comment>--[^\n]*|/\*.*?\*/)
+    |(?P<comment>--[^\n]*|/\*.*?\*/|(?i:(?<!\w)_(?:binary|utf8mb[34]|utf8|latin1|ascii))\b)
     |(?P<named>%\((?P<percent>\w+)\)s|(?<![:\w]):(?P<colon>[A-Za-z_]\w*)|(?<![\w@])@(?P<at>[A-Za-z_]\w*))
-    |(?P<place>\$\d+|\?\d*|%s|(?<!\.)\.\.\.(?!\.))""",
+    |(?P<place>\$\d+|\?\d*|%s|\(unknown\)|(?<!\.)\.\.\.(?!\.))""",
     re.VERBOSE | re.DOTALL,
 )
 _NOISE = re.compile(
@@ -39,9 +40,12 @@ _NOISE = re.compile(
     r"PREPARE|EXECUTE|FLUSH|KILL|CHECKPOINT|REFRESH|COMMENT|HANDLER|XA|END|ABORT)\b",
     re.IGNORECASE,
 )
+_TABLE = re.compile(r"\b(FROM|INTO|UPDATE|WITH|TABLE)\b", re.IGNORECASE)
 _SYSTEM = re.compile(
-    r"\b(information_schema|pg_catalog|performance_schema|sqlite_master|sqlite_schema|mysql\.|pg_\w+)", re.IGNORECASE
+    r"\b(information_schema|pg_catalog|performance_schema|sqlite_master|sqlite_schema|mysql\.|pg_\w+|prejoin_\w+)",
+    re.IGNORECASE,
 )
+"""Statements about the database itself. Those of prejoin have names that begin with `prejoin_`, to tell them apart."""
 
 
 @dataclass(slots=True)
@@ -84,7 +88,7 @@ def parse_statements(logs: Iterable[QueryLog], dialect: str) -> Statements:
     for log in logs:
         texts: dict[str, tuple[str, Statement] | None] = {}
         for one in log.statements:
-            if _NOISE.match(one.sql) or _SYSTEM.search(one.sql):
+            if _NOISE.match(one.sql) or _SYSTEM.search(one.sql) or not _TABLE.search(one.sql):
                 continue
             seen += 1
             if one.sql not in texts:

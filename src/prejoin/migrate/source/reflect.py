@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -40,6 +40,7 @@ BOOKKEEPING = re.compile(
     re.IGNORECASE,
 )
 """Tables of frameworks that say nothing about the application."""
+_JSON = re.compile(r"json_valid\s*\(\s*[`\"]?(\w+)", re.IGNORECASE)
 
 _KINDS: Sequence[tuple[str, Kind]] = (
     ("Boolean", Kind.BOOLEAN),
@@ -55,6 +56,7 @@ _KINDS: Sequence[tuple[str, Kind]] = (
     ("_Binary", Kind.BINARY),
     ("Time", Kind.STRING),
     ("Interval", Kind.STRING),
+    ("INTERVAL", Kind.STRING),
     ("String", Kind.STRING),
 )
 
@@ -113,11 +115,15 @@ def _table(snapshot: Snapshot, inspector: Inspector, name: str, schema: str | No
     full = f"{schema}.{name}" if schema else name
     quoted = snapshot.quote(full)
     rows, estimated = _count(snapshot, full, quoted) if figures else (0, True)
-    sample = snapshot.rows(f"SELECT * FROM {quoted} LIMIT {SAMPLE}")  # noqa: S608 - quoted by the dialect
+    sample = snapshot.rows(f"SELECT * FROM {quoted} AS prejoin_sample LIMIT {SAMPLE}")  # noqa: S608 - quoted by the dialect
     key = tuple(inspector.get_pk_constraint(name, schema=schema).get("constrained_columns") or ())
-    members = _checked_members(inspector, name, schema, snapshot.dialect)
+    checks = _checks(inspector, name, schema)
+    members = dict(found for check in checks for found in _members(check, snapshot.dialect))
+    if snapshot.dialect == "mysql":  # SQLAlchemy does not see the checks that MariaDB has for a column
+        checks += [str(row.get("Create Table")) for row in snapshot.rows(f"SHOW CREATE TABLE {quoted}")]
+    documents = {found for check in checks for found in _JSON.findall(check)}
     columns = tuple(
-        _column(described, [row.get(described["name"]) for row in sample], key, snapshot.dialect, members)
+        _column(described, [row.get(described["name"]) for row in sample], key, snapshot.dialect, members, documents)
         for described in inspector.get_columns(name, schema=schema)
     )
     foreign = tuple(
@@ -147,7 +153,7 @@ def _table(snapshot: Snapshot, inspector: Inspector, name: str, schema: str | No
 def _count(snapshot: Snapshot, name: str, quoted: str) -> tuple[int, bool]:
     if (estimate := _estimate(snapshot, name)) > COUNTED:
         return estimate, True
-    return int(snapshot.value(f"SELECT count(*) FROM {quoted}")), False  # noqa: S608
+    return int(snapshot.value(f"SELECT count(*) AS prejoin_count FROM {quoted}")), False  # noqa: S608
 
 
 def _estimate(snapshot: Snapshot, name: str) -> int:
@@ -169,9 +175,9 @@ def _fanout(snapshot: Snapshot, quoted: str, fk: ForeignKey, rows: int) -> Fanou
         return None
     columns = ", ".join(snapshot.quote(c) for c in fk.columns)
     present = " AND ".join(f"{snapshot.quote(c)} IS NOT NULL" for c in fk.columns)
-    inner = f"SELECT count(*) AS n FROM {quoted} WHERE {present} GROUP BY {columns}"  # noqa: S608
-    sql = f"SELECT n, count(*) AS parents FROM ({inner}) AS g GROUP BY n ORDER BY n"  # noqa: S608
-    groups = [(int(row["n"]), int(row["parents"])) for row in snapshot.rows(sql)]
+    inner = f"SELECT count(*) AS prejoin_n FROM {quoted} WHERE {present} GROUP BY {columns}"  # noqa: S608
+    sql = f"SELECT prejoin_n, count(*) AS parents FROM ({inner}) AS g GROUP BY prejoin_n ORDER BY prejoin_n"  # noqa: S608
+    groups = [(int(row["prejoin_n"]), int(row["parents"])) for row in snapshot.rows(sql)]
     return Fanout(quantile(groups, 0.5), quantile(groups, 0.99), groups[-1][0]) if groups else None
 
 
@@ -198,10 +204,13 @@ def _column(
     key: tuple[str, ...],
     dialect: str,
     members: Mapping[str, tuple[str, ...]],
+    documents: Set[str],
 ) -> Column:
     name, declared = str(described["name"]), described["type"]
     present = [value for value in values if value is not None]
     type_, guess = _type(declared, present, dialect)
+    if name in documents:  # JSON of MariaDB is a text with a check
+        type_, guess = _json_type(present)
     if name in members and type_.kind is Kind.STRING:
         type_ = Type(Kind.ENUM, values=members[name])
     conversion = ""
@@ -301,13 +310,11 @@ def _all(texts: Iterable[str], read: Callable[[str], object]) -> bool:
     return True
 
 
-def _checked_members(inspector: Inspector, name: str, schema: str | None, dialect: str) -> dict[str, tuple[str, ...]]:
-    """Columns that a CHECK restricts to a list of texts: `CHECK (status IN ('OPEN', 'DONE'))`."""
+def _checks(inspector: Inspector, name: str, schema: str | None) -> list[str]:
     try:
-        checks = inspector.get_check_constraints(name, schema=schema)
+        return [str(check.get("sqltext") or "") for check in inspector.get_check_constraints(name, schema=schema)]
     except NotImplementedError:
-        return {}
-    return dict(found for check in checks for found in _members(str(check.get("sqltext") or ""), dialect))
+        return []
 
 
 def _members(check: str, dialect: str) -> Iterator[tuple[str, tuple[str, ...]]]:

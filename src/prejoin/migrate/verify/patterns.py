@@ -76,7 +76,7 @@ class _Comparison:
         wanted = self.rows.mapping.table.rpartition(".")[2].lower()
         table = next(t for t in tree.find_all(exp.Table) if t.name.lower() == wanted)
         columns = [exp.column(exp.to_identifier(c, quoted=True), table=table.alias_or_name) for c in self.rows.key]
-        tree.set("expressions", [exp.alias_(c, f"k{at}") for at, c in enumerate(columns)])
+        tree.set("expressions", [exp.alias_(c, f"prejoin_k{at}") for at, c in enumerate(columns)])
         return sql_of(tree, self.snapshot.dialect)
 
     def cases(self, samples: Sequence[Sample]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -130,7 +130,7 @@ class _Comparison:
         keys = self.snapshot.rows(f"{self.sql} LIMIT {MOST * 2}", usable)
         expected = []
         for row in keys:
-            found = self.rows.by_key(self.snapshot, [row[f"k{at}"] for at in range(len(self.rows.key))])
+            found = self.rows.by_key(self.snapshot, [row[f"prejoin_k{at}"] for at in range(len(self.rows.key))])
             try:
                 expected.append(self.rows.convert(found) if found else {})
             except RowError:
