@@ -65,7 +65,7 @@ PLANTED: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, str, str, str]]]
     "text changed": (update("USER#3", "USER", "SET name", {"S": "Eve"}), ("different", "User", "3", "name")),
     "bytes changed": (
         update("PRODUCT#SKU-1", "PRODUCT", "SET photo", {"B": "AAA="}),
-        ("different", "Product", "'SKU-1", "photo"),
+        ("different", "Product", "SKU-1", "photo"),
     ),
     "boolean changed": (
         update("USER#3", "USER", "SET is_active", {"BOOL": True}),

@@ -50,6 +50,8 @@ class Difference:
                 return f"unexpected: {place} is in the table, and not in the database"
             case "different":
                 return f"different: {place}: {self.attribute} is {self.found!r}, and should be {self.expected!r}"
+            case "pattern":
+                return f"pattern: {place}: {self.attribute}: {self.found!r}, and should be {self.expected!r}"
         return f"{self.kind}: {place}: {self.found}"
 
 
@@ -114,13 +116,33 @@ def attribute_differences(
     entity: str, key: Sequence[Any], expected: Values, found: Values, only: frozenset[str] | None = None
 ) -> Iterator[Difference]:
     for name in sorted({*expected, *found} if only is None else ({*expected, *found} & only)):
-        wanted, got = canonical(expected.get(name)), canonical(found.get(name))
-        if wanted != got:
-            yield Difference("different", entity, shown_key(key), name, wanted, got)
+        wanted, got = expected.get(name), found.get(name)
+        if canonical(wanted) != canonical(got):
+            yield Difference("different", entity, shown_key(key), name, shown(wanted), shown(got))
 
 
 def shown_key(key: Sequence[Any]) -> str:
-    return ", ".join(str(canonical(one)) for one in key)
+    return ", ".join(str(shown(one)) for one in key)
+
+
+def shown(value: Any) -> Any:
+    """A value for people and for JSON."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case Decimal() | float():
+            return _number(Decimal(str(value)))
+        case bytes():
+            return f"0x{value.hex()}"
+        case datetime():
+            return value.astimezone(UTC).isoformat()
+        case set() | frozenset():
+            return sorted((shown(one) for one in value), key=str)
+        case list() | tuple():
+            return [shown(one) for one in value]
+        case Mapping():
+            return {str(name): shown(one) for name, one in value.items()}
+    return str(value)
 
 
 def canonical_text(value: Any) -> str:

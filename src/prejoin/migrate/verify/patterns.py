@@ -13,7 +13,14 @@ from prejoin.migrate.mapping.rows import EntityRows, Row, RowError
 from prejoin.migrate.migration import Migration
 from prejoin.migrate.queries.statement import DIALECTS, sql_of
 from prejoin.migrate.source.connection import Snapshot
-from prejoin.migrate.verify.compare import Difference, attribute_differences, canonical, canonical_text, shown_key
+from prejoin.migrate.verify.compare import (
+    Difference,
+    attribute_differences,
+    canonical,
+    canonical_text,
+    shown,
+    shown_key,
+)
 from prejoin.render.python.method import InputValue, Method
 from prejoin.table.client.client import Client
 from prejoin.workload.model import Op, Read, Result
@@ -151,7 +158,8 @@ class _Comparison:
             keys_got = [[canonical(v.get(a)) for a in order] for v in got]
             held = all(a in self.migration.package.holds(r) for r in records for a in order)
             if held and keys_wanted != keys_got:
-                yield _pattern(name, place, "order", [str(k) for k in keys_wanted[:5]], [str(k) for k in keys_got[:5]])
+                both = [[shown([v.get(a) for a in order]) for v in side[:5]] for side in (wanted, got)]
+                yield _pattern(name, place, "order", *both)
         by_id = {canonical_text([v.get(i) for i in ids]): v for v in expected}
         seen = set()
         for record, values in zip(records, got, strict=True):
