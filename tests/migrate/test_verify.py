@@ -159,6 +159,21 @@ def test_pattern_that_counts_otherwise_is_found(loaded: Migration) -> None:
     assert {d.attribute for d in verify_table(loaded, PLACE).differences} == {"count"}
 
 
+def test_items_that_sort_alike_may_come_in_any_order(
+    shop: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from prejoin.migrate.verify import patterns
+
+    monkeypatch.setattr(patterns, "MOST", 5)
+    monkeypatch.setattr(patterns, "_READ", 10)
+    with sqlite3.connect("shop.db") as db:
+        db.execute("UPDATE orders SET placed_at = '2025-01-01T00:00:00', user_id = id % 2 + 1, status = 'PENDING'")
+    db.close()
+    load_table(opened(), PLACE, create=True)
+    result = verify_table(opened(), PLACE)
+    assert result.equal, result.differences
+
+
 values = st.recursive(
     st.none()
     | st.booleans()

@@ -30,14 +30,34 @@ class TableEntity:
         return tuple(self.attributes[column] for column in self.table.key)
 
 
+NUMBERED = (
+    "numbered by the database. DynamoDB does not count: generate ids in the application (a ULID or UUID for new rows), "
+    "or keep a counter item"
+)
+UNCHANGED = "marked immutable, because no statement that was seen updates"
+
+
 @dataclass(slots=True)
 class Review:
-    """Guesses that a person should look at, by subject."""
+    """Guesses that a person should look at. The same guess about several attributes is one note."""
 
-    notes: dict[str, None] = field(default_factory=dict)
+    single: dict[str, None] = field(default_factory=dict)
+    shared: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, note: str) -> None:
-        self.notes[note] = None
+        self.single[note] = None
+
+    def add_to(self, reason: str, attribute: str) -> None:
+        self.shared.setdefault(reason, []).append(attribute)
+
+    @property
+    def notes(self) -> list[str]:
+        found = []
+        for reason, attributes in self.shared.items():
+            names, one = ", ".join(f"`{a}`" for a in attributes), len(attributes) == 1
+            end = (" it" if one else " them") if reason is UNCHANGED else ""
+            found.append(f"{names} {'is' if one else 'are'} {reason}{end}.")
+        return [*found, *self.single]
 
 
 def table_entities(tables: Iterable[Table]) -> dict[str, TableEntity]:
@@ -111,10 +131,7 @@ def derive_entity(
     )
     groups = [u for u in table.unique if len(u) > 1 and u != table.key]
     if numbered := [c.name for c in table.columns if c.numbered and c.name in table.key]:
-        review.add(
-            f"`{one.name}.{one.attributes[numbered[0]]}` is numbered by the database. DynamoDB does not count: "
-            "generate ids in the application (a ULID or UUID for new rows), or keep a counter item."
-        )
+        review.add_to(NUMBERED, f"{one.name}.{one.attributes[numbered[0]]}")
     if not table.primary_key and table.key:
         review.add(f"`{one.name}` has no primary key; its id is the unique {_listed(table.key)}.")
     return Entity(
@@ -142,7 +159,7 @@ def _attribute(
             mutable = True
         elif reference or column.type.kind in (Kind.DATETIME, Kind.DATE):
             mutable = False
-            review.add(f"`{one.name}.{name}` is marked immutable, because no statement that was seen updates it.")
+            review.add_to(UNCHANGED, f"{one.name}.{name}")
     if column.guess:
         review.add(f"`{one.name}.{name}` is read as {_type_words(column.type)}: {column.guess}.")
     return Attribute(
