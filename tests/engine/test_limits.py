@@ -8,7 +8,7 @@ import pytest
 
 from prejoin.testing import create_table
 
-from .conftest import SHOP, Ask, item, key_schema, refusal, values
+from .conftest import Ask, item, key_schema, refusal, values
 
 KEY = item(pk="a", sk="1")
 SCALARS = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
@@ -195,11 +195,6 @@ def test_a_start_key_of_another_segment_is_refused(shop: Ask) -> None:
     first = shop("Scan", Segment=0, TotalSegments=4, Limit=1)["LastEvaluatedKey"]
     error = refusal(shop, "Scan", Segment=1, TotalSegments=4, ExclusiveStartKey=first)
     assert "Please use ExclusiveStartKey with correct Segment. TotalSegments: 4 Segment: 1" in error.message
-
-
-def test_streams_are_not_there_yet(ask: Ask) -> None:
-    streams = {**SHOP, "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
-    assert refusal(ask, "CreateTable", **streams).message == "StreamSpecification: this engine has no streams yet"
 
 
 def test_a_partition_key_that_sorts_an_index_has_the_limit_of_a_sort_key(ask: Ask) -> None:

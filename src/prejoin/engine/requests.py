@@ -155,6 +155,35 @@ class ContributorInsightsInput(TableInput, frozen=True):
     contributor_insights_mode: str | None = None
 
 
+class ListStreamsInput(TableInput, frozen=True):
+    exclusive_start_stream_arn: str | None = None
+    limit: int | None = None
+
+
+class ShardFilter(RequestShape, frozen=True):
+    type: str | None = None
+    shard_id: str | None = None
+
+
+class DescribeStreamInput(RequestShape, frozen=True):
+    stream_arn: str | None = None
+    exclusive_start_shard_id: str | None = None
+    limit: int | None = None
+    shard_filter: ShardFilter | None = None
+
+
+class GetShardIteratorInput(RequestShape, frozen=True):
+    stream_arn: str | None = None
+    shard_id: str | None = None
+    shard_iterator_type: str | None = None
+    sequence_number: str | None = None
+
+
+class GetRecordsInput(RequestShape, frozen=True):
+    shard_iterator: str | None = None
+    limit: int | None = None
+
+
 class NamedInput(RequestShape, frozen=True):
     """The ARN or name of a thing that does not exist: a backup, an export, a global table …"""
 

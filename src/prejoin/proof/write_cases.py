@@ -174,7 +174,7 @@ def _steps(case: WriteCase, replacing: bool) -> list[WriteStep]:
 def _upserted(case: WriteCase, action: Action, entity: Entity) -> WriteStep | None:
     """The item that an upsert creates: its id, the defaults, and what the upsert sets. None if it changes one."""
     tested = any(check.entity in {"", entity.name} for check in case.write.checks)
-    if action.verb is not Verb.UPSERT or action.many or tested or entity.name in case.found_first:
+    if action.verb is not Verb.UPSERT or action.many or entity.singleton or tested or entity.name in case.found_first:
         return None
     linked = links(case.sample.workload, case.write, action, entity)
     item = case.sample.generator.another(

@@ -50,6 +50,8 @@ class Attribute(Model, frozen=True):
     """The smallest allowed number; 0 if only `max` is given."""
     max: int | None = None
     """The largest allowed number. Sort keys pad it to as many digits."""
+    references_or: tuple[str, ...] = ()
+    """More entities whose id it may hold instead: `→ User | Organization`. Their ids are one kind of value."""
 
     @property
     def referenced_entity(self) -> str:
@@ -541,6 +543,21 @@ class Workload(Model, frozen=True, dict=True):
             return self.entity(self.tenant.entity) if self.tenant else None
         name = self.tenant.attribute.lower()
         return next((e for e in self.entities if name in [f"{e.name}{end}".lower() for end in ("", "id", "_id")]), None)
+
+    @cached_property
+    def shared_ids(self) -> dict[str, str]:
+        """The entities whose ids are one kind of value, because an attribute holds an id of any of them; with its
+        name, `User | Organization`.
+        """
+        groups: list[dict[str, None]] = []
+        for attribute in (a for e in self.entities for a in e.attributes if a.references_or):
+            names = (attribute.references, *attribute.references_or)
+            group = dict.fromkeys(name.partition(".")[0] for name in names)
+            for other in [one for one in groups if one.keys() & group.keys()]:
+                groups.remove(other)
+                group = other | group
+            groups.append(group)
+        return {name: " | ".join(group) for group in groups for name in group}
 
     @cached_property
     def owned(self) -> frozenset[str]:

@@ -157,10 +157,13 @@ def _structures(workload: Workload, design: Design, kept: Design | None) -> Iter
     for item in design.copies:
         if not (kept and kept.item(item.entity, item.copy)) and not _is_read(item, asked):
             yield f"nothing reads the copy {item.name}"
+    ids = {entity.name: {a.name for a in entity.id} for entity in workload.entities}
+    of_keys = [guard for guard in design.guards if set(guard.attributes) == ids.get(guard.entity)]
     counts = {
         "index": len(design.slots) - 1,
         "copy": sum(bool(item.copy) for item in design.items),
-        "guard": len(design.guards),
+        "guard": len(design.guards) - len(of_keys),
+        "guard of a key": len(of_keys),
         "fan-out read": sum(fans_out(o) for o in design.operations if isinstance(workload.pattern(o.pattern), Read)),
     }
     weight = sum((WEIGHTS[what] * count for what, count in counts.items()), Decimal())

@@ -46,6 +46,11 @@ _MOST_ORDERED = 6
 Unit = TypeVar("Unit", bound=Hashable)
 
 
+def _asked(need: Need) -> list[str]:
+    """The attributes that a read gives, has a range of, or sorts by."""
+    return [*sorted(need.given), *(one.attribute for one in need.tail)]
+
+
 class Alike:
     """Groups attributes that hold the same values: by references, or because a read of several entities equates
     them.
@@ -56,9 +61,9 @@ class Alike:
         self._heads: dict[tuple[str, str], tuple[str, str]] = {}
         for question in problem.reads:
             for need in question.needs if len(question.needs) > 1 else ():
-                for attribute in need.given:
+                for attribute in _asked(need):
                     name = question.ask.name(need.entity, attribute)
-                    others = [(n.entity, a) for n in question.needs for a in n.given]
+                    others = [(n.entity, a) for n in question.needs for a in _asked(n)]
                     for entity, other in others:
                         if question.ask.name(entity, other) == name:
                             self._join((need.entity, attribute), (entity, other))

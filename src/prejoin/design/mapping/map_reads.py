@@ -17,7 +17,7 @@ from prejoin.protocol.limits import MB
 from prejoin.protocol.prices import MONTH_SECONDS, dollars
 from prejoin.workload.constants import constant_or_text
 from prejoin.workload.grammar.values import write_comparison
-from prejoin.workload.lookup import bare_name, bindings, equalities, foreign_parts, target
+from prejoin.workload.lookup import bare_name, bindings, equalities, foreign_parts, targets
 from prejoin.workload.model import (
     ARITY,
     RANGES,
@@ -109,12 +109,12 @@ def _batchable(found: Plan, read: Read) -> None:
 
 
 def _separable(found: Plan, read: Read) -> None:
-    """Refuse a filter on several types of items."""
-    tested = [i.attribute for i in read.inputs if is_filtered(i, found)]
+    """Refuse inputs that would become filters on several types of items, and are not declared as such."""
+    tested = [i.attribute for i in read.inputs if is_filtered(i, found) and not is_tested(i)]
     if len(found.lookup.entities) > 1 and tested:
         raise _NotServedError(
-            f"{' and '.join(tested)} would be a filter, and a read of several kinds of items has none",
-            "ask for each kind by itself",
+            f"{' and '.join(tested)} would be a filter on several kinds of items",
+            f"say so, `filter {tested[0]}`, or ask for each kind by itself",
         )
 
 
@@ -136,10 +136,15 @@ def ask_of(read: Read, workload: Workload) -> Lookup:
         raise ValueError(
             f"{' and '.join(i.attribute for i in ranges)} are two ranges; a key serves one, the other is a filter"
         )
-    if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_tested(i) or is_membership(i)]):
+    if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_tested(i) and i.optional]):
         raise ValueError(
-            f"{' and '.join(tested)} would be a filter, and a read of several kinds of items has none: "
-            "leave it out and look at the items, or ask for each kind by itself"
+            f"{' and '.join(tested)} would be an optional filter, and a read of several kinds of items has none: "
+            "ask for it always, or ask for each kind by itself"
+        )
+    if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_membership(i)]):
+        raise ValueError(
+            f"{' and '.join(tested)} would decide which items an index holds, and a read of several kinds of items has "
+            "no such index: write `filter` before it, or ask for each kind by itself"
         )
     if found := excess(read, workload):
         raise ExcessError(read, found)
@@ -228,11 +233,11 @@ def followed(read: Read, workload: Workload, name: str) -> tuple[JoinLink, ...]:
         return ()
     asked = {bindings(workload, read.entities[:1], one).get(first.name) for one in equalities(read)}
     lists = {bindings(workload, read.entities[:1], i.attribute).get(first.name) for i in read.inputs if i.many}
-    leading = [a for a in first.attributes if (held := target(workload, a)) and held[0] is other]
+    leading = [a for a in first.attributes if any(e is other for e, _ in targets(workload, a))]
     said = first.attribute(bare_name(read.via)) if read.via else None
     lead = said or next((a for a in leading if a.name not in asked), None)
-    held = target(workload, lead) if lead else None
-    if lead is None or held is None or held[0] is not other:
+    held = next((one for one in targets(workload, lead) if one[0] is other), None) if lead else None
+    if lead is None or held is None:
         return ()
     parts = {held[1].name: lead}
     if held[1].id:

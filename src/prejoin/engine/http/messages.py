@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 TARGET = b"DynamoDB_20120810."
+STREAMS_TARGET = b"DynamoDBStreams_20120810."
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, varying, wanted_of
+from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, is_tested, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
@@ -27,6 +27,7 @@ from prejoin.render.python.values import annotation, constant_text, moment_text
 from prejoin.types import Kind
 from prejoin.workload.lookup import bare_name, bindings
 from prejoin.workload.model import (
+    RANGES,
     Attribute,
     Combine,
     Direction,
@@ -201,14 +202,37 @@ class _ReadMethod:
                 self.module.imports.name("prejoin", "Get")
                 parts = [*([keyword("into", into)] if into else []), *(keyword(f, v) for f, v in equal)]
                 gets = Group("*[", (call("Get", cls, *parts), f"for {one} in {name}"), "]", commas=False)
-                return [call(f"found = {wait}self.db.get_together", gets), _THERE]
+                return [call(f"found = {wait}self.db.get_together", gets), *self._there(into)]
             key = mapping((string(field), value) for field, value in equal)
             listed = Group("[", (key, f"for {one} in {name}"), "]", commas=False)
             got = call(f"found = {wait}self.db.get_many", cls, listed, *options)
-            return [got, _THERE]
+            return [got, *self._there(into)]
         self.given = [replace(g, values=(one,)) if g is self.many else g for g in self.given]
         query = call(f"    found += {wait}self.db.query", cls, *self._asking(filters=True, order=True, into=into))
-        return [f"found: list[{into or cls}] = []", f"for {one} in {name}:", query, "return found"]
+        sorting = self._sorting("found", into)
+        return [f"found: list[{into or cls}] = []", f"for {one} in {name}:", query, *sorting, "return found"]
+
+    def _there(self, into: str) -> list[Part]:
+        """The items of a batch that exist, in the order of the read."""
+        sorting = self._sorting("there", into)
+        return ["there = [one for one in found if one is not None]", *sorting, "return there"] if sorting else [_THERE]
+
+    def _sorting(self, name: str, into: str) -> list[Part]:
+        """The lines that sort a list: several requests, each in its own order, do not make one."""
+        module, found = self.module, list[Part]()
+        held = wanted_of(self.read, module.workload, self.entities) if into else ()
+        for sort in reversed(self.read.sort):
+            attribute = single(module.workload, self.first, bare_name(sort.attribute))
+            if into and attribute.name not in held:
+                return []  # the view does not show the order
+            value = f"one.{module.names.field(self.first, attribute.name)}"
+            if attribute.optional:
+                module.imports.name("typing", "Any")
+                module.imports.name("typing", "cast")
+                value = f'({value} is not None, cast("Any", {value}))'
+            turned = ["reverse=True"] if sort.direction is Direction.DESC else []
+            found.append(call(f"{name}.sort", keyword("key", f"lambda one: {value}"), *turned))
+        return found
 
     def _page(self, cls: str, into: str, shown: str) -> tuple[list[Part], ReturnType]:
         limit = self._limits()
@@ -238,22 +262,39 @@ class _ReadMethod:
         classes = Group("(", tuple(module.cls(name) for name in self.entities), ")")
         limit = self._limits()
         roles = self._roles()
-        parts = [*([keyword("roles", roles)] if roles else []), *self._asking(order=True, limit=limit)]
+        tests = self._tests_by_class()
+        asking = self._asking(order=True, limit=limit)
+        ranged = int(any(g.input.op in RANGES and not is_filtered(g.input, self.plan) for g in self.given))
+        named = [*([keyword("roles", roles)] if roles else []), *([keyword("filters", tests)] if tests else [])]
+        parts = [*asking[:ranged], *named, *asking[ranged:]]  # the range is a positional argument
         if self.read.result is Result.COUNT:
             return [call(f"found = {module.wait}self.db.collect", classes, *parts), "return len(found)"], _COUNT
         return [call(f"return {module.wait}self.db.collect", classes, *parts)], ReturnType(ReturnKind.COLLECTION)
 
     def _roles(self) -> Part | None:
         """The `roles` argument: the names that other entities have for the given attributes."""
-        roles: dict[str, list[tuple[str, Part]]] = {}
-        for given in self.given:
-            if given.input.op is Op.EQ and not is_filtered(given.input, self.plan):
-                bound = bindings(self.module.workload, self.entities, given.input.attribute)
-                for entity, attribute in bound.items():
-                    field = self.module.names.field(entity, attribute)
-                    if field != given.field:
-                        roles.setdefault(self.module.cls(entity), []).append((string(given.field), string(field)))
-        return mapping((cls, mapping(pairs)) for cls, pairs in roles.items()) if roles else None
+        roles: dict[str, dict[str, str]] = {}
+        keyed = [(g.input.attribute, g.field) for g in self.given if not is_filtered(g.input, self.plan)]
+        for name, field in (*keyed, *((sort.attribute, "") for sort in self.read.sort)):
+            bound = bindings(self.module.workload, self.entities, name)
+            fields = {entity: self.module.names.field(entity, attribute) for entity, attribute in bound.items()}
+            field = field or next(iter(fields.values()))
+            for entity, own in fields.items():
+                if own != field:
+                    roles.setdefault(self.module.cls(entity), {})[string(field)] = string(own)
+        return mapping((cls, mapping(pairs.items())) for cls, pairs in roles.items()) if roles else None
+
+    def _tests_by_class(self) -> Part | None:
+        """The `filters` argument: for each class that has the attributes, the tests of its objects."""
+        module = self.module
+        tests: dict[str, list[Part]] = {}
+        for given in (g for g in self.given if is_tested(g.input)):
+            for entity, name in bindings(module.workload, self.entities, given.input.attribute).items():
+                attribute = single(module.workload, entity, name)
+                field = module.names.field(entity, name)
+                test = test_text(given.input.op, field, given.values, attribute, module)
+                tests.setdefault(module.cls(entity), []).append(test)
+        return mapping((cls, as_lambda(found)) for cls, found in tests.items()) if tests else None
 
     def _with_others(self, first: list[Part], result: ReturnType) -> tuple[list[Part], ReturnType]:
         """Adds the second half of a join: the items that the first ones refer to, by their ids."""
