@@ -171,6 +171,7 @@ def instead_of(
 def _changes(workload: Workload, read: Read) -> Iterator[_Change]:
     yield from _counter(workload, read)
     yield from _required(workload, read)
+    yield from _each(workload, read)
     yield from _paged(workload, read)
     yield from _geohash(workload, read)
     yield from _words(workload, read)
@@ -254,6 +255,19 @@ def _found(workload: Workload, read: Read) -> float:
     entity = _only(workload, read)
     given = [bare_name(i.attribute) for i in read.inputs if i.op is Op.EQ and i not in filters(read)]
     return count_by(workload, entity, given) if entity else 0.0
+
+
+def _each(workload: Workload, read: Read) -> Iterator[_Change]:
+    """A Query for each of several values, instead of a filter by a list of them."""
+    listed_ = [i for i in read.inputs if i.op is Op.IN and not i.values]
+    if len(listed_) != 1 or not excess(read, workload):
+        return
+    (one,) = listed_
+    inputs = tuple(Input(i.attribute, many=True) if i is one else i for i in read.inputs)
+    asked = replace(read, inputs=inputs, paginated=False, page=None, limit=None)
+    if excess(asked, workload) is None:
+        row = f"{read.id}: {write_inputs(inputs)} | No under Paginated"
+        yield _Change(f"a Query for each `{one.attribute}`, without pages", _with_read(workload, asked), (row,))
 
 
 def _paged(workload: Workload, read: Read) -> Iterator[_Change]:
