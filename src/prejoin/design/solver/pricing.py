@@ -9,7 +9,6 @@ pays once for a transaction (`Prices.transaction`), and once for reading an item
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
 from functools import cached_property
 
 import msgspec
@@ -37,14 +36,6 @@ _SLOTS = (
     Slot(TABLE, (KeyAttribute("pk"),), (KeyAttribute("sk"),)),
     Slot(_INDEX, (KeyAttribute("index_pk"),), (KeyAttribute("index_sk"),)),
 )
-
-
-class Kind(Enum):
-    """Where a key is: the own item in the table, the own item in an index, or a copy in the table."""
-
-    BASE = "base"
-    INDEX = "index"
-    COPY = "copy"
 
 
 class Answer(msgspec.Struct, frozen=True, order=True):
