@@ -8,7 +8,7 @@ comes with the lines of the document that take it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 import msgspec
@@ -56,6 +56,8 @@ from prejoin.workload.model import (
 
 MOST_RELAXED = 3
 """The most relaxations that are solved for the whole table, and for each read that is not served."""
+MOST_INSTEAD = 6
+"""The most that are solved for all reads that are not served."""
 SMALL = 10.0
 """Read units of a call that a filter may read: a collection of up to 80 KB."""
 WORDS = 10
@@ -166,6 +168,19 @@ def instead_of(
             Alternative(text, _structures(after.design) - _structures(solution.design), more, take=change.take)
         )
     return (*sorted(found, key=lambda one: (one.dollars, one.text)), *_elsewhere(workload, read))
+
+
+def instead_of_unserved(
+    workload: Workload, solution: Solution, reads: Iterable[Read], kept: Design | None = None
+) -> dict[str, tuple[Alternative, ...]]:
+    """The changes that serve each of some reads. The first ones are solved, as long as they are not too many."""
+    left = MOST_INSTEAD
+    found: dict[str, tuple[Alternative, ...]] = {}
+    for read in reads:
+        most = min(left, MOST_RELAXED)
+        found[read.id] = instead_of(workload, solution, read, kept, most)
+        left -= len(list(_changes(workload, read))[:most])
+    return found
 
 
 def _changes(workload: Workload, read: Read) -> Iterator[_Change]:
