@@ -29,6 +29,8 @@ from prejoin.workload.model import AtMost, Entity, Op, Rate, Read, Spread, Witho
 MOST_WRITES = 1000
 """DynamoDB's limit of write units a second for one partition."""
 MOST_SHARDS = 200
+SMALL = 10_000_000
+"""Bytes that one partition holds easily."""
 MOST_BYTES = 10 * GB
 """A larger partition of an unbounded entity is split by time. It is the limit of a partition with a local index, and
 about what DynamoDB keeps in one place.
@@ -126,13 +128,14 @@ def bucket_of(
 ) -> tuple[str, str] | None:
     """The time attribute and unit that split a partition, if every read of it gives a start time.
 
-    That applies to a partition of all items; to a smaller one if it is decided, or if it outgrows a partition.
+    That applies to a partition of all items, unless they are declared to be few; to a smaller one if it is decided, or
+    if it outgrows a partition.
     """
     pins = [d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name]
     decided = next((pin.bucket for pin in pins if pin.bucket), "") or (
         "" if pins else _outgrown(workload, entity, candidate)
     )
-    if not decided and (candidate.pk or candidate.sparse or pins):
+    if not decided and (candidate.pk or candidate.sparse or pins or _is_small(workload, entity)):
         return None
     if any(d.pin in (AtMost("buckets", 0), Without("buckets", entity.name)) for d in workload.decisions):
         return None
@@ -141,6 +144,12 @@ def bucket_of(
     # The bucket of an item follows from its key only if the key holds the time.
     times = [name for name in starts if not candidate.pk or name in {one.attribute for one in candidate.sk}]
     return (times[0], decided or "day") if times else None
+
+
+def _is_small(workload: Workload, entity: Entity) -> bool:
+    """Whether the declared number of items is small enough for one partition that is never cut."""
+    said = bool(entity.cardinality) and not grows(entity)
+    return said and count_of(workload, entity) * size_of(entity) <= SMALL
 
 
 def _outgrown(workload: Workload, entity: Entity, candidate: Candidate) -> str:
