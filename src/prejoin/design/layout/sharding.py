@@ -128,7 +128,8 @@ def bucket_of(
 ) -> tuple[str, str] | None:
     """The time attribute and unit that split a partition, if every read of it gives a start time.
 
-    That applies to a partition of all items; to a smaller one if it is decided, or if it outgrows a partition.
+    That applies to a partition of all items, unless they are declared to be few; to a smaller one if it is decided, or
+    if it outgrows a partition.
     """
     pins = [d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name]
     decided = next((pin.bucket for pin in pins if pin.bucket), "") or (
