@@ -134,6 +134,13 @@ def test_what_is_decided_is_obeyed_and_remembered_if_that_is_said(prejoin: Prejo
     assert AtMost("GSIs", 1) in [d.pin for d in read_file(teams).workload.decisions]
 
 
+def test_form_of_index_keys_is_a_decision(prejoin: Prejoin, teams: Path) -> None:
+    ran = prejoin("design", "--no-proof", "--index-keys", "natural", "--format", "json")
+    assert ran.json["result"]["decided"] == ["natural index keys"]
+    keys = [[key["name"] for key in slot["pk"]] for slot in ran.json["result"]["design"]["slots"]]
+    assert ["email"] in keys
+
+
 @pytest.mark.parametrize(
     ("sentence", "said"),
     [

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec.structs import replace
 
+from prejoin.design.layout.index_keys import with_index_keys
 from prejoin.design.layout.key_words import KeyWords
 from prejoin.design.layout.lay_out import lay_out
 from prejoin.design.layout.projection import with_projections
@@ -88,6 +89,7 @@ def solve(
                 continue
             missing = tuple(sorted({*chosen.unserved, *unserved}))
             chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
+            design = with_index_keys(design, workload, problem.fixed.design)
             return Solution(with_projections(design, workload, kept), chosen)
         if refused:
             problem = replace(problem, refused=problem.refused | refused)
