@@ -25,12 +25,11 @@ from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.map_reads import map_read
 from prejoin.design.model import Design
-from prejoin.design.solver.candidates import Candidate
+from prejoin.design.solver.candidates import Candidate, identifies
 from prejoin.design.solver.candidates import _is_small as fits_one_partition
 from prejoin.design.solver.needs import SortAttribute, read_needs
 from prejoin.design.solver.placement import BASE, OWN, Placement, Selection
 from prejoin.design.solver.search import problem_of
-from prejoin.types import Kind
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Entity, FixedKey, Op, Read, Verb, Workload
 
@@ -115,8 +114,8 @@ class _Entity:
         self.workload = replace(workload, reads=reads, writes=writes)
         self.rest = [Placement(e.name, OWN, BASE, _by_id(e)) for e in others]
         self.reads = {read.id: read for read in reads}
-        self.bases = _best_of(map(self._base, self._base_keys()))
-        self.others = _best_of(filter(lambda key: key.serves, map(self._other, self._other_keys())))
+        self.bases = _best_of(filter(self._is_worthy_base, map(self._base, self._base_keys())))
+        self.others = _best_of(filter(self._is_worthy, map(self._other, self._other_keys())))
 
     # --- All keys ---------------------------------------------------------------------------------------------------
 
@@ -187,9 +186,10 @@ class _Entity:
     def _key(self, candidate: Candidate, design: Design, slot: str) -> Key:
         facets = [f for f in planner_facets(design, self.workload) if (f.entity, f.slot) == (self.entity.name, slot)]
         found = {id_: map_read(read, self.workload, facets) for id_, read in self.reads.items()}
-        served = frozenset(
-            id_ for id_, operation in found.items() if operation.served and self._is_worthy(candidate, self.reads[id_])
-        )
+        # A partition of all items is for the reads that give nothing, or the whole key.
+        whole = set(candidate.attributes)
+        suited = {id_ for id_, r in self.reads.items() if candidate.pk or not _given(r) or _given(r) >= whole}
+        served = frozenset(id_ for id_, operation in found.items() if operation.served and id_ in suited)
         costs = bill(self.workload, design)
         return Key(
             candidate,
@@ -201,10 +201,29 @@ class _Entity:
             frozenset(o.pattern for o in design.operations if o.pattern not in found and not o.served),
         )
 
-    def _is_worthy(self, candidate: Candidate, read: Read) -> bool:
-        """Whether the partition is the best that the read allows: not everything, or a status, if an id is given."""
-        coarse = {a.name for a in self.entity.attributes if a.type.values or a.type.kind is Kind.BOOLEAN}
-        return bool(set(candidate.pk) - coarse) or (_given(read) <= coarse and bool(candidate.pk) == bool(_given(read)))
+    def _is_worthy(self, key: Key) -> bool:
+        """Whether no read gives something better than the partition, for one that the key serves.
+
+        An id is better than other attributes, these than a status, and a status than nothing.
+        """
+        own = self._identified(key.candidate.pk)
+        return any(own >= self._identified(_given(self.reads[read])) for read in key.serves)
+
+    def _is_worthy_base(self, key: Key) -> bool:
+        own = self._identified(key.candidate.pk)
+        if own < 0:
+            return self._is_worthy(key) and self._is_found(key)
+        return own >= self._identified(a.name for a in self.entity.id) or (own > 0 and self._is_worthy(key))
+
+    def _is_found(self, key: Key) -> bool:
+        """Whether everything that knows the id of an item knows its key."""
+        ids, whole = {a.name for a in self.entity.id}, set(key.candidate.attributes)
+        updated = any(a.verb is not Verb.CREATE for write in self.workload.writes for a in write.actions)
+        given = [_given(read) for read in self.reads.values()] + ([ids] if updated else [])
+        return all(names >= whole for names in given if names >= ids)
+
+    def _identified(self, names: Iterable[str]) -> int:
+        return max((identifies(self.workload, self.entity, name) for name in names), default=-1)
 
     # --- Choices ----------------------------------------------------------------------------------------------------
 
@@ -212,8 +231,7 @@ class _Entity:
         """The best keys with at most this many indexes, and as few copies as that needs; None if that is too many."""
         choices = [(base, cover) for base in self.bases for cover in self._covers(base, MOST_INDEXES + 1)]
         for copies in range(3):
-            room = indexes * (1 + copies) + copies
-            fitting = [(base, cover) for base, cover in choices if len(cover) <= room]
+            fitting = [(base, cover) for base, cover in choices if len(cover) <= indexes + copies]
             placed = [p for one in sorted(fitting, key=_promise)[:TRIED] for p in self._placed(*one, indexes, copies)]
             if placed:
                 return min(placed, key=self._value)
@@ -241,7 +259,10 @@ class _Entity:
         yield from extended((), possible - base.serves)
 
     def _placed(self, base: Key, cover: Sequence[Key], indexes: int, copies: int) -> Iterator[tuple[Placement, ...]]:
-        """The keys at their places: some are those of copies in the table, the rest are in indexes."""
+        """The keys at their places: some are those of copies in the table, the rest are in indexes.
+
+        An index holds no copies: an item is not stored twice only to be in an index twice.
+        """
         name = self.entity.name
         optional = {a.name for a in self.entity.attributes if a.optional}
         own = Placement(name, OWN, BASE, base.candidate)
@@ -249,12 +270,10 @@ class _Entity:
             if any(optional & set(cover[at].candidate.attributes) for at in bases):
                 continue
             rest = [key.candidate for at, key in enumerate(cover) if at not in bases]
-            if len(rest) > indexes * (1 + copies):
-                continue
-            there = [Placement(name, number, BASE, cover[at].candidate) for number, at in enumerate(bases, 1)]
-            places = [(item, slot) for item in range(copies + 1) for slot in range(1, indexes + 1)]
-            there += [Placement(name, *at, key) for at, key in zip(places, rest, strict=False)]
-            yield (own, *there)
+            if len(rest) <= indexes:
+                there = [Placement(name, number, BASE, cover[at].candidate) for number, at in enumerate(bases, 1)]
+                there += [Placement(name, OWN, slot, key) for slot, key in enumerate(rest, 1)]
+                yield (own, *there)
 
 
 def _promise(choice: tuple[Key, tuple[Key, ...]]) -> tuple[int, Decimal, int, Decimal]:

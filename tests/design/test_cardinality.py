@@ -316,7 +316,7 @@ def test_the_checks_count_by_the_whole_id_too() -> None:
     said = [*check(workload), *check_design(solve(workload).design, workload)]
     assert {d.code for d in said} & {"PJ314", "PJ541"} == set()
     longer = replace(workload, entities=tuple(replace(e, size=20_000) for e in workload.entities))
-    assert "PJ541" in {d.code for d in check_design(solve(longer).design, longer)}, "80 of 20 KB are more than a page"
+    assert "PJ530" in {d.code for d in check_design(solve(longer).design, longer)}, "80 of 20 KB are more than a page"
 
 
 def same_with_a_tenant(workload: Workload) -> None:

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 from tests.design.workloads import workloads
 from tests.place import examples
+from tests.solutions import solve
 
 from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.explain import add_alternatives, explain
 from prejoin.design.explain.explanation import claim
 from prejoin.design.model import Design
 from prejoin.design.solver.integer_program import InfeasibleError
-from prejoin.design.solver.solve import Solution, solve
+from prejoin.design.solver.solve import Solution
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import AtMost, Decision, FixedKey, Pin, Under, Workload
 

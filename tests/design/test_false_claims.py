@@ -118,11 +118,20 @@ def test_explanation_of_another_design_is_false() -> None:
     asked = workload()
     solution = solve(asked)
     told = explain(asked, solution)
-    wrong = replace(told, structures=7, dollars=told.dollars + 1, patterns=(replace(told.patterns[0], served=False),))
+    small, large = (replace(told.partitions[0], items=items) for items in (0, 1e9))
+    wrong = replace(
+        told,
+        structures=7,
+        dollars=told.dollars + 1,
+        patterns=(replace(told.patterns[0], served=False),),
+        partitions=(small, large),
+    )
     said = " ".join(false_claims(asked, solution, wrong))
     assert "there are 1 structures, and not 7" in said
     assert "a month costs" in said
     assert "AP-001 is served" in said
+    assert "do not hold all 1,000 of Task" in said
+    assert "has 1,000,000,000 items: there are 1,000" in said
 
 
 @pytest.mark.everyday(3)

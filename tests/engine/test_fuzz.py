@@ -204,8 +204,10 @@ ABSENT = {
     *("DescribeBulkOperation", "CancelBulkOperation", "DescribeGlobalTable", "DescribeGlobalTableSettings"),
     *("UpdateGlobalTable", "UpdateGlobalTableSettings", "EnableKinesisStreamingDestination"),
     *("UpdateKinesisStreamingDestination", "DisableKinesisStreamingDestination"),
+    *("DescribeStream", "GetShardIterator", "GetRecords"),
 }
-"""Operations on things that never exist here, so that no request succeeds."""
+"""Operations on things that do not exist here, so that no request succeeds."""
+STREAM = "arn:aws:dynamodb:local:000000000000:table/shop/stream/2026-01-01T00:00:00.000"
 VALID: list[tuple[str, dict[str, Any]]] = [
     ("CreateTable", {**SHOP, "TableName": "another"}),
     (
@@ -256,6 +258,7 @@ VALID: list[tuple[str, dict[str, Any]]] = [
     ("DescribeEndpoints", {}),
     ("DescribeKinesisStreamingDestination", TABLE),
     ("DescribeTableReplicaAutoScaling", TABLE),
+    ("ListStreams", {"Limit": 5}),
     ("ListBackups", {}),
     ("ListExports", {}),
     ("ListImports", {}),

@@ -276,7 +276,7 @@ def test_filters_and_key_conditions_work_together_with_expressions(partition: As
         ),
         (
             {"KeyConditions": {"pk": compared("EQ", "a")}, "AttributesToGet": ["n"], "Select": "COUNT"},
-            "Cannot specify the AttributesToGet when choosing to get only the Count",
+            "1 validation error detected: Cannot specify the AttributesToGet when choosing to get only the Count",
         ),
         (
             {"KeyConditions": {"pk": compared("EQ", "a")}, "AttributesToGet": ["n", "n"]},

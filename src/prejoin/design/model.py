@@ -162,7 +162,7 @@ class ItemCondition(Model, frozen=True):
 
 
 _OPERATORS = "|".join(re.escape(op.value) for op in sorted(Op, key=len, reverse=True))
-_CONDITION = re.compile(rf"(.+?)\s++({_OPERATORS})(?:\s++(.*))?", re.DOTALL)
+_CONDITION = re.compile(rf"(.+?)(?<!\s)\s++({_OPERATORS})(?:\s++(.*))?", re.DOTALL)
 
 
 class Facet(Model, frozen=True):

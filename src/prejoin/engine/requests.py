@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from typing import TypeVar
-
 import msgspec
 
-from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.values import AttributeValue
 
 Attributes = dict[str, AttributeValue]
@@ -157,6 +153,35 @@ class ContributorInsightsInput(TableInput, frozen=True):
     index_name: str | None = None
     contributor_insights_action: str | None = None
     contributor_insights_mode: str | None = None
+
+
+class ListStreamsInput(TableInput, frozen=True):
+    exclusive_start_stream_arn: str | None = None
+    limit: int | None = None
+
+
+class ShardFilter(RequestShape, frozen=True):
+    type: str | None = None
+    shard_id: str | None = None
+
+
+class DescribeStreamInput(RequestShape, frozen=True):
+    stream_arn: str | None = None
+    exclusive_start_shard_id: str | None = None
+    limit: int | None = None
+    shard_filter: ShardFilter | None = None
+
+
+class GetShardIteratorInput(RequestShape, frozen=True):
+    stream_arn: str | None = None
+    shard_id: str | None = None
+    shard_iterator_type: str | None = None
+    sequence_number: str | None = None
+
+
+class GetRecordsInput(RequestShape, frozen=True):
+    shard_iterator: str | None = None
+    limit: int | None = None
 
 
 class NamedInput(RequestShape, frozen=True):
@@ -337,40 +362,3 @@ class TransactGetItem(RequestShape, frozen=True):
 class TransactGetItemsInput(RequestShape, frozen=True):
     transact_items: list[TransactGetItem] | None = None
     return_consumed_capacity: str | None = None
-
-
-R = TypeVar("R")
-
-_EXPECTED = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
-_JAVA = {"str": "String", "int": "Integer", "bool": "Boolean"}
-
-
-def decode(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
-    """Decode the body of a request. Invalid JSON raises a SerializationException, worded as AWS words it."""
-    try:
-        return decoder.decode(body)
-    except msgspec.ValidationError as error:
-        raise DynamoDBError("SerializationException", _wording(str(error))) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
-        raise DynamoDBError("SerializationException") from None
-
-
-def _wording(problem: str) -> str:
-    """AWS's message for a member of the wrong JSON type."""
-    match = _EXPECTED.search(problem)
-    if not match:
-        return "Unexpected value type in payload"
-    expected, got = match.group(1).removesuffix(" | null"), match.group(2)
-    if expected in _JAVA:
-        java = _JAVA[expected]
-        if got == "object":
-            return "Start of structure or map found where not expected"
-        if got == "array":
-            return f"Unrecognized collection type class java.lang.{java}"
-        given = {"int": "NUMBER_VALUE", "float": "DECIMAL_VALUE", "str": "STRING_VALUE", "bool": "TRUE_VALUE"}
-        return f"{given.get(got, 'NULL_VALUE')} cannot be converted to {java}"
-    if got == "object":
-        return "Start of structure or map found where not expected"
-    if got == "array":
-        return "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue"
-    return "Unexpected field type"

@@ -44,7 +44,7 @@ def design_page(result: DesignResult) -> list[Line]:
     if result.growth is not None:
         package = package_name(result.workload, Options())
         lines += [*growth_lines(result.growth, result.design.table, package), ()]
-    lines += [*unserved_lines(result), *_verdicts(result)]
+    lines += [*unserved_lines(result), *relaxation_lines(result), *_verdicts(result)]
     return lines
 
 
@@ -178,8 +178,18 @@ def unserved_lines(result: DesignResult) -> Iterator[Line]:
             yield ("  ", *coded(sentence))
         for one in about.alternatives if about else ():
             yield ("  Possible: ", *coded(one.text))
+            yield from (("    ", line) for line in one.take)
     yield from conflict_lines(result.conflicts)
     if result.unserved:
+        yield ()
+
+
+def relaxation_lines(result: DesignResult) -> Iterator[Line]:
+    """Simpler designs that are not dearer, if something is given up, with the decisions for them."""
+    for one in result.explanation.relaxations:
+        yield (("Possible, ", "bold"), *coded(one.text))
+        yield ("  ", *coded(" ".join(f'`--decide "{line}"`' for line in one.take)))
+    if result.explanation.relaxations:
         yield ()
 
 

@@ -68,7 +68,9 @@ def design_json(result: DesignResult) -> dict[str, Any]:
         },
         "explanation": msgspec.to_builtins(result.explanation, str_keys=True),
         "unserved": [
-            {"pattern": one.pattern, "problem": one.problem, "remedy": one.remedy} for one in result.unserved
+            {"pattern": one.pattern, "problem": one.problem, "remedy": one.remedy,
+             "units": one.units.read if one.units else None}
+            for one in result.unserved
         ],
         "conflicts": conflicts_json(result.conflicts),
         "fit": {

@@ -157,10 +157,13 @@ def _structures(workload: Workload, design: Design, kept: Design | None) -> Iter
     for item in design.copies:
         if not (kept and kept.item(item.entity, item.copy)) and not _is_read(item, asked):
             yield f"nothing reads the copy {item.name}"
+    ids = {entity.name: {a.name for a in entity.id} for entity in workload.entities}
+    of_keys = [guard for guard in design.guards if set(guard.attributes) == ids.get(guard.entity)]
     counts = {
         "index": len(design.slots) - 1,
         "copy": sum(bool(item.copy) for item in design.items),
-        "guard": len(design.guards),
+        "guard": len(design.guards) - len(of_keys),
+        "guard of a key": len(of_keys),
         "fan-out read": sum(fans_out(o) for o in design.operations if isinstance(workload.pattern(o.pattern), Read)),
     }
     weight = sum((WEIGHTS[what] * count for what, count in counts.items()), Decimal())
@@ -177,7 +180,7 @@ def _bill(workload: Workload, design: Design) -> Iterator[str]:
     total = Decimal()
     for operation in design.operations:
         pattern = workload.pattern(operation.pattern)
-        if pattern is not None and operation.units is not None:
+        if pattern is not None and operation.served and operation.units is not None:
             calls = Decimal(str(per_second(pattern.rate))) * MONTH_SECONDS / 1_000_000
             total += calls * Decimal(str(operation.units.read)) * READ_MILLION
             total += calls * Decimal(str(operation.units.write)) * WRITE_MILLION
@@ -196,6 +199,13 @@ def _explained(workload: Workload, design: Design, explanation: Explanation) -> 
     costs = bill(workload, design)
     if abs(Decimal(str(explanation.dollars)) - costs.total) > _CENT:
         yield f"a month costs ${costs.total:,.2f}, and not ${explanation.dollars:,.2f}"
+    entries = {(item, slot): number for item, slot, number, _ in Estimates(design, workload).stored()}
+    for key in explanation.partitions:
+        held = entries.get((str(ItemName(key.entity, key.copy)), key.slot), 0.0)
+        if not held or key.items > max(1.0, held) + 1:
+            yield f"no partition of {key.entity} in {key.slot} has {key.items:,.0f} items: there are {held:,.0f}"
+        elif not key.bucket and key.number * key.items < held:
+            yield f"{key.number:,.0f} partitions of {key.items:,.0f} items do not hold all {held:,.0f} of {key.entity}"
     for about in explanation.patterns:
         operation = design.operation(about.pattern)
         if operation is None:

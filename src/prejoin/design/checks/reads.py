@@ -13,7 +13,7 @@ from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import KEPT, count_of, count_said, size_of
 from prejoin.design.cost.bill import pattern_cost
 from prejoin.design.cost.units import predict_units
-from prejoin.design.mapping.map_reads import ask_of, filter_text, is_membership, is_tested
+from prejoin.design.mapping.map_reads import ExcessError, ask_of, filter_text, is_membership, is_tested
 from prejoin.design.model import TABLE, Call, Request, Units
 from prejoin.keys import KeyForm, KeyText, Lookup, Plan, Template, disjoint
 from prejoin.keys.template.shape import ANYTHING, literal, meet
@@ -57,6 +57,8 @@ def _not_served(r: Report, read: Read) -> None:
     if ask is None:
         try:
             ask_of(read, r.workload)
+        except ExcessError as problem:
+            r.say(codes.NOT_SERVED, f"{read.id}: {problem}", problem.remedy, read.id)
         except ValueError as problem:
             r.say(codes.NOT_SERVED, f"{read.id}: {problem}", "make one of them a filter", read.id)
         return

@@ -18,7 +18,6 @@ from prejoin.workload.model import CheckKind, Entity
 from prejoin.workload.tenants import common_tenant
 
 _DATE = re.compile(r"(?i:date|time|timestamp)|(?<=[a-z])(At|On)\Z")
-_PADDED = re.compile(r"0?([1-9]\d?)d?(?:,|\Z)")
 _FLAWS = {
     FlawKind.TOGETHER: (
         codes.RUN_TOGETHER,
@@ -161,11 +160,10 @@ def _digits(r: Report, key: BoundKey) -> None:
     for form in key.forms:
         for field in form.fields:
             attribute = key.entity.attribute(field.attribute)
-            padding = _PADDED.match(field.spec)
-            if attribute is None or padding is None:
+            held = field.encoding.digits
+            if attribute is None or not held:
                 continue
             least, most = attribute.bounds
-            held = int(padding[1])
             if (most is not None and most >= 10**held) or (least is not None and least < 0):
                 beyond = most if most is not None and most >= 10**held else least
                 fix = f"pad it to {len(str(most))} digits" if least is None or least >= 0 else "leave the padding out"
@@ -314,7 +312,7 @@ def _asks_for(ask: Lookup, entity: str, attribute: str) -> bool:
 def _identifying(r: Report, key: BoundKey) -> None:
     ids = [a.name for a in key.entity.id]
     held = {f.attribute for form in key.forms for f in form.fields if not f.encoding.derived}
-    folded = {f.attribute for form in key.forms for f in form.fields if f.spec in ("lower", "upper")}
+    folded = {f.attribute for form in key.forms for f in form.fields if f.encoding.folds}
     constant = {a.name for a in key.entity.id if len(a.type.values) == 1}
     lacking = [name for name in ids if name not in held | folded | constant]
     if lacking:

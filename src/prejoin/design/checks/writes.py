@@ -33,7 +33,7 @@ def check_writes(r: Report) -> None:
                 continue
             known = known_to(r, write, action, entity)
             _addressed(r, write, action, base, known)
-            if action.verb is Verb.UPDATE:
+            if action.updates:
                 _index_keys(r, write, action, entity, known)
             if operation and operation.requests:
                 _as_written(r, write, action, entity, operation)
@@ -145,7 +145,7 @@ def _as_written(r: Report, write: Write, action: Action, entity: Entity, operati
     changed = changes(write, action, entity)
     names = {change.attribute for change in changed}
     for one in own:
-        if one.action is Did.UPDATE and action.verb is Verb.UPDATE and one.changes:
+        if one.action is Did.UPDATE and action.updates and one.changes:
             _rewritten(r, write, entity, one, names)
         chosen = action.verb is Verb.CREATE and not any(a.generated for a in entity.id)
         guarded = any(test.op == Op.NOT_EXISTS for test in one.tests)
@@ -182,7 +182,7 @@ def _copies(
         if copy.entity != entity.name or copy.name in done:
             continue
         held = set(copy.attributes) | {a for f in copy.facets for t in (*f.pk, *f.sk) for a in fields_of(t)}
-        if action.verb is not Verb.UPDATE or not copy.attributes or names & held:
+        if not action.updates or not copy.attributes or names & held:
             r.say(
                 codes.STALE_COPY,
                 f"{write.id} writes {entity.name} without updating its copy `{copy.copy}`",
@@ -284,7 +284,7 @@ def _starting(clause: UpdateClause, attribute: Attribute | None) -> str:
 def _repeated(r: Report, write: Write) -> None:
     for action in write.actions:
         entity = r.workload.entity(action.entity)
-        if entity is None or action.verb is not Verb.UPDATE:
+        if entity is None or not action.updates:
             continue
         for change in changes(write, action, entity):
             for other in r.workload.entities:
@@ -323,7 +323,7 @@ def _size(r: Report, write: Write) -> None:
             continue
         copies = sum(item.entity == entity.name for item in r.design.items)
         guards = sum(guard.entity == entity.name for guard in r.design.guards)
-        each = max(1, copies) + (guards if action.verb is not Verb.UPDATE else 0)
+        each = max(1, copies) + (guards if not action.updates else 0)
         if not write.atomic and not (alone and each > 1):
             return
         if action.many:

@@ -7,7 +7,8 @@ from functools import reduce
 from operator import mul
 
 from prejoin.types import Kind
-from prejoin.workload.lookup import chain, foreign_key, identified, target
+from prejoin.workload.lookup import bindings, chain, foreign_key, identified, target
+from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
     RANGES,
     Attribute,
@@ -58,7 +59,7 @@ _SIZE = 20
 _LARGE = {Kind.LIST: 200, Kind.MAP: 200, Kind.SET: 100, Kind.BINARY: 200}
 _FLEXIBLE = frozenset({Kind.STRING, *_LARGE})
 """Types of any size: they share the declared size of an item that the other attributes leave."""
-_KEYS = 100
+KEY_SIZE = 100
 """Bytes of the keys and the type of an item."""
 _DAY = 86_400
 BUCKET_SECONDS = {"hour": 3_600, "day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 365 * _DAY}
@@ -86,7 +87,7 @@ def size_of(entity: Entity) -> int:
     """Bytes of a typical item, with its keys."""
     if entity.size is not None:
         return entity.size
-    return _KEYS + sum(len(a.name) + _value_size(a) for a in entity.attributes)
+    return KEY_SIZE + sum(len(a.name) + _value_size(a) for a in entity.attributes)
 
 
 def value_sizes(entity: Entity) -> Mapping[str, int]:
@@ -106,7 +107,7 @@ def value_sizes(entity: Entity) -> Mapping[str, int]:
     ]
     if entity.size is None or not flexible:
         return sizes
-    rest = entity.size - _KEYS - sum(len(a.name) for a in entity.attributes)
+    rest = entity.size - KEY_SIZE - sum(len(a.name) for a in entity.attributes)
     rest -= sum(size for name, size in sizes.items() if name not in flexible)
     weight = sum(sizes[name] for name in flexible)
     for name in flexible:
@@ -126,6 +127,7 @@ def _value_size(attribute: Attribute) -> int:
 # --- Numbers --------------------------------------------------------------------------------------------------------
 
 
+@remembered
 def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozenset()) -> int:
     """The number of items of an entity.
 
@@ -245,7 +247,11 @@ def count_by(workload: Workload, entity: Entity, given: Iterable[str]) -> float:
     >>> [count_by(shop, order, given) for given in (["orderId"], ["userId"], ["userId", "status"], ["status"])]
     [1.0, 20.0, 10.0, 10000.0]
     """
-    names = frozenset(given)
+    return _count_by(workload, entity, frozenset(given))
+
+
+@remembered
+def _count_by(workload: Workload, entity: Entity, names: frozenset[str]) -> float:
     if identified(entity, names):
         return 1.0
     total, combined = float(count_of(workload, entity)), _combinations(workload, entity, names)
@@ -329,6 +335,7 @@ def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> 
     return found * reduce(mul, (values_of(workload, entity, name) for name in sorted(names)), 1.0)
 
 
+@remembered
 def values_of(workload: Workload, entity: Entity, name: str) -> float:
     """The number of distinct values of an attribute."""
     attribute = entity.attribute(name)
@@ -366,6 +373,45 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
         if a.name != name and target(workload, a)
     ]
     return max(guess, total / min(total, reduce(mul, parents, 1.0))) if len(parents) == len(entity.id) - 1 else guess
+
+
+def is_count_known(workload: Workload, entity: Entity, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether the number of items follows from figures of the document."""
+    if entity.singleton or (created(workload, entity) and grows(entity)):
+        return True
+    known = []
+    for cardinality in _estimates(entity):
+        if not cardinality.per:
+            return True
+        parent = workload.entity(cardinality.per)
+        if parent and parent.name not in seen:
+            known.append(is_count_known(workload, parent, seen | {entity.name}))
+    others = [e for e in counterparts(workload, entity) if e.name not in seen] if not known else []
+    return any(known) or any(is_count_known(workload, e, seen | {entity.name}) for e in others)
+
+
+def is_value_count_known(workload: Workload, entity: Entity, name: str, given: Iterable[str]) -> bool:
+    """Whether the number of values of an attribute is known: an id, a reference or an enum, or counted for it."""
+    attribute = entity.attribute(name)
+    if attribute is None:
+        return False
+    counted = any(name in (_counted_for(workload, entity, c.per, frozenset(given)) or ()) for c in entity.cardinality)
+    finite = bool(attribute.type.values) or attribute.type.kind is Kind.BOOLEAN
+    return counted or finite or attribute.id or attribute.unique or bool(attribute.references)
+
+
+def kept_by(workload: Workload, read: Read, one: Input) -> float:
+    """The fraction of items that pass a filter."""
+    if one.keeps is not None:
+        return one.keeps / 100
+    for name in read.entities:
+        entity = workload.entity(name)
+        attribute = bindings(workload, read.entities, one.attribute).get(name)
+        if entity and attribute and one.op is Op.EQ:
+            return 1 / values_of(workload, entity, attribute)
+        if entity and attribute and one.op is Op.IN and one.values:
+            return min(1.0, len(one.values) / values_of(workload, entity, attribute))
+    return KEPT
 
 
 def share_within(workload: Workload, entity: Entity, one: Input) -> float:

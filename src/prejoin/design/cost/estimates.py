@@ -14,12 +14,12 @@ from prejoin.design.cost.assumptions import (
     BUCKET_SECONDS,
     BUCKETS,
     GUARD,
-    KEPT,
     LISTED,
     PRESENT,
     SEVERAL,
     count_by,
     count_of,
+    kept_by,
     several,
     share_within,
     size_of,
@@ -83,7 +83,7 @@ class Estimates:
     def items(self, read: Read, request: Request) -> float:
         """The number of items that one call of a read returns, of all its entities."""
         limit = read.limit or read.page
-        kept = math.prod(self._kept(read, i) for i in _filtered(read, request))
+        kept = math.prod(kept_by(self.workload, read, i) for i in _filtered(read, request))
         found = max(1.0, kept * sum(self.found(read, request, name) for name in request.entities))
         if request.each:
             found *= LISTED
@@ -107,7 +107,7 @@ class Estimates:
             if one.op in RANGES:
                 found *= share_within(self.workload, entity, one)
             elif is_membership(one):
-                found *= self._kept(read, one)
+                found *= kept_by(self.workload, read, one)
         return max(1.0, found)
 
     def _query(self, read: Read, request: Request) -> Iterator[PageRead]:
@@ -119,7 +119,7 @@ class Estimates:
         buckets = float(self._buckets(read, request))
         each = total / buckets / request.shards
         if limit := read.limit or read.page:
-            wanted = limit / math.prod(self._kept(read, i) for i in _filtered(read, request))
+            wanted = limit / math.prod(kept_by(self.workload, read, i) for i in _filtered(read, request))
             each_wanted = min(each, wanted)
             # Time buckets are read one after the other until there are enough items.
             buckets = min(buckets, math.ceil(wanted / (each * request.shards)))
@@ -142,19 +142,6 @@ class Estimates:
             if one.op in RANGES and (seconds := span(one)) is not None:
                 return seconds // BUCKET_SECONDS[request.bucket] + 1
         return BUCKETS
-
-    def _kept(self, read: Read, one: Input) -> float:
-        """The fraction of items that pass a filter."""
-        if one.keeps is not None:
-            return one.keeps / 100
-        for name in read.entities:
-            entity = self.workload.entity(name)
-            attribute = bindings(self.workload, read.entities, one.attribute).get(name)
-            if entity and attribute and one.op is Op.EQ:
-                return 1 / values_of(self.workload, entity, attribute)
-            if entity and attribute and one.op is Op.IN and one.values:
-                return min(1.0, len(one.values) / values_of(self.workload, entity, attribute))
-        return KEPT
 
     def _read(self, request: Request) -> list[str]:
         """The items that a request reads: those of its entities, or their copies."""

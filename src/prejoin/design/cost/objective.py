@@ -15,7 +15,7 @@ import msgspec
 
 from prejoin.design.cost.assumptions import per_second
 from prejoin.design.cost.bill import bill
-from prejoin.design.model import Call, Design, Operation
+from prejoin.design.model import Call, Design, Guard, Operation
 from prejoin.workload.model import Pattern, Read, Workload
 
 WEIGHTS: Mapping[str, Decimal] = MappingProxyType(
@@ -23,10 +23,14 @@ WEIGHTS: Mapping[str, Decimal] = MappingProxyType(
         "index": Decimal(1),
         "copy": Decimal(2),
         "guard": Decimal("0.5"),
+        "guard of a key": Decimal(1),
         "fan-out read": Decimal("0.5"),
     }
 )
-"""The complexity of each structure. A fan-out read needs several requests: for shards, time buckets or a list."""
+"""The complexity of each structure. A guard keeps a `unique` attribute so. The guard of a key does that for an id that
+is only a part of the table's key: every insert becomes a transaction, and the id alone does not find the item. A
+fan-out read needs several requests: for shards, time buckets or a list.
+"""
 IN_WORDS = (
     "the fewest patterns not served (by their rates), then the least complexity ("
     + ", ".join(f"{what} {weight.normalize():f}" for what, weight in WEIGHTS.items())
@@ -70,10 +74,16 @@ def pattern_weight(pattern: Pattern) -> int:
 
 def complexity(workload: Workload, design: Design) -> Decimal:
     """The weighted number of structures and fan-out reads of a mapped design."""
+
+    def of_key(guard: Guard) -> bool:
+        entity = workload.entity(guard.entity)
+        return entity is not None and {a.name for a in entity.id} == set(guard.attributes)
+
     counts = {
         "index": len(design.indexes),
         "copy": len(design.copies),
-        "guard": len(design.guards),
+        "guard": len(design.guards) - sum(map(of_key, design.guards)),
+        "guard of a key": sum(map(of_key, design.guards)),
         "fan-out read": sum(fans_out(o) for o in design.operations if _is_read(workload, o)),
     }
     return sum((WEIGHTS[what] * count for what, count in counts.items()), Decimal())

@@ -76,9 +76,9 @@ def reads_first(
         return False
     deciding = {*candidate.deciding, *_optional(entity, candidate)}
     everything = {*candidate.attributes, *deciding}
-    if copy and action.verb in (Verb.DELETE, Verb.PUT, Verb.UPDATE):
+    if copy and action.verb is not Verb.CREATE:
         needed = everything
-    elif action.verb is not Verb.UPDATE or not changed & everything:
+    elif not action.updates or not changed & everything:
         return False
     elif deciding:
         needed = everything - changed
@@ -103,7 +103,7 @@ def _optional(entity: Entity, candidate: Candidate) -> set[str]:
 
 def entries(candidate: Candidate, write: Write, action: Action, entity: Entity) -> int:
     """The number of entries a write causes under this key: a changed key means a delete and a put."""
-    if action.verb is not Verb.UPDATE:
+    if not action.updates:
         return 1
     changed = {change.attribute for change in changes(write, action, entity)}
     return 2 if changed & {*candidate.attributes, *candidate.deciding} else 1

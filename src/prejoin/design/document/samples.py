@@ -276,7 +276,7 @@ def state_attributes(workload: Workload, entity: Entity) -> Iterator[StateAttrib
     updates = [
         {change.attribute: change for change in changes(write, action, entity)}
         for write, action in every
-        if action.verb is Verb.UPDATE
+        if action.updates
     ]
     for attribute in entity.attributes:
         setting = [one for one in updates if (change := one.get(attribute.name)) and change.op is not ChangeOp.REMOVE]

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
 from itertools import count, permutations, product
 from typing import TypeVar
 
 from prejoin import keys
-from prejoin.design.layout.sharding import bucket_of, shards_of
+from prejoin.design.layout.sharding import bucket_of, shards_of, spread_by
 from prejoin.design.model import Facet, When
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import Membership, Need, ReadNeeds, SortAttribute
@@ -45,6 +46,11 @@ _MOST_ORDERED = 6
 Unit = TypeVar("Unit", bound=Hashable)
 
 
+def _asked(need: Need) -> list[str]:
+    """The attributes that a read gives, has a range of, or sorts by."""
+    return [*sorted(need.given), *(one.attribute for one in need.tail)]
+
+
 class Alike:
     """Groups attributes that hold the same values: by references, or because a read of several entities equates
     them.
@@ -55,9 +61,9 @@ class Alike:
         self._heads: dict[tuple[str, str], tuple[str, str]] = {}
         for question in problem.reads:
             for need in question.needs if len(question.needs) > 1 else ():
-                for attribute in need.given:
+                for attribute in _asked(need):
                     name = question.ask.name(need.entity, attribute)
-                    others = [(n.entity, a) for n in question.needs for a in n.given]
+                    others = [(n.entity, a) for n in question.needs for a in _asked(n)]
                     for entity, other in others:
                         if question.ask.name(entity, other) == name:
                             self._join((need.entity, attribute), (entity, other))
@@ -104,13 +110,13 @@ def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
 class KeyWords:
     """The selected keys as templates."""
 
-    def __init__(self, problem: Problem, chosen: Selection, separator: str) -> None:
+    def __init__(self, problem: Problem, chosen: Selection, separator: str, same: Alike | None = None) -> None:
         self._workload = problem.workload
         self._questions = problem.reads
         self._needs = tuple(need for one in (*problem.reads, *problem.finds) for need in one.needs)
         self._fixed = problem.fixed
         self._separator = separator
-        self._same = Alike(problem)
+        self._same = same or Alike(problem)
         self._ordered = {
             self._same.root(entity, attribute)
             for need in self._needs
@@ -235,10 +241,9 @@ class KeyWords:
         if bucket := bucket_of(self._workload, entity, candidate, self._questions):
             found.append(f"{{{bucket[0]}:{bucket[1]}}}")
         # All current writes go to the current bucket.
-        shards = shards_of(self._workload, entity, candidate)
-        # An attribute of the partition itself spreads nothing.
-        spread = next((a for a in entity.id if a.name not in candidate.pk), entity.id[0])
-        return [*found, *([f"{{{spread.name}:shard({shards})}}"] if shards > 1 else [])]
+        shards = shards_of(self._workload, entity, candidate, bool(bucket))
+        spread = spread_by(self._workload, entity, candidate)
+        return [*found, *([f"{{{spread}:shard({shards})}}"] if spread and shards > 1 else [])]
 
     def _word(self, entity: Entity, name: str) -> str:
         attribute = entity.attribute(name)
@@ -579,6 +584,7 @@ def without_id(word: str) -> str:
     return word.removesuffix("_ID") or word
 
 
+@lru_cache(10_000)
 def upper(name: str) -> str:
     """A name as a word of a key: `OrderItem` becomes `ORDER_ITEM`."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)

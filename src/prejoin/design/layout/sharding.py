@@ -7,7 +7,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from prejoin.design.cost.assumptions import BUCKET_SECONDS, count_by, grows, per_second, retention_of, size_of
+from prejoin.design.cost.assumptions import (
+    BUCKET_SECONDS,
+    count_by,
+    count_of,
+    grows,
+    per_second,
+    retention_of,
+    size_of,
+    values_of,
+)
 from prejoin.design.cost.upkeep import entries, items_of, writes_of
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import ReadNeeds
@@ -61,19 +70,24 @@ def heat(workload: Workload, entity: Entity, candidate: Candidate) -> Heat:
         units += rate * times * write_units(size_of(entity))
         if write.rate and write.rate.hottest:
             hottest = max(hottest, write.rate.hottest / 100)
-    return Heat(writes, units, max(hottest, _share(entity, candidate)))
+    return Heat(writes, units, max(hottest, _share(workload, entity, candidate)))
 
 
-def shards_of(workload: Workload, entity: Entity, candidate: Candidate) -> int:
-    """The number of shards of a partition: as decided, or as many as it needs."""
+def shards_of(workload: Workload, entity: Entity, candidate: Candidate, bucket: bool = False) -> int:
+    """The number of shards of a partition: as decided, or as many as its writes and its size need.
+
+    With a `bucket` time cuts its size already. A partition of one item is not split: see `spread_by`.
+    """
     pins = [d.pin for d in workload.decisions]
-    if Without("shards", entity.name) in pins:
+    if Without("shards", entity.name) in pins or spread_by(workload, entity, candidate) is None:
         return 1
-    enough = heat(workload, entity, candidate).shards
+    # DynamoDB itself splits a large partition by its sort keys, but not one that grows at one end.
+    grows_at_end = _is_common(entity, candidate) and not bucket
+    size = count_by(workload, entity, candidate.pk) * size_of(entity) if grows_at_end else 0.0
+    enough = max(heat(workload, entity, candidate).shards, min(MOST_SHARDS, math.ceil(size / MOST_BYTES)))
     decided = [pin.shards for pin in pins if isinstance(pin, Spread) and pin.entity == entity.name and pin.shards]
     most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
-    # A partition of a single id is not split: all of its items have the same shard.
-    if decided and (enough > 1 or _share(entity, candidate)):
+    if decided and (enough > 1 or _is_common(entity, candidate)):
         return decided[0]
     return min([enough, *(max(1, count) for count in most)])
 
@@ -82,18 +96,29 @@ def _busiest(rate: Rate | None) -> float:
     return rate.peak if rate and rate.peak is not None else per_second(rate)
 
 
-def _share(entity: Entity, candidate: Candidate) -> float:
-    """The fraction of writes in the busiest partition: all for a constant or an enum, nearly none for an id."""
-    if not candidate.pk:
+def spread_by(workload: Workload, entity: Entity, candidate: Candidate) -> str | None:
+    """The attribute whose values spread the items of a partition over shards; None if there is one item.
+
+    It is the part of the id that differs most within the partition. A part of the partition itself spreads nothing.
+    """
+    free = [a for a in entity.id if a.name not in candidate.pk]
+    best = max(free, key=lambda a: (not a.references, values_of(workload, entity, a.name)), default=None)
+    return best.name if best else None
+
+
+def _share(workload: Workload, entity: Entity, candidate: Candidate) -> float:
+    """The fraction of writes in the busiest partition: all for a constant or an enum, because new items usually have
+    the same status; else the same for each.
+    """
+    if _is_common(entity, candidate):
         return 1.0
-    share = 1.0
-    for name in candidate.pk:
-        attribute = entity.attribute(name)
-        members = len(attribute.type.values) if attribute else 0
-        if not members:
-            return 0.0  # one of many values, such as an id
-        share = 1.0  # new items usually have the same status
-    return share
+    return count_by(workload, entity, candidate.pk) / count_of(workload, entity)
+
+
+def _is_common(entity: Entity, candidate: Candidate) -> bool:
+    """Whether all new items go to one partition."""
+    kinds = [a.type for name in candidate.pk if (a := entity.attribute(name))]
+    return all(kind.values or kind.kind is Kind.BOOLEAN for kind in kinds)
 
 
 def bucket_of(

@@ -58,7 +58,7 @@ def _whole_id(workload: Workload, action: Action, name: str) -> tuple[str, ...]:
 
 def _again(one: Action, other: Action) -> bool:
     """Whether two actions update the same entity, and neither names its item."""
-    same = one.entity == other.entity and one.verb is other.verb is Verb.UPDATE
+    same = one.entity == other.entity and one.verb is other.verb and one.updates
     return same and not (one.by or other.by or one.many or other.many)
 
 
@@ -211,7 +211,7 @@ def unknown(write: Write, action: Action, entity: Entity, design: Design, names:
             needed = ends.union(*(placing(copy.facets[0]) for copy in copies), *guards)
         case Verb.DELETE:
             needed = set().union(*(placing(copy.facets[0]) for copy in copies), *guards)
-        case Verb.UPDATE:
+        case Verb.UPDATE | Verb.UPSERT:
             changed = changes(write, action, entity)
             touched = {change.attribute for change in changed}
             settled = {c.attribute for c in changed if c.op in (ChangeOp.SET, ChangeOp.REMOVE)}

@@ -29,7 +29,13 @@ from prejoin.workload.grammar.values import write_comparison, write_value
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, Entity, Verb, Workload, Write
 
-_DID = {Verb.CREATE: Did.PUT, Verb.PUT: Did.PUT, Verb.UPDATE: Did.UPDATE, Verb.DELETE: Did.DELETE}
+_DID = {
+    Verb.CREATE: Did.PUT,
+    Verb.PUT: Did.PUT,
+    Verb.UPDATE: Did.UPDATE,
+    Verb.UPSERT: Did.UPDATE,
+    Verb.DELETE: Did.DELETE,
+}
 _CALL = {Did.PUT: Call.PUT, Did.UPDATE: Call.UPDATE, Did.DELETE: Call.DELETE}
 
 
@@ -62,7 +68,9 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
                 assumes.append(_assumed(missing, entity))
             else:
                 return _not_addressed(write, entity, missing, names)
-        if unknown(write, action, entity, design, names):
+        # An upsert that may create an item creates its copies, too: it has to know which it is.
+        copied = action.verb is Verb.UPSERT and any(i.entity == entity.name for i in design.copies)
+        if copied or unknown(write, action, entity, design, names):
             before.append(_read(item))
     for entity, own_checks in looked_at(workload, left):
         item = design.item(entity.name)

@@ -258,7 +258,7 @@ def _finds_all(entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> b
 
 def _given(workload: Workload, entity: Entity, needs: Iterable[Need], known: Iterable[str]) -> list[str]:
     """Attributes that reads give and that never change: a generated id allows them in the key."""
-    if not extendable(workload, entity):
+    if _may_replace(workload, entity):
         return []
     left = {*(a.name for a in entity.id), *known}
     names = dict.fromkeys(name for need in needs for name in sorted(need.given))
@@ -284,7 +284,7 @@ def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool
 def _further(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[str]:
     """Attributes that the key may hold beside the id without giving one item two keys."""
     above = [a.name for a in entity.attributes if a.references and _fixed(workload, entity, a.name)]
-    if not extendable(workload, entity):
+    if _may_replace(workload, entity):
         return [name for name in above if _determined(workload, entity, name)]
     above += [t.attribute for n in needs for t in n.tail if _fixed(workload, entity, t.attribute)]
     ids = {a.name for a in entity.id}
@@ -300,6 +300,12 @@ def extendable(workload: Workload, entity: Entity) -> bool:
         return True
     own = own_id(workload, entity)
     return len(own) == 1 and own[0].generated is None and not own[0].references
+
+
+def _may_replace(workload: Workload, entity: Entity) -> bool:
+    """Whether a write may replace an item by one of the same id with other attributes. The key would have to move."""
+    puts = any(a.verb is Verb.PUT and a.entity == entity.name for write in workload.writes for a in write.actions)
+    return puts and not extendable(workload, entity)
 
 
 def _determined(workload: Workload, entity: Entity, name: str) -> bool:
@@ -340,6 +346,6 @@ def _changed(workload: Workload, entity: Entity, name: str) -> bool:
         change.attribute == name
         for write in (*workload.writes, *workload.deletes)
         for action in write.actions
-        if action.entity == entity.name and action.verb is Verb.UPDATE
+        if action.entity == entity.name and action.updates
         for change in changes(write, action, entity)
     )

@@ -37,6 +37,7 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.cost.objective import WEIGHTS, pattern_weight
+from prejoin.design.layout.key_words import Alike
 from prejoin.design.mapping.addressing import known
 from prejoin.design.solver.candidates import MOST_PERMUTED, base_candidates, index_candidates
 from prejoin.design.solver.integer_program import IntegerProgram
@@ -121,8 +122,9 @@ class Formulation:
         self._asks = {(n.read, n.entity): q for q in asked for n in q.needs}
         self._needs = {name: [n for q in asked for n in q.needs if n.entity == name] for name in names}
         self._knowing: dict[tuple[str, Action], frozenset[str]] = {}
-        self._liking = Taste(problem.workload)
-        self._prices = {e.name: Prices(problem, e, component.reads) for e in component.entities}
+        alike = Alike(problem)
+        self._prices = {e.name: Prices(problem, e, component.reads, alike) for e in component.entities}
+        self._taste_of = Taste(problem.workload)
         self._shared = any(len(q.needs) > 1 for q in component.reads)
         self.candidates = 0
         """The number of keys to choose from."""
@@ -252,7 +254,7 @@ class Formulation:
         found |= dict.fromkeys(model.used if indexes else (), _HALVES["index"])
         for option in self._every:
             if option.price.guards and option.place in model.places:
-                found[model.places[option.place]] = option.price.guards * _HALVES["guard"]
+                found[model.places[option.place]] = option.price.guards * _HALVES["guard of a key"]
         return found | {at: _HALVES["fan-out read"] for (_, answer), at in model.answers.items() if answer.fans_out}
 
     def reading(self, model: ComponentProgram) -> dict[int, int]:
@@ -278,7 +280,7 @@ class Formulation:
         return {at: round(money / unit) for at, money in every.items() if round(money / unit)}, int(0.005 / unit)
 
     def _taste(self, place: Placement) -> int:
-        return self._liking(place) + min(place.slot, self.new)
+        return self._taste_of(place) + min(place.slot, self.new)
 
     def taste(self, model: ComponentProgram) -> dict[int, int]:
         """The preference among keys of the same cost."""

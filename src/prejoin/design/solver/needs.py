@@ -103,7 +103,7 @@ def item_changes(workload: Workload) -> Iterator[tuple[Write, Action]]:
     update.
     """
     for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
-        yield from ((write, action) for action in write.actions if action.verb in (Verb.UPDATE, Verb.DELETE))
+        yield from ((write, action) for action in write.actions if action.updates or action.verb is Verb.DELETE)
         written = {action.entity for action in write.actions}
         looked_at = {check.entity for check in write.checks if check.entity and check.kind is not CheckKind.UNIQUE}
         yield from ((write, Action(Verb.UPDATE, name)) for name in sorted(looked_at - written) if workload.entity(name))

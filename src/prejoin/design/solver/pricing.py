@@ -18,7 +18,7 @@ from prejoin.design.cost.assumptions import SEVERAL, per_second, several, size_o
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.objective import fans_out
 from prejoin.design.cost.units import predict_units, units_of
-from prejoin.design.layout.key_words import KeyWords
+from prejoin.design.layout.key_words import Alike, KeyWords
 from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.mapping.addressing import actions_of, known, looked_at, unknown
 from prejoin.design.mapping.facets import planner_facet
@@ -75,7 +75,8 @@ class Price(msgspec.Struct, frozen=True):
 class Prices:
     """The prices of the keys of one entity."""
 
-    def __init__(self, problem: Problem, entity: Entity, questions: Iterable[ReadNeeds]) -> None:
+    def __init__(self, problem: Problem, entity: Entity, questions: Iterable[ReadNeeds], same: Alike) -> None:
+        self._same = same
         self._problem = problem
         self._workload: Workload = problem.workload
         self._entity = entity
@@ -172,7 +173,7 @@ class Prices:
 
     def _facet(self, placed: Placement, slot: str) -> Facet:
         chosen = Selection((placed,), (), (), 1, 0, 0)
-        return KeyWords(self._problem, chosen, self._problem.fixed.design.separator).facet(placed, slot)
+        return KeyWords(self._problem, chosen, self._problem.fixed.design.separator, self._same).facet(placed, slot)
 
     def _design(
         self, own: Facet, index: Facet | None = None, copy: Item | None = None, guards: tuple[Guard, ...] = ()

@@ -66,10 +66,10 @@ def solve(
     stays as it is, and new keys are added to it. `told` is called with the progress. With a `limit` the result is the
     best design found in that time; OutOfTimeError if there is none.
     """
-    asked, _ = read_needs(workload)
+    asked, hopeless = read_needs(workload)
     problem = problem_of(workload, asked, kept, told, limit)
     tries = 0
-    unserved: set[str] = set()
+    unserved: set[str] = set(hopeless)
     ended = True
     while True:
         chosen = choose(problem)

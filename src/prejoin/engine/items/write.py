@@ -11,6 +11,7 @@ import msgspec
 from prejoin.engine.damage import remove_damaged
 from prejoin.engine.items import rows
 from prejoin.engine.items.capacity import Capacity
+from prejoin.engine.items.changes import record_change
 from prejoin.engine.items.keys import check_index_keys, check_scalar, encode_item_key, encode_key
 from prejoin.engine.items.rows import ItemVersion, expiry
 from prejoin.engine.items.write_expressions import NO_EXPRESSIONS, WriteExpressions, compile_expressions
@@ -169,6 +170,8 @@ def perform(session: Session, write: BoundWrite, capacity: Capacity, *, transact
             capacity,
             stays=stays and before is not None,
         )
+    if table.stream is not None:
+        record_change(session, table, table.stream, prepared.content, before, after)
     return WriteResult(before, after)
 
 

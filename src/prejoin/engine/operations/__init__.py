@@ -35,6 +35,7 @@ from prejoin.engine.operations.settings import (
     update_continuous_backups,
     update_contributor_insights,
 )
+from prejoin.engine.operations.streams import describe_stream, get_records, get_shard_iterator, list_streams
 from prejoin.engine.operations.tables import (
     create_table,
     delete_table,
@@ -46,7 +47,7 @@ from prejoin.engine.operations.tables import (
 from prejoin.engine.operations.time_to_live import describe_time_to_live, update_time_to_live
 from prejoin.engine.operations.transactions import transact_get_items, transact_write_items
 
-__all__ = ["NOT_IMPLEMENTED", "OPERATIONS", "Database", "OperationHandler"]
+__all__ = ["NOT_IMPLEMENTED", "OPERATIONS", "STREAM_OPERATIONS", "Database", "OperationHandler"]
 
 R = TypeVar("R", bound=requests.RequestShape)
 
@@ -95,6 +96,10 @@ OPERATIONS: dict[str, OperationHandler[Any]] = {
     "BatchWriteItem": OperationHandler(requests.BatchWriteItemInput, batch_write_item, writes=True),
     "TransactWriteItems": OperationHandler(requests.TransactWriteItemsInput, transact_write_items, writes=True),
     "TransactGetItems": OperationHandler(requests.TransactGetItemsInput, transact_get_items),
+    "ListStreams": OperationHandler(requests.ListStreamsInput, list_streams),
+    "DescribeStream": OperationHandler(requests.DescribeStreamInput, describe_stream),
+    "GetShardIterator": OperationHandler(requests.GetShardIteratorInput, get_shard_iterator),
+    "GetRecords": OperationHandler(requests.GetRecordsInput, get_records),
     "TagResource": OperationHandler(requests.TagResourceInput, tag_resource, writes=True),
     "UntagResource": OperationHandler(requests.UntagResourceInput, untag_resource, writes=True),
     "ListTagsOfResource": OperationHandler(requests.ResourceInput, list_tags_of_resource),
@@ -138,10 +143,11 @@ OPERATIONS: dict[str, OperationHandler[Any]] = {
     "UpdateGlobalTableSettings": OperationHandler(requests.NamedInput, _NO_GLOBAL_TABLE),
 }
 
+STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
+"""Operations of a service of their own, DynamoDB Streams."""
 NOT_IMPLEMENTED = frozenset(
     {
         *("ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"),
-        *("ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"),
         *("CreateBackup", "RestoreTableToPointInTime", "ExportTableToPointInTime", "ImportTable", "StartBulkPutItems"),
         *("CreateGlobalTable", "UpdateTableReplicaAutoScaling", "SearchVectors"),
     }

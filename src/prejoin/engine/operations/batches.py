@@ -14,6 +14,7 @@ from prejoin.engine.items.write import BoundWrite, PreparedWrite, bind, perform
 from prejoin.engine.operations.database import Database
 from prejoin.engine.operations.items import bind_request_projection, canonical_key, collection_metrics, rendered_item
 from prejoin.engine.requests import Attributes, BatchGetItemInput, BatchWriteItemInput, WriteRequest
+from prejoin.engine.store.interface import Session
 from prejoin.engine.tables.definition import TableDefinition
 from prejoin.engine.validation import CAPACITY, METRICS, Constraints, is_table_name, table_name
 from prejoin.protocol import limits
@@ -65,9 +66,10 @@ def batch_get_item(database: Database, request: BatchGetItemInput) -> dict[str, 
     capacities = Capacities(request.return_consumed_capacity)
     total = 0
     with database.store.reading() as session:
-        tables = {name: database.catalog.find(session, table_name(name)) for name in wishes}
+        tables = _find_tables(database, session, wishes)
         places = {name: [encode_key(tables[name], key) for key in keys] for name, (keys, _, _) in wishes.items()}
-        if any(len(set(keys)) < len(keys) for keys in places.values()):
+        # A table may be given twice, by its name and by its ARN.
+        if len({place for keys in places.values() for place in keys}) < sum(map(len, places.values())):
             refuse(_DUPLICATES)
         for name, (_, projection, _) in wishes.items():
             if projection is not None:
@@ -86,7 +88,18 @@ def batch_get_item(database: Database, request: BatchGetItemInput) -> dict[str, 
                 if row is not None:
                     found.append(rendered_item(row.content, projection))
     response: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
-    return response | capacities.render()
+    return response | capacities.render({table.name: name for name, table in tables.items()})
+
+
+def _find_tables(database: Database, session: Session, wishes: dict[str, Any]) -> dict[str, TableDefinition]:
+    """The tables of a BatchGetItem. DynamoDB reports duplicate keys before a missing table."""
+    try:
+        return {name: database.catalog.find(session, table_name(name)) for name in wishes}
+    except DynamoDBError:
+        for keys, _, _ in wishes.values():
+            if any(key in keys[:number] for number, key in enumerate(keys)):
+                refuse(_DUPLICATES)
+        raise
 
 
 def _are_names(tables: Iterable[str] | None) -> bool:
@@ -147,7 +160,7 @@ def batch_write_item(database: Database, request: BatchWriteItemInput) -> dict[s
     response: dict[str, Any] = {"UnprocessedItems": {}}
     if request.return_item_collection_metrics == "SIZE":
         response["ItemCollectionMetrics"] = metrics
-    return response | capacities.render()
+    return response | capacities.render({table_name(name): name for name in request.request_items})
 
 
 def _echo(wishes: dict[str, list[WriteRequest]]) -> str:

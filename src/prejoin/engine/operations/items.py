@@ -59,7 +59,7 @@ def get_item(database: Database, request: GetItemInput) -> dict[str, Any]:
     response: dict[str, Any] = {}
     if row is not None:
         response["Item"] = rendered_item(row.content, projection)
-    return response | consumed_capacity(capacity, request.return_consumed_capacity)
+    return response | consumed_capacity(capacity, request.return_consumed_capacity, request.table_name)
 
 
 def canonical_key(key: Any) -> Item:
@@ -189,7 +189,7 @@ def _write(database: Database, request: WriteOptions, prepared: PreparedWrite) -
         capacity = capacity_counter(table, request.return_consumed_capacity)
         outcome = perform(session, bind(prepared, table), capacity)
     response = _returned(request.return_values, prepared, outcome)
-    response |= consumed_capacity(capacity, request.return_consumed_capacity)
+    response |= consumed_capacity(capacity, request.return_consumed_capacity, request.table_name)
     if request.return_item_collection_metrics == "SIZE" and table.has_local_indexes:
         response["ItemCollectionMetrics"] = collection_metrics(table, prepared)
     return response

@@ -94,6 +94,8 @@ def scan(database: Database, request: ScanInput) -> ResponseBody:
     constraints = _constraints(request)
     constraints.at_least("limit", request.limit, 1)
     constraints.at_least("segment", request.segment, 0)
+    if request.segment is not None and request.segment >= _SEGMENTS:
+        constraints.fail("segment", request.segment, f"Member must have value less than or equal to {_SEGMENTS - 1}")
     constraints.at_least("totalSegments", request.total_segments, 1)
     if request.total_segments is not None and request.total_segments > _SEGMENTS:
         constraints.fail(
@@ -178,19 +180,22 @@ def _check_read(
             if conditions is not None:
                 raise newer_wording(error) from None
             raise DynamoDBError(error.code, f"{_START}: {error.message}") from None
-    _check_select(request)
+    _check_select(request, "" if conditions is None else "1 validation error detected: ")
     name = "Filter Expression" if old_filter is None else "QueryFilter"
     return _CheckedRead(start, found, projection, conditions, name)
 
 
-def _check_select(request: ReadOptions) -> None:
+def _check_select(request: ReadOptions, prefix: str) -> None:
+    """Check Select. A Query, unlike a Scan, puts a prefix before two of its messages."""
     select, member = request.select, "ProjectionExpression" if request.attributes_to_get is None else "AttributesToGet"
     projected = request.projection_expression is not None or request.attributes_to_get is not None
     if select == "SPECIFIC_ATTRIBUTES" and not projected:
-        refuse("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
+        refuse(
+            f"{prefix}Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
+        )
     if projected and select not in (None, "SPECIFIC_ATTRIBUTES"):
         what = "only the Count" if select == "COUNT" else select
-        refuse(f"Cannot specify the {member} when choosing to get {what}")
+        refuse(f"{prefix}Cannot specify the {member} when choosing to get {what}")
     if select == "ALL_PROJECTED_ATTRIBUTES" and request.index_name is None:
         refuse("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
 
@@ -373,7 +378,7 @@ def _response(
         capacity.add(read_units(page.size, factor), index)
         for size in page.fetched_units:
             capacity.add(read_units(size, factor))
-        response |= consumed_capacity(capacity, request.return_consumed_capacity)
+        response |= consumed_capacity(capacity, request.return_consumed_capacity, request.table_name)
     if not is_plain or request.select == "COUNT":
         return response
     return _with_items(page.items, response)

@@ -11,7 +11,7 @@ from prejoin.engine.items import rows
 from prejoin.engine.operations.database import Database
 from prejoin.engine.requests import CreateTableInput, ListTablesInput, RequestShape, TableInput, UpdateTableInput
 from prejoin.engine.store.interface import Session
-from prejoin.engine.tables.create import WARM, check_create_table, merged_limits, read_definition
+from prejoin.engine.tables.create import WARM, check_create_table, merged_limits, new_stream, read_definition
 from prejoin.engine.tables.definition import (
     IndexDefinition,
     KeySchema,
@@ -39,6 +39,9 @@ def create_table(database: Database, request: CreateTableInput) -> dict[str, Any
     table = replace(
         table, uuid=str(uuid.uuid4()), created=now, on_demand_since=now if table.throughput is None else None
     )
+    wish = request.stream_specification
+    if wish is not None and wish.stream_enabled:
+        table = replace(table, streams=(new_stream(wish, now, 1, database.shard_records),))
     with database.store.writing() as session:
         if database.catalog.get(session, name) is not None:
             raise DynamoDBError("ResourceInUseException", f"Table already exists: {name}")
@@ -51,7 +54,8 @@ def update_table(database: Database, request: UpdateTableInput) -> dict[str, Any
     name = check_update_table(request)
     with database.store.writing() as session:
         table = _find(database, session, name)
-        change = next_definition(request, table, time.time())
+        last = session.last_record(table.id)
+        change = next_definition(request, table, time.time(), last, database.shard_records)
         if change.deleted is not None:
             rows.drop_index(session, table, change.deleted)
         if change.created is not None:
@@ -143,7 +147,7 @@ def describe(
             {"AttributeName": attribute.name, "AttributeType": attribute.type} for attribute in table.attributes
         ],
         "TableName": table.name,
-        "KeySchema": _key_schema(table.keys),
+        "KeySchema": key_schema(table.keys),
         "TableStatus": status,
         "CreationDateTime": table.created,
         "ProvisionedThroughput": _throughput(table.throughput, table.changes),
@@ -161,6 +165,11 @@ def describe(
     if not is_new:
         shown["WarmThroughput"] = _warm_throughput(table.warm or table.throughput)
     shown |= _limits(table.on_demand)
+    if table.stream is not None:
+        shown["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": table.stream.view}
+    if table.streams:
+        stream = table.streams[-1]
+        shown |= {"LatestStreamLabel": stream.label, "LatestStreamArn": table.stream_arn(stream)}
     if table.table_class is not None:
         shown["TableClassSummary"] = {"TableClass": table.table_class}
     shown |= _describe_encryption(table.encryption_key)
@@ -190,7 +199,7 @@ def _describe_index(
         projection["NonKeyAttributes"] = list(index.included)
     shown: dict[str, Any] = {
         "IndexName": index.name,
-        "KeySchema": _key_schema(index.keys),
+        "KeySchema": key_schema(index.keys),
         "Projection": projection,
         "IndexSizeBytes": totals[1],
         "ItemCount": totals[0],
@@ -206,7 +215,7 @@ def _describe_index(
     return shown
 
 
-def _key_schema(keys: KeySchema) -> list[dict[str, str]]:
+def key_schema(keys: KeySchema) -> list[dict[str, str]]:
     return [
         {"AttributeName": attribute.name, "KeyType": kind}
         for kind, attributes in (("HASH", keys.partition), ("RANGE", keys.sort))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 from prejoin.engine.requests import (
     AttributeDefinition,
@@ -20,6 +21,7 @@ from prejoin.engine.tables.definition import (
     KeyElement,
     KeySchema,
     OnDemandLimits,
+    StreamDefinition,
     TableDefinition,
 )
 from prejoin.engine.tables.tags import check_tags, with_tags
@@ -53,9 +55,10 @@ def check_create_table(request: CreateTableInput) -> str:
     check_warm_throughput(constraints, "warmThroughput", request.warm_throughput)
     check_encryption(constraints, request.encryption)
     check_tags(constraints, request.tags)
+    check_stream(constraints, request.stream_specification)
     constraints.finish()
     check_table_class(request.table_class)
-    check_streams(request.stream_specification)
+    check_stream_view(request.stream_specification)
     return name
 
 
@@ -67,9 +70,26 @@ def check_table_class(wish: str | None) -> None:
         )
 
 
-def check_streams(wish: StreamSpecification | None) -> None:
-    if wish is not None and wish.stream_enabled:
-        refuse("StreamSpecification: this engine has no streams yet")
+VIEWS = ("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
+
+
+def check_stream(constraints: Constraints, wish: StreamSpecification | None) -> None:
+    if wish is not None:
+        constraints.required("streamSpecification.streamEnabled", wish.stream_enabled)
+        constraints.one_of("streamSpecification.streamViewType", wish.stream_view_type, VIEWS)
+
+
+def check_stream_view(wish: StreamSpecification | None) -> None:
+    """Check that a stream has a view if it is enabled, and none otherwise."""
+    if wish is not None and wish.stream_enabled and wish.stream_view_type is None:
+        refuse(_INVALID + "Table is being created with a stream enabled, StreamViewType must be specified")
+    if wish is not None and not wish.stream_enabled and wish.stream_view_type is not None:
+        refuse(_INVALID + "Table is being created with a stream disabled, UpdateViewType should not be specified")
+
+
+def new_stream(wish: StreamSpecification, now: float, first: int, shard_records: int) -> StreamDefinition:
+    label = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
+    return StreamDefinition(label, str(wish.stream_view_type), now, first, shard_records)
 
 
 def check_attributes(constraints: Constraints, definitions: list[AttributeDefinition] | None) -> None:

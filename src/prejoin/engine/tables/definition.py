@@ -71,6 +71,30 @@ class IndexDefinition:
 
 
 @dataclass(frozen=True)
+class StreamDefinition:
+    """A stream of a table, enabled or disabled. Its shards follow from its sequence numbers."""
+
+    label: str
+    view: str
+    created: float
+    first: int
+    """The sequence number of its first record."""
+    shard_records: int = 0
+    """The number of records after which a shard is closed and has a child; 0 for never."""
+    ended: float | None = None
+    last: int | None = None
+    """The sequence number of its last record, once it is disabled."""
+
+    @cached_property
+    def has_new_image(self) -> bool:
+        return self.view in ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
+
+    @cached_property
+    def has_old_image(self) -> bool:
+        return self.view in ("OLD_IMAGE", "NEW_AND_OLD_IMAGES")
+
+
+@dataclass(frozen=True)
 class TableDefinition:
     """A table with its indexes. Everything derived is computed once and cached."""
 
@@ -101,6 +125,17 @@ class TableDefinition:
     """Since when point-in-time recovery is on, and for how many days."""
     insights: tuple[tuple[str, str, float], ...] = ()
     """Where contributor insights are on: the index ("" for the table), the mode, and since when."""
+
+    streams: tuple[StreamDefinition, ...] = ()
+    """The newest last. At most that one is enabled."""
+
+    @cached_property
+    def stream(self) -> StreamDefinition | None:
+        """The enabled stream."""
+        return self.streams[-1] if self.streams and self.streams[-1].ended is None else None
+
+    def stream_arn(self, stream: StreamDefinition) -> str:
+        return f"{self.arn}/stream/{stream.label}"
 
     @cached_property
     def prefix(self) -> bytes:

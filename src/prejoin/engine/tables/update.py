@@ -10,6 +10,7 @@ from prejoin.engine.requests import (
     IndexThroughput,
     OnDemandThroughput,
     SecondaryIndex,
+    StreamSpecification,
     UpdateTableInput,
 )
 from prejoin.engine.tables.create import (
@@ -18,13 +19,15 @@ from prejoin.engine.tables.create import (
     check_index,
     check_indexes_together,
     check_limits,
-    check_streams,
+    check_stream,
+    check_stream_view,
     check_table_class,
     check_throughput,
     check_warm_throughput,
     encryption_key,
     global_index_keys,
     merged_limits,
+    new_stream,
     read_index,
     throughput_of,
     warm_units,
@@ -77,9 +80,10 @@ def check_update_table(request: UpdateTableInput) -> str:
             constraints.name(f"{where}.delete.indexName", update.delete.index_name)
     check_warm_throughput(constraints, "warmThroughput", request.warm_throughput)
     check_encryption(constraints, request.encryption)
+    check_stream(constraints, request.stream_specification)
     constraints.finish()
     check_table_class(request.table_class)
-    check_streams(request.stream_specification)
+    check_stream_view(request.stream_specification)
     asked = (
         request.provisioned_throughput,
         request.billing_mode,
@@ -152,9 +156,16 @@ def _check_updates(updates: list[GlobalIndexUpdate]) -> None:
         raise DynamoDBError("LimitExceededException", _ONE_AT_A_TIME)
 
 
-def next_definition(request: UpdateTableInput, table: TableDefinition, now: float) -> TableChange:
-    """Build the new definition, after checking the rules that depend on the current one."""
+def next_definition(
+    request: UpdateTableInput, table: TableDefinition, now: float, last_record: int | None, shard_records: int
+) -> TableChange:
+    """Build the new definition, after checking the rules that depend on the current one.
+
+    `last_record` is the sequence number of the newest stream record.
+    """
     changed = _with_throughput(request, table, now)
+    if request.stream_specification is not None:
+        changed = _with_stream(request.stream_specification, changed, now, last_record, shard_records)
     if request.deletion_protection_enabled is not None:
         changed = replace(changed, protected=request.deletion_protection_enabled)
     if request.table_class is not None:
@@ -170,6 +181,28 @@ def next_definition(request: UpdateTableInput, table: TableDefinition, now: floa
             deleted = _existing(table, update.delete.index_name, "delete")
             changed = replace(changed, indexes=tuple(index for index in changed.indexes if index is not deleted))
     return TableChange(replace(changed, attributes=_used_attributes(changed)), created, deleted)
+
+
+_KEPT_SECONDS = 86_400
+"""How long a disabled stream can still be read."""
+
+
+def _with_stream(
+    wish: StreamSpecification, table: TableDefinition, now: float, last_record: int | None, shard_records: int
+) -> TableDefinition:
+    current = table.stream
+    kept = tuple(each for each in table.streams if each.ended is None or each.ended > now - _KEPT_SECONDS)
+    if wish.stream_enabled:
+        if current is not None:
+            refuse("Table already has an enabled stream: TableName: " + table.name)
+        first = 1 if last_record is None else last_record + 1
+        # Labels have milliseconds, and no two streams of a table have the same.
+        begin = max((now, *(each.created + 0.001 for each in kept)))
+        return replace(table, streams=(*kept, new_stream(wish, begin, first, shard_records)))
+    if current is None:
+        refuse("Table has no stream to disable: TableName: " + table.name)
+    last = current.first - 1 if last_record is None else max(last_record, current.first - 1)
+    return replace(table, streams=(*kept[:-1], replace(current, ended=now, last=last)))
 
 
 def _existing(table: TableDefinition, name: str | None, verb: str) -> IndexDefinition:

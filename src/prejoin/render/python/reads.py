@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, varying, wanted_of
+from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, is_tested, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
@@ -27,6 +27,7 @@ from prejoin.render.python.values import annotation, constant_text, moment_text
 from prejoin.types import Kind
 from prejoin.workload.lookup import bare_name, bindings
 from prejoin.workload.model import (
+    RANGES,
     Attribute,
     Combine,
     Direction,
@@ -238,22 +239,39 @@ class _ReadMethod:
         classes = Group("(", tuple(module.cls(name) for name in self.entities), ")")
         limit = self._limits()
         roles = self._roles()
-        parts = [*([keyword("roles", roles)] if roles else []), *self._asking(order=True, limit=limit)]
+        tests = self._tests_by_class()
+        asking = self._asking(order=True, limit=limit)
+        ranged = int(any(g.input.op in RANGES and not is_filtered(g.input, self.plan) for g in self.given))
+        named = [*([keyword("roles", roles)] if roles else []), *([keyword("filters", tests)] if tests else [])]
+        parts = [*asking[:ranged], *named, *asking[ranged:]]  # the range is a positional argument
         if self.read.result is Result.COUNT:
             return [call(f"found = {module.wait}self.db.collect", classes, *parts), "return len(found)"], _COUNT
         return [call(f"return {module.wait}self.db.collect", classes, *parts)], ReturnType(ReturnKind.COLLECTION)
 
     def _roles(self) -> Part | None:
         """The `roles` argument: the names that other entities have for the given attributes."""
-        roles: dict[str, list[tuple[str, Part]]] = {}
-        for given in self.given:
-            if given.input.op is Op.EQ and not is_filtered(given.input, self.plan):
-                bound = bindings(self.module.workload, self.entities, given.input.attribute)
-                for entity, attribute in bound.items():
-                    field = self.module.names.field(entity, attribute)
-                    if field != given.field:
-                        roles.setdefault(self.module.cls(entity), []).append((string(given.field), string(field)))
-        return mapping((cls, mapping(pairs)) for cls, pairs in roles.items()) if roles else None
+        roles: dict[str, dict[str, str]] = {}
+        keyed = [(g.input.attribute, g.field) for g in self.given if not is_filtered(g.input, self.plan)]
+        for name, field in (*keyed, *((sort.attribute, "") for sort in self.read.sort)):
+            bound = bindings(self.module.workload, self.entities, name)
+            fields = {entity: self.module.names.field(entity, attribute) for entity, attribute in bound.items()}
+            field = field or next(iter(fields.values()))
+            for entity, own in fields.items():
+                if own != field:
+                    roles.setdefault(self.module.cls(entity), {})[string(field)] = string(own)
+        return mapping((cls, mapping(pairs.items())) for cls, pairs in roles.items()) if roles else None
+
+    def _tests_by_class(self) -> Part | None:
+        """The `filters` argument: for each class that has the attributes, the tests of its objects."""
+        module = self.module
+        tests: dict[str, list[Part]] = {}
+        for given in (g for g in self.given if is_tested(g.input)):
+            for entity, name in bindings(module.workload, self.entities, given.input.attribute).items():
+                attribute = single(module.workload, entity, name)
+                field = module.names.field(entity, name)
+                test = test_text(given.input.op, field, given.values, attribute, module)
+                tests.setdefault(module.cls(entity), []).append(test)
+        return mapping((cls, as_lambda(found)) for cls, found in tests.items()) if tests else None
 
     def _with_others(self, first: list[Part], result: ReturnType) -> tuple[list[Part], ReturnType]:
         """Adds the second half of a join: the items that the first ones refer to, by their ids."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from prejoin.table.read.decode import Unreadable
     from prejoin.table.read.page import Collection, Page
     from prejoin.table.read.plan import Roles
+    from prejoin.table.read.query import Filters
     from prejoin.table.read.transact_get import Get
     from prejoin.table.schema.schema import Schema
 
@@ -252,6 +253,7 @@ class Reader(ABC):
         /,
         *,
         roles: Roles | None = None,
+        filters: Filters | None = None,
         order: str | Iterable[str | Order] = (),
         reverse: bool = False,
         limit: int | None = None,
@@ -267,11 +269,12 @@ class Reader(ABC):
         with an entity sorts the items of that entity. The other arguments are those of `query`.
 
         If a class has another name for an attribute, give it in `roles`: `roles={User: {"user_id": "id"}}`.
+        `filters` leaves out objects of a class after they are read: `filters={Order: lambda o: o.status == "OPEN"}`.
         """
         given = arguments.QueryArguments(
             where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors, unreadable == "keep"
         )
-        return self._run(query.collect(self.schema, self.table, classes, given, roles))
+        return self._run(query.collect(self.schema, self.table, classes, given, roles, filters))
 
     @overload
     def get_many(

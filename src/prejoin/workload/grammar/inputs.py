@@ -33,7 +33,7 @@ def read_inputs(text: str) -> tuple[Input, ...]:
 
 def _input(tokens: CellTokens) -> Input:
     filtered = bool(tokens.word("filter")) if tokens.peek().named else False
-    attribute = tokens.name("an attribute")
+    attribute = tokens.names("an attribute")
     many = tokens.sign("[]")
     optional = tokens.sign("?")
     op: Op | None = Op.GE

@@ -149,9 +149,13 @@ _HOW = {
     "use a filter": "filter",
     "scan": "scan",
     "use a scan": "scan",
+    "read several pages": "several pages",
     "use a second request": "second request",
     "take a second request": "second request",
 }
+
+
+_ACCEPTED = {"filter": "filter", "several pages": "read several pages"}
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -225,7 +229,7 @@ def write_pin(pin: Pin) -> str:
         case IndexKeys():
             return f"{pin.form} index keys"
         case Accept():
-            return f"{pin.pattern} may {'filter' if pin.how == 'filter' else 'use a ' + pin.how}"
+            return f"{pin.pattern} may {_ACCEPTED.get(pin.how, f'use a {pin.how}')}"
         case OutOfScope():
             return f"{pin.pattern} is out of scope"
         case Naming():
