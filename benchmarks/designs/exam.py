@@ -18,6 +18,8 @@ from designs.experts import Answered, Expert, read_expert
 from prejoin.design import codes
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
+from prejoin.design.cost.objective import WEIGHTS
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Call, Design, Operation
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Severity
@@ -45,10 +47,16 @@ class Ours:
     """Whether no other design is better."""
     seconds: float
     """Of the processor, to solve it: there is one thread, and it waits for nothing."""
+    findings: tuple[str, ...] = ()
+    """What our checks say against it, errors and warnings: nobody should sign it as it is."""
 
     @property
     def structures(self) -> int:
         return self.gsis + self.copies
+
+    @property
+    def complexity(self) -> float:
+        return _complexity(self.gsis, self.copies)
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,8 @@ class Result:
     """By place."""
     problems: Mapping[str, str] = field(default_factory=dict)
     """What is said of patterns that are not served."""
+    expert_money: float | None = None
+    """What the expert's design costs a month, where it can be read as keys and serves every pattern."""
     defects: tuple[str, ...] = ()
     """What saves the expert an index, and ought not to."""
     error: str = ""
@@ -99,8 +109,13 @@ class Result:
     def verdict(self) -> str:
         if self.ours is None or self.expert is None:
             return ""
-        difference = self.ours.structures - self.expert.structures
+        difference = self.ours.complexity - _complexity(self.expert.gsis + self.expert.lsis, self.expert.copies)
         return "more" if difference > 0 else "fewer" if difference < 0 else "same"
+
+
+def _complexity(indexes: int, copies: int) -> float:
+    """The weight of indexes and copies in the designer's objective."""
+    return float(WEIGHTS["index"] * indexes + WEIGHTS["copy"] * copies)
 
 
 def _behind(mine: Answered, theirs: Answered | None) -> bool:
@@ -127,6 +142,7 @@ def examine(path: Path, places: Mapping[str, Place]) -> Result:
         sum(p.id not in outside for p in workload.patterns),
         len(outside),
         expert,
+        expert_money=_expert_money(load(path), workload) if expert else None,
         defects=_defects(load(path), workload) if expert else (),
     )
     errors = [d.message for d in reading.diagnostics if d.severity is Severity.ERROR]
@@ -139,6 +155,14 @@ def examine(path: Path, places: Mapping[str, Place]) -> Result:
     problems = {o.pattern: o.problem for o in design.operations if o.problem}
     proofs = {place: proven(workload, design, open_, name) for place, open_ in places.items()}
     return replace(counted, ours=ours, problems=problems, proofs=proofs)
+
+
+def _expert_money(fields: Fields, workload: Workload) -> float | None:
+    try:
+        design = map_patterns(expert_design(fields, workload), workload)
+    except Exception:  # for another database, or in words that are no templates
+        return None
+    return float(bill(workload, design).total) if all(o.served for o in design.operations) else None
 
 
 def _defects(fields: Fields, workload: Workload) -> tuple[str, ...]:
@@ -169,7 +193,17 @@ def solved(workload: Workload) -> tuple[Ours, Design]:
     asked = {p.id: isinstance(p, Read) and any(i.filter for i in p.inputs) for p in workload.patterns}
     answered = {o.pattern: _answered(o, asked[o.pattern]) for o in design.operations}
     money = float(bill(workload, design).total)
-    ours = Ours(len(design.indexes), len(design.copies), len(design.guards), answered, money, solution.ended, seconds)
+    findings = tuple(f"{d.code} {d.message}" for d in check_design(design, workload) if d.severity is not Severity.HINT)
+    ours = Ours(
+        len(design.indexes),
+        len(design.copies),
+        len(design.guards),
+        answered,
+        money,
+        solution.ended,
+        seconds,
+        findings,
+    )
     return ours, design
 
 

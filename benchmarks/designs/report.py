@@ -12,7 +12,21 @@ from designs.exam import Proof, Result
 from designs.experts import Answered, Expert
 from engine.machine import machine
 
-HEAD = ["", "entities", "patterns", "expert's GSIs + copies", "ours", "that is", "served", "a month", "solved in"]
+HEAD = [
+    "",
+    "entities",
+    "patterns",
+    "expert's indexes",
+    "expert's copies",
+    "expert's month",
+    "our indexes",
+    "our copies",
+    "our month",
+    "that is",
+    "served",
+    "a senior would sign",
+    "solved in",
+]
 
 
 def as_table(results: Sequence[Result], places: Sequence[str]) -> str:
@@ -39,29 +53,36 @@ def published(results: Sequence[Result], places: Sequence[str], large: str) -> s
 
 def _row(one: Result, places: Sequence[str]) -> list[str]:
     patterns = f"{one.patterns} (+{one.outside})" if one.outside else str(one.patterns)
-    expert = _kept(one.expert) if one.expert else "-"
+    expert = [*_kept(one.expert), _money(one.expert_money)] if one.expert else ["-", "-", "-"]
     if one.ours is None:
-        left = [one.name, str(one.entities), patterns, expert, "error"]
+        left = [one.name, str(one.entities), patterns, *expert, "error"]
         return left + [""] * (len(HEAD) - len(left) + len(places))
     ours = one.ours
     return [
         one.name,
         str(one.entities),
         patterns,
-        expert,
-        f"{ours.gsis} + {ours.copies}{_guards(ours.guards)}",
+        *expert,
+        str(ours.gsis),
+        f"{ours.copies}{_guards(ours.guards)}",
+        _money(ours.money),
         one.verdict or "-",
         f"{one.served}/{one.patterns}",
-        f"${ours.money:,.2f}",
+        "no: " + ", ".join(sorted({text.split()[0] for text in ours.findings})) if ours.findings else "yes",
         amount(ours.seconds) + ("" if ours.exact else ", not exact"),
         *(_proof(one.proofs[place]) for place in places),
     ]
 
 
-def _kept(expert: Expert) -> str:
-    indexes = f"{expert.gsis} + {expert.copies}"
+def _kept(expert: Expert) -> list[str]:
+    """Indexes and copies."""
     lsis = f", {expert.lsis} LSI" if expert.lsis else ""
-    return indexes + lsis + _guards(expert.guards) + (f", {expert.tables} tables" if expert.tables > 1 else "")
+    tables = f", {expert.tables} tables" if expert.tables > 1 else ""
+    return [f"{expert.gsis}{lsis}{tables}", f"{expert.copies}{_guards(expert.guards)}"]
+
+
+def _money(dollars: float | None) -> str:
+    return "-" if dollars is None else f"${dollars:,.2f}"
 
 
 def _guards(count: int) -> str:
@@ -80,6 +101,8 @@ def remarks(one: Result) -> list[str]:
     if one.verdict == "more":
         found.append("more structures than the expert" + (", who saves by defects" if one.defects else ""))
         found += one.defects
+    found += _broken(one)
+    found += one.ours.findings if one.ours else ()
     for pattern in one.behind:
         problem = one.problems.get(pattern)
         found.append(f"{pattern} is not served: {problem}" if problem else f"{pattern} {_more(one, pattern)}")
@@ -90,6 +113,20 @@ def remarks(one: Result) -> list[str]:
         if proof.error:
             found.append(f"not run, {place}: {proof.error}")
         found += [f"{p}, {place}: {_first(text)}" for p, text in proof.wrong.items() if p not in one.problems]
+    return found
+
+
+def _broken(one: Result) -> list[str]:
+    """What must not be: more indexes at equal copies, or a copy where the expert has none and that does not pay."""
+    if one.ours is None or one.expert is None:
+        return []
+    theirs = one.expert.gsis + one.expert.lsis
+    found = []
+    if one.ours.copies == one.expert.copies and one.ours.gsis > theirs and not one.defects:
+        found.append(f"{one.ours.gsis} indexes, and the expert has {theirs}")
+    cheaper = one.expert_money is not None and one.ours.money < 0.9 * one.expert_money
+    if one.ours.copies and not one.expert.copies and not cheaper:
+        found.append("a copy, and the expert has none")
     return found
 
 
@@ -113,6 +150,7 @@ def summary(results: Sequence[Result], places: Sequence[str]) -> str:
         f"{len(results)} designs",
         f"structures: {compared.count('fewer')} with fewer than the expert, {compared.count('same')} with as many, "
         f"{compared.count('more')} with more",
+        f"{sum(not one.ours.findings for one in solved if one.ours)} of {len(solved)} without a finding",
         f"served {sum(one.served for one in solved)} of {sum(one.patterns for one in results)} patterns",
     ]
     for place in places:

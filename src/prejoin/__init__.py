@@ -37,6 +37,7 @@ from prejoin._exports import HOMES
 from prejoin._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from prejoin.design.frontier import FrontierPoint as FrontierPoint
     from prejoin.diagnostics import Diagnostic as Diagnostic
     from prejoin.diagnostics import Severity as Severity
     from prejoin.engine import Durability as Durability
@@ -120,6 +121,8 @@ if TYPE_CHECKING:
     from prejoin.pipeline.design.design_table import why as why
     from prejoin.pipeline.design.design_table import with_alternatives as with_alternatives
     from prejoin.pipeline.design.design_table import without as without
+    from prejoin.pipeline.design.frontier import design_frontier as design_frontier
+    from prejoin.pipeline.design.frontier import frontier_svg as frontier_svg
     from prejoin.pipeline.document import Document as Document
     from prejoin.pipeline.document import check_document as check_document
     from prejoin.pipeline.document import parse_document as parse_document

@@ -56,6 +56,8 @@ _NAMES = {
     "prejoin.pipeline.design.design_table": (
         "ContradictionError DesignRequest DesignResult design_table prove_design why with_alternatives without"
     ),
+    "prejoin.pipeline.design.frontier": "design_frontier frontier_svg",
+    "prejoin.design.frontier": "FrontierPoint",
     "prejoin.pipeline.design.design_file": "DesignFile read_design",
     "prejoin.pipeline.design.design_document": "design_target write_design",
     "prejoin.pipeline.build.build": "build_project",

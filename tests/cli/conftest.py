@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from prejoin.cli.run import run
+from tests.solutions import solved_once as solved_once
 
 
 @dataclass(frozen=True)

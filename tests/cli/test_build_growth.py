@@ -10,9 +10,9 @@ import pytest
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.layout.growth import keeps
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.workload.files import read_text
 from tests.cli.conftest import Prejoin
+from tests.solutions import solve
 
 pytestmark = pytest.mark.slow
 

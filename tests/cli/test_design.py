@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from prejoin.cli.commands.schema import envelope_schema
+from prejoin.design.cost.objective import complexity
 from prejoin.design.files import read_design_file
 from prejoin.design.solver.integer_program import IntegerProgram, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import solve
@@ -291,6 +292,18 @@ def test_one_entity_that_is_only_written_is_a_table_too(prejoin: Prejoin, here: 
     assert prejoin("check", "table-design.md", "--strict").status == 0
 
 
+def test_frontier_is_printed_with_commands_and_drawn_with_yes(prejoin: Prejoin, teams: Path) -> None:
+    ran = prejoin("design", "--no-proof", "--frontier")
+    assert ran.out.startswith("Complexity  GSIs  Copies  A month  Decisions")
+    assert "(chosen)" in ran.out
+    assert not designed(teams.parent).exists()
+    ran = prejoin("design", "--no-proof", "--frontier", "--yes", "--format", "json")
+    assert ran.json["result"]["chart"] == "table-design-frontier.svg"
+    assert "designs to choose from" in (teams.parent / "table-design-frontier.svg").read_text("utf-8")
+    chosen = [one for one in ran.json["result"]["frontier"] if one["chosen"]]
+    assert [one["command"] for one in chosen] == ["prejoin design access-patterns.md"]
+
+
 # --- For scripts --------------------------------------------------------------------------------------------------------
 
 
@@ -308,7 +321,7 @@ def test_json_holds_all_of_it(prejoin: Prejoin, teams: Path) -> None:
     assert result["exact"] is False, "there may be keys beyond the candidates"
     assert result["search"]["ended"] is True
     assert result["search"]["candidates"] > 0
-    assert result["bound"]["structures"] == result["score"]["structures"]
+    assert result["bound"]["complexity"] == 2.5, "two indexes and a guard"
     assert result["output"] is None
     assert {o["pattern"] for o in result["design"]["operations"]} == {p["pattern"] for p in result["bill"]["patterns"]}
     assert result["bill"]["total"] == pytest.approx(result["bill"]["requests"] + result["bill"]["storage"])
@@ -396,6 +409,7 @@ def test_whoever_leaves_finds_everything_as_it_was(teams: Path, keys: str, statu
         (("--why", "Assignment"), {"why"}),
         (("--drop", "AP-003"), {"dropped"}),
         (("--alternatives",), {"alternatives"}),
+        (("--frontier",), {"frontier"}),
         (("--explain",), {"explanation"}),
         (("--why", "User", "--why", "Team", "--drop", "AP-003"), {"why", "dropped"}),
     ],
@@ -458,6 +472,7 @@ def test_long_design_in_a_pipe_tells_how_far_it_is(
     prejoin: Prejoin, teams: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("prejoin.cli.progress.PIPE_PATIENCE", 0.001)
+    monkeypatch.setattr("prejoin.pipeline.design.design_table.solve", solve)  # it takes its time
     ran = prejoin("design", "--no-proof", "--format", "json")
     assert ran.json["ok"]
     assert re.search(r"^\d+ s: choosing keys", ran.err, re.MULTILINE)
@@ -467,7 +482,7 @@ def test_long_design_in_a_pipe_tells_how_far_it_is(
 def test_bound_of_a_design_cut_short_holds(teams: Path) -> None:
     """However early the time is over, no bound is above what the whole search finds."""
     workload = read_file(teams).workload
-    fewest = solve(workload).score.structures
+    best = complexity(workload, solve(workload).design)
     seen = set()
     for after in range(40):
 
@@ -483,7 +498,7 @@ def test_bound_of_a_design_cut_short_holds(teams: Path) -> None:
 
         limit = Counting(1000)
         found = solve(workload, limit=limit)
-        assert found.chosen.least <= fewest <= found.score.structures or found.chosen.unserved
+        assert found.chosen.least <= best <= complexity(workload, found.design) or found.chosen.unserved
         assert found.chosen.ended is not limit.struck
         seen.add(limit.struck)
     assert True in seen

@@ -15,7 +15,6 @@ import pytest
 from prejoin import Call, Client
 from prejoin.cli.text.messages import cells
 from prejoin.cli.text.query import query_page
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
 from prejoin.pipeline.errors import InvalidArgumentError
@@ -27,6 +26,7 @@ from prejoin.render.python.package import repository_methods
 from prejoin.workload.files import read_file
 from tests.attack.proxy import FAULTS, FaultProxy
 from tests.cli.conftest import Prejoin
+from tests.solutions import solve
 
 DOCUMENTS = sorted((Path(__file__).parents[2] / "examples").glob("*/access-patterns.md"))
 SHOP = Path(__file__).parents[2] / "examples" / "shop" / "access-patterns.md"

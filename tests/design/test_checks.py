@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from tests.shop import shop_design, shop_workload
+from tests.solutions import solve
 
 from prejoin.design import codes
 from prejoin.design.checks import check_design, fit
 from prejoin.design.checks.fit import FitVerdict
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Severity, Span
 from prejoin.workload.data_tree import convert_tree, read_tree
 from prejoin.workload.files import read_text

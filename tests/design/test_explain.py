@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.place import examples
 from tests.shop import shop_design, shop_workload
+from tests.solutions import solve
 
 from prejoin.design.cost.bill import amplification, bill
 from prejoin.design.explain import (
@@ -30,7 +31,7 @@ from prejoin.design.explain import (
 from prejoin.design.explain.model import AboutCopy, AboutEntity, AboutIndex, AboutKey, AboutPattern, Because
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Call, Design
-from prejoin.design.solver.solve import Solution, solve
+from prejoin.design.solver.solve import Solution
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import AtMost, Combine, Consistency, Decision, Minimise, OutOfScope, Workload
 
@@ -233,8 +234,30 @@ def test_the_heat_of_a_partition_is_reckoned_up_with_the_shards_that_are_enough(
     _, _, explanation = example("aws_bank_payments")
     (partition,) = [one for one in explanation.partitions if one.shards > 1]
     assert partition.enough == partition.shards == -(-int(partition.write_units) // 1000)
-    assert f"{partition.write_units:,.0f}" in partition.text[0]
-    assert "1,000" in partition.text[0]
+    assert f"{partition.write_units:,.0f}" in partition.text[1]
+    assert "1,000" in partition.text[1]
+
+
+def test_every_partition_key_tells_how_many_the_largest_and_the_hottest() -> None:
+    workload = shop_workload()
+    explanation = explain_design(workload, shop_design())
+    keys = [(one.entity, one.copy, one.slot) for one in explanation.partitions]
+    assert keys == [(i.entity, i.copy, f.slot) for i in shop_design().items for f in i.facets]
+    found = {(one.entity, one.slot): one for one in explanation.partitions if not one.copy}
+    users, addresses = found["User", "table"], found["Address", "table"]
+    assert users.number == addresses.number == 2_000_000
+    assert (users.items, addresses.items) == (1, 10)
+    assert "Address" in users.beside
+    assert users.whole_items == addresses.whole_items >= 11
+    product = next(one for one in explanation.partitions if one.entity == "Product")
+    assert product.text[-1] == "The hottest takes 0.024 write and 10 read units a second."
+
+
+def test_status_partitions_may_hold_all_items() -> None:
+    """Their values are not evenly spread: nearly all orders are delivered."""
+    _, _, explanation = example("aws_bank_payments")
+    (by_status,) = [one for one in explanation.partitions if one.pk.startswith("STATUS#")]
+    assert by_status.items * by_status.shards == 10_000
 
 
 def test_a_batch_heats_a_partition_with_each_of_its_items() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import string
 
 import pytest
+from tests.solutions import solve
 
 from prejoin.design.checks import check_design
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.types import Kind, Type

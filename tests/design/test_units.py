@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.solutions import solve
 
 from prejoin import Call as Made
 from prejoin import Changes, Client, TableError
@@ -33,7 +34,6 @@ from prejoin.design.model import (
     Units,
     When,
 )
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.data import DataGenerator
 from prejoin.proof.package import load_package
@@ -361,6 +361,9 @@ def shop(reads: str, writes: str = "", more: str = "") -> tuple[Workload, Design
     return reading.workload, solve(reading.workload).design
 
 
+LARGE = "## Decisions\n\n- AP-001 may read several pages\n- AP-004 may read several pages"
+
+
 def row(id_: str, entity: str, inputs: str, result: str = "Collection", sort: str = "-", page: str = "No") -> str:
     join = "Collection" if "," in entity else "No"
     return f"| {id_} | {entity} | Some | {inputs} | {result} | {sort} | {page} | Warm | Eventual | {join} |\n"
@@ -381,7 +384,7 @@ def units(design: Design, id_: str) -> Units:
 def test_a_read_finds_as_many_as_the_cardinality_says_and_a_page_no_more_than_it_holds() -> None:
     reads = row("AP-001", "Task", "teamId", sort="dueAt ASC") + row("AP-002", "Task", "teamId", page="Yes (20)")
     reads += row("AP-003", "Task", "teamId, state") + row("AP-004", "Task", "teamId", "Count")
-    _, design = shop(reads)
+    _, design = shop(reads, more=LARGE)
     whole = 1000 * 2048
     assert units(design, "AP-001") == Units(-(-whole // 4096) * 0.5), "two pages, of which the first is full"
     assert units(design, "AP-002") == Units(20 * 2048 / 4096 * 0.5)
@@ -424,7 +427,11 @@ def test_shards_are_rounded_separately() -> None:
 def test_time_buckets_are_read_until_there_are_enough_items() -> None:
     reads = row("AP-001", "Task", "dueAt last 7 days", sort="dueAt ASC")
     reads += row("AP-002", "Task", "dueAt last 7 days", sort="dueAt ASC", page="Yes (10)")
-    workload, _ = shop(reads, write("AP-020", "taskId, teamId, dueAt, text", "create Task").replace("Warm", "60/h"))
+    workload, _ = shop(
+        reads,
+        write("AP-020", "taskId, teamId, dueAt, text", "create Task").replace("Warm", "60/h"),
+        LARGE.replace("4", "2"),
+    )
     design = keyed(workload, BY_ID, Facet("gsi1", ("DUE#{dueAt:day}",), ("TASK#{dueAt}#{taskId}",)))
     made = 7 * 24 * 60
     assert units(design, "AP-001") == Units(8 * -(-(made // 8) * 2048 // 4096) * 0.5), "a week touches eight days"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.solutions import solve
 
 from prejoin import Client
+from prejoin.design.layout.key_words import in_this_order
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
 from prejoin.types import STRING
+from prejoin.workload.files import read_text
 from prejoin.workload.model import Attribute, Direction, Entity, Input, Read, Result, Sort, Workload
 
 
@@ -73,3 +75,107 @@ def test_type_that_is_not_paginated_has_no_prefix() -> None:
 def test_reads_from_both_ends_leave_the_words_alone() -> None:
     both = [album("Album", "Accolade", direction=direction) for direction in Direction]
     assert not any(word.startswith("#") for word in words(solve(workload(*both)).design).values())
+
+
+DOCUMENT = """# Games
+
+## Entities
+
+### PlayerProfile
+
+- **Attributes**:
+  - `playerId` (ulid, generated)
+  - `name` (string, mutable)
+
+### Game
+
+- **Attributes**:
+  - `gameId` (ulid, generated)
+  - `parentId` (ulid, optional, immutable, → Game)
+  - `ownerId` (string, immutable)
+  - `name` (string, immutable)
+  - `active` (boolean, mutable)
+  - `level` (integer, mutable)
+  - `createdAt` (datetime, immutable)
+
+### Score
+
+- **Attributes**:
+  - `playerId` (ulid, natural, → PlayerProfile)
+  - `gameId` (ulid, natural, → Game)
+  - `at` (datetime, immutable)
+- **Relationships**:
+  - Game 1:N Score via gameId
+
+### Reading
+
+- **Attributes**:
+  - `deviceId` (string, natural)
+  - `takenAt` (datetime, natural)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Frequency |
+| --- | --- | --- | --- | --- | --- |
+"""
+
+
+def key_of(entity: str, *reads: str, decisions: str = "", slot: str = "gsi1", copy: bool = False) -> str:
+    """The key of an entity, or of its copy, in the design for these reads."""
+    rows = "".join(f"| AP-{number:03} | {read} | 5/s |\n" for number, read in enumerate(reads, 1))
+    document = read_text(f"{DOCUMENT}{rows}{decisions}", "md")
+    assert not any(one.severity == "error" for one in document.diagnostics)
+    design = solve(document.workload).design
+    assert all(operation.served for operation in design.operations)
+    item = next(one for one in design.items if one.entity == entity and bool(one.copy) == copy)
+    facet = item.facet(slot)
+    assert facet is not None
+    return f"{facet.pk[0]} / {facet.sk[0]}"
+
+
+def test_id_is_named_after_what_it_identifies() -> None:
+    player = "PlayerProfile | playerId | Single | -"
+    assert key_of("PlayerProfile", player, slot="table") == "PLAYER#{playerId} / PLAYER_PROFILE"
+    owner = "Game | ownerId | Collection | createdAt DESC"
+    assert key_of("Game", owner, slot="table") == "OWNER#{ownerId} / GAME#{createdAt}#{gameId}"
+
+
+def test_constants_say_what_they_mean() -> None:
+    active = "Game | ownerId, active = {} | Collection | createdAt DESC"
+    assert key_of("Game", active.format("true")).startswith("OWNER#{ownerId}#ACTIVE / ")
+    assert key_of("Game", active.format("false")).startswith("OWNER#{ownerId}#NOT_ACTIVE / ")
+    assert key_of("Game", "Game | active = true | Collection | createdAt DESC").startswith("GAME_ACTIVE / ")
+    assert key_of("Game", "Game | ownerId, level = 3 | Collection | createdAt DESC").startswith(
+        "OWNER#{ownerId}#LEVEL_3 / "
+    )
+
+
+def test_copy_beside_its_original_is_named_after_its_order() -> None:
+    reads = ("Game | gameId | Single | -", "Game | parentId | Collection | name ASC")
+    pins = "\n## Decisions\n\n- no GSIs - as an example\n"
+    found = key_of("Game", *reads, decisions=pins, slot="table", copy=True)
+    assert found == "GAME#{parentId} / GAME_BY_NAME#{name}#{gameId}"
+
+
+def test_items_live_with_their_declared_parent() -> None:
+    score = "Score | playerId, gameId | Single | -"
+    assert key_of("Score", score, slot="table") == "GAME#{gameId} / SCORE#{playerId}"
+
+
+def test_series_lives_under_its_owner() -> None:
+    reading = "Reading | deviceId, takenAt | Single | -"
+    assert key_of("Reading", reading, slot="table") == "DEVICE#{deviceId} / READING#{takenAt}"
+
+
+def test_order_with_the_fewest_marks_is_chosen() -> None:
+    """`Album` and `Track` are read together, and `Comment` would lie between them."""
+    design = solve(workload(album("Album", "Track", paginated=False), *map(album, ("Comment", "Accolade")))).design
+    assert {word.split("{")[0] for word in words(design).values()} == {"ACCOLADE#", "ALBUM", "#COMMENT#", "TRACK#"}
+
+
+def test_three_words_against_the_alphabet_are_marked_not_numbered() -> None:
+    assert in_this_order(["TRACK", "COMMENT", "ALBUM"], "#") == ["##TRACK", "#COMMENT", "ALBUM"]
+    marked = in_this_order(["TRACK", "COMMENT", "ALBUM"], "#")
+    assert marked == sorted(marked)

@@ -173,6 +173,7 @@ def test_headers_are_gone_through_a_few_times_however_many_are_signed() -> None:
     assert headers.passes < 10
 
 
+@pytest.mark.slow
 def test_attack_by_requests_finds_nothing() -> None:
     result = attack.run(0.0, seed=5)
     assert result.tries >= len(attack.ATTACKS)

@@ -57,6 +57,7 @@ with Embedded(sys.argv[1]) as dynamodb:
 """
 
 
+@pytest.mark.slow
 def test_processes_may_open_a_new_file_at_the_same_moment(tmp_path: Path) -> None:
     for number in range(3):
         command = [sys.executable, "-c", _OPENING, str(tmp_path / f"{number}.db")]

@@ -64,6 +64,7 @@ def in_child(work: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+@pytest.mark.slow
 @needs_fork
 def test_no_acknowledged_write_is_lost_whoever_forks() -> None:
     assert run_forks(1, 1).findings == []
@@ -181,6 +182,7 @@ sys.exit(0)
 # Interrupts
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # one that struck in a finalizer
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 def test_interrupts_at_any_moment_leave_nothing_behind() -> None:
@@ -189,6 +191,7 @@ def test_interrupts_at_any_moment_leave_nothing_behind() -> None:
     assert result.tries >= 200
 
 
+@pytest.mark.slow
 def test_exceptions_raised_in_threads_leave_nothing_behind(
     shop: Embedded, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import gzip
 import json
 import socket
@@ -438,6 +440,72 @@ def test_a_client_that_stops_in_its_body_is_timed_out(short: tuple[str, Slow]) -
         client.send(client.head("PutItem", 10) + b"{")
         assert client.read().status == 408
         assert client.closed()
+
+
+def test_a_client_that_sends_its_body_byte_by_byte_is_timed_out(short: tuple[str, Slow]) -> None:
+    with Client(short[0]) as client:
+        client.send(client.head("PutItem", 1000) + b"{")
+        client.socket.settimeout(0.05)
+        answer = None
+        for _ in range(400):  # each byte comes in time, the body as a whole does not
+            try:
+                answer = client.read()
+                break
+            except TimeoutError:
+                client.send(b" ")
+        assert answer is not None
+        assert answer.status == 408
+
+
+def test_head_is_answered_without_a_body(client: Client) -> None:
+    client.send(f"HEAD / HTTP/1.1\r\nHost: {client.host}\r\n\r\n".encode())
+    assert client.read().body == b""
+    assert client.ask("ListTables").status == 200  # nothing of a body is left on the connection
+
+
+def test_json_is_answered_in_kind(client: Client) -> None:
+    answer = client.ask("ListTables", Content_Type="application/json; charset=utf-8")
+    assert answer.headers["content-type"] == "application/json"
+    error = client.ask("GetItem", Content_Type="application/json")
+    assert (error.status, error.headers["content-type"]) == (400, "application/json")
+    assert client.ask("ListTables").headers["content-type"] == "application/x-amz-json-1.0"
+
+
+def test_localhost_is_served_on_ipv6_too(url: str) -> None:
+    if not socket.has_ipv6:
+        pytest.skip("this machine has no IPv6")
+    port = int(url.rpartition(":")[2])
+    try:
+        connection = socket.create_connection(("::1", port), timeout=10)
+    except OSError as error:
+        if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+            pytest.skip("this machine has no IPv6")
+        raise
+    with connection:
+        connection.sendall(f"GET / HTTP/1.1\r\nHost: [::1]:{port}\r\nConnection: close\r\n\r\n".encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_port_that_is_taken_on_ipv6_is_refused() -> None:
+    try:
+        taken = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with taken, Embedded() as engine, pytest.raises(OSError, match="in use"):
+        Server(engine, port=taken.getsockname()[1]).listen()
+
+
+def test_out_of_file_descriptors_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(server: Server) -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(3):
+            server._report(loop, {"message": "accept", "exception": OSError(errno.EMFILE, "Too many open files")})
+
+    with Embedded() as engine:
+        asyncio.run(fail(Server(engine)))
+    (record,) = caplog.records
+    assert "Too many open files" in record.getMessage()
+    assert record.exc_info is None
 
 
 def test_idle_connection_is_closed_silently(short: tuple[str, Slow]) -> None:

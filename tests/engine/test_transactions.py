@@ -187,7 +187,7 @@ def too_deep() -> dict[str, Any]:
         ({"Delete": {"ConditionExpression": ""}}, "Invalid ConditionExpression: The expression can not be empty;"),
         ({"Update": {"UpdateExpression": "DROP a"}}, 'Syntax error; token: "DROP", near: "DROP a"'),
         ({"ConditionCheck": {**CHECK, "ExpressionAttributeValues": values(v=1)}}, "unused in expressions: keys: {:v}"),
-        ({"Delete": {"ExpressionAttributeNames": {"#n": "n"}}}, "can only be specified when using expressions"),
+        ({"Delete": {"ExpressionAttributeNames": {"#n": "n"}}}, "nested levels beyond supported limit"),
         ({"ConditionCheck": CHECK}, "nested levels beyond supported limit"),
         ({"Delete": {}}, "nested levels beyond supported limit"),
     ],
@@ -313,3 +313,12 @@ def test_token_ignores_attribute_order(shop: Ask) -> None:
     for attributes in (item(pk="a", sk="1", n=1), item(n=1, sk="1", pk="a")):
         put = {"Put": {"TableName": "shop", "Item": attributes}}
         assert shop("TransactWriteItems", TransactItems=[put], ClientRequestToken="once") == {}
+
+
+def test_names_and_values_without_an_expression_are_ignored(shop: Ask) -> None:
+    """Unlike in PutItem and GetItem, AWS accepts them in a transaction."""
+    names = {"ExpressionAttributeNames": {"#n": "n"}}
+    write(shop, put("1", **names, ExpressionAttributeValues=values(v=1)))
+    get = {"TableName": "shop", "Key": item(pk="a", sk="1"), **names}
+    (answer,) = shop("TransactGetItems", TransactItems=[{"Get": get}])["Responses"]
+    assert answer["Item"]["pk"] == item(pk="a")["pk"]

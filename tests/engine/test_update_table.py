@@ -224,7 +224,7 @@ INVALID = "One or more parameter values were invalid: "
         (
             {"StreamSpecification": {"StreamEnabled": True}},
             "ValidationException",
-            "StreamSpecification: this engine has no streams yet",
+            INVALID + "Table is being created with a stream enabled, StreamViewType must be specified",
         ),
     ],
 )

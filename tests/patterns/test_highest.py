@@ -708,6 +708,7 @@ def test_threads_lose_no_record(schema: Schema) -> None:
         assert wrong(schema, engine) == []
 
 
+@pytest.mark.slow
 def test_processes_on_one_file_lose_no_record(tmp_path: Path) -> None:
     path = str(tmp_path / "shop.db")
     with Embedded(path) as engine:

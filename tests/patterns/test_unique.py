@@ -391,6 +391,7 @@ def take_all(number: int, file: str) -> int:
         return got
 
 
+@pytest.mark.slow
 @on_a_file
 def test_processes_on_one_file_share_values_out_among_them(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")

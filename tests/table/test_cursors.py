@@ -272,6 +272,7 @@ def test_a_missing_package_is_named() -> None:
 # --- The attack -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_attack_finds_nothing() -> None:
     result = attack.run(1.0, seed=1)
     assert result.tries > 50

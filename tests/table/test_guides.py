@@ -41,6 +41,7 @@ def test_the_examples_of_a_guide_do_what_it_says(name: str, least: int) -> None:
     assert not told, "".join(told)
 
 
+@pytest.mark.slow
 def test_the_function_of_the_guide_to_lambda_passes_its_test(pytester: pytest.Pytester) -> None:
     for block in blocks("lambda.md"):
         first, _, code = block.partition("\n")

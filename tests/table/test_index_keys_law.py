@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import eq
 from typing import Any, Literal
 
 import msgspec
@@ -32,10 +33,11 @@ SCHEMA = Schema(
             "gsi1": Key("PROJECT#{project}", "{status}#{rank}"),
             "gsi2": Key("OPEN#{project}", "{rank:desc}", when=lambda t: t.status != "DONE"),
             "gsi3": Key("TASKS#{assignee}", "{project}"),
+            "gsi4": Key("FREE#{project}", "{rank}", when=lambda t: eq(t.assignee, None)),
         },
         patterns=[Copy("board", Key("BOARD", "{task_id}"), attributes=["rank", "note"])],
     ),
-    indexes=[Index("gsi1"), Index("gsi2"), Index("gsi3")],
+    indexes=[Index("gsi1"), Index("gsi2"), Index("gsi3"), Index("gsi4")],
 )
 ENGINE = fresh()
 _count = iter(range(10**9))

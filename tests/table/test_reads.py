@@ -242,6 +242,22 @@ def test_a_collection_is_one_query_in_typed_groups(shop: Shop) -> None:
     assert list(newest) == [shop.users[0], *shop.of("1")[:1:-1]]
 
 
+def test_a_collection_can_leave_out_objects_of_one_class(shop: Shop) -> None:
+    least = min(order.total for order in shop.of("1"))
+    large = [order for order in shop.of("1") if order.total > least]
+    assert large
+    asked: dict[str, Any] = {"filters": {Order: lambda o: o.total > least}, "user_id": "1"}
+    found = shop.db.collect((User, Order), **asked)
+    assert (found.one(User), found.all(Order)) == (shop.users[0], large)
+    first = shop.db.collect((User, Order), limit=1, **asked)
+    rest = shop.db.collect((User, Order), after=first.cursor, **asked)
+    assert [*first, *rest] == [*found]
+    with pytest.raises(CursorError):
+        shop.db.collect((User, Order), user_id="1", after=first.cursor)
+    with pytest.raises(TableError, match="filter of Order, which is not read"):
+        shop.db.collect((User,), **asked)
+
+
 def test_what_lies_there_and_is_unknown_is_handed_back(shop: Shop) -> None:
     shop.db._transport.send(
         "PutItem",

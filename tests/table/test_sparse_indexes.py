@@ -4,13 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import eq
 from typing import Any, Literal
 
 import msgspec
 import pytest
 from tests.place import fresh
+from tests.table.both import Connect, both
 
-from prejoin import Changes, Client, Entity, Index, Key, Schema, UnknownValue, exists
+from prejoin import (
+    Changes,
+    Client,
+    Entity,
+    Index,
+    Key,
+    NotServed,
+    Schema,
+    SchemaError,
+    TableError,
+    UnknownValue,
+    When,
+    exists,
+    one_of,
+)
 
 
 @dataclass(frozen=True)
@@ -35,9 +51,11 @@ SCHEMA = Schema(
             "gsi1": Key("NEW", "{parcel_id}", when=lambda p: p.status == "NEW"),
             "gsi2": Key("PLACED", "{parcel_id}", when=lambda p: exists(p.place)),
             "gsi3": Key("MARKED", "{parcel_id}", when=lambda p: exists(p.marks)),
+            "gsi4": Key("UNPLACED", "{parcel_id}", when=lambda p: eq(p.place, None)),
+            "gsi5": Key("UNMARKED", "{parcel_id}", when=[When("marks", absent=True)]),
         },
     ),
-    indexes=[Index("gsi1"), Index("gsi2"), Index("gsi3")],
+    indexes=[Index("gsi1"), Index("gsi2"), Index("gsi3"), Index("gsi4"), Index("gsi5")],
 )
 FULL = Parcel("1", "NEW", Place("Bonn"), frozenset({"a"}))
 BARE = Parcel("1", "SENT")
@@ -139,3 +157,96 @@ def test_leaving_an_index_needs_nothing_but_the_reason() -> None:
     assert db.query(Task, project="house", status="OPEN").items == ()
     with pytest.raises(UnknownValue), db.update(Task, task_id="1") as task:
         task.status = "OPEN"
+
+
+@dataclass
+class Ticket:
+    ticket_id: str
+    team: str
+    status: Literal["OPEN", "WAITING", "DONE"] = "OPEN"
+    assignee: str | None = None
+    deleted: str | None = None
+
+
+TICKETS = Schema(
+    Entity(
+        Ticket,
+        Key("TICKET#{ticket_id}", "TICKET"),
+        indexes={
+            "gsi1": Key("TEAM#{team}#FREE", "{ticket_id}", when=lambda t: eq(t.assignee, None)),
+            "gsi2": Key("TEAM#{team}#DELETED", "{ticket_id}", when=lambda t: exists(t.deleted)),
+            "gsi3": Key("TEAM#{team}#OPEN", "{ticket_id}", when=lambda t: one_of(t.status, ["OPEN", "WAITING"])),
+        },
+    ),
+    indexes=[Index("gsi1"), Index("gsi2"), Index("gsi3")],
+)
+
+
+def tickets(connect: Connect) -> Client:
+    db = connect(TICKETS)
+    ours = [Ticket("1", "a"), Ticket("2", "a", "WAITING", "ann"), Ticket("3", "a", "DONE", None, "today")]
+    db.put_many([*ours, Ticket("4", "b")])
+    return db
+
+
+@both
+def test_query_is_answered_by_membership_alone(connect: Connect) -> None:
+    db = tickets(connect)
+
+    def found(where: Callable[[Ticket], Any]) -> list[str]:
+        return [one.ticket_id for one in db.query(Ticket, where, team="a")]
+
+    assert found(lambda t: eq(t.assignee, None)) == ["1", "3"]
+    assert found(lambda t: exists(t.deleted)) == ["3"]
+    assert found(lambda t: one_of(t.status, ["OPEN", "WAITING"])) == ["1", "2"]
+    assert db.count(Ticket, lambda t: eq(t.assignee, None), team="a") == 2
+    page = db.query(Ticket, lambda t: eq(t.assignee, None), team="a", limit=1)
+    after = db.query(Ticket, lambda t: eq(t.assignee, None), team="a", limit=1, after=page.cursor)
+    assert [one.ticket_id for one in (*page, *after)] == ["1", "3"]
+
+
+@both
+def test_condition_that_is_not_the_index_itself_is_refused(connect: Connect) -> None:
+    db = tickets(connect)
+
+    with pytest.raises(NotServed, match="status = OPEN would be left to a filter"):
+        db.query(Ticket, lambda t: one_of(t.status, ["OPEN"]), team="a")
+    with pytest.raises(NotServed):
+        db.query(Ticket, lambda t: exists(t.assignee), team="a")
+    with pytest.raises(TableError, match=r"no key can test that team = a or b.*filter="):
+        db.query(Ticket, lambda t: one_of(t.team, ["a", "b"]), status="OPEN")
+
+
+@both
+def test_an_item_enters_and_leaves_with_its_attribute(connect: Connect) -> None:
+    db = tickets(connect)
+
+    def free() -> list[str]:
+        return [one.ticket_id for one in db.query(Ticket, lambda t: eq(t.assignee, None), team="a")]
+
+    with db.update(Ticket, ticket_id="1") as ticket:  # nothing else has to be known
+        ticket.assignee = "bob"
+    assert free() == ["3"]
+    with pytest.raises(UnknownValue), db.update(Ticket, ticket_id="1") as ticket:
+        ticket.assignee = None
+    with db.update(Ticket, ticket_id="1", read=True) as ticket:
+        ticket.assignee = None
+    assert free() == ["1", "3"]
+    with db.transaction() as tx:
+        with tx.update(Ticket, ticket_id="3") as ticket:
+            ticket.assignee = "ann"
+        tx.insert(Ticket("5", "a"))
+    assert free() == ["1", "5"]
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        (Key("TEAM#{team}", "{ticket_id}", when=lambda t: eq(t.team, None)), "team is part of the key"),
+        (Key("T#{ticket_id}", "{team}", when=lambda t: eq(t.status, None)), "status is never absent"),
+        (Key("A#{assignee}", "{team}", when=lambda t: eq(t.assignee, None)), "assignee is part of the key"),
+    ],
+)
+def test_index_that_nothing_would_be_in_is_refused(key: Key, why: str) -> None:
+    with pytest.raises(SchemaError, match=why):
+        Schema(Entity(Ticket, Key("T#{ticket_id}", "T"), indexes={"gsi1": key}), indexes=[Index("gsi1")])

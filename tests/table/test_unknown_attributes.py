@@ -177,3 +177,25 @@ def test_put_that_keeps_is_put_beside_what_others_wrote(users: list[User], versi
             db.put(user)
         assert item(keep) == {**item(plain), "legacy": {"S": "kept"}, "points": {"N": "7"}}
         assert keep.get(User, user_id="1") == user
+
+
+@dataclass
+class Place:
+    place_id: str
+    country: str
+
+
+def test_item_that_moves_keeps_attribute_that_is_an_index_key_of_another_class() -> None:
+    user = Entity(User, Key("USER#{user_id}#{email}", "USER"))
+    place = Entity(Place, Key("PLACE#{place_id}", "PLACE"))
+    db = Client(Schema(user, place, indexes=[Index("by-country", pk="country")]), "moves", fresh())
+    db.create_table()
+    db.insert(User("1", "a@b.de"))
+    key = db.schema.key(User, user_id="1", email="a@b.de")
+    names, values = {"#c": "country"}, {":c": {"S": "DE"}}
+    said = {"ExpressionAttributeNames": names, "ExpressionAttributeValues": values}
+    db.call("UpdateItem", {"Key": key, "UpdateExpression": "SET #c = :c", **said})
+    with db.update(User, user_id="1", email="a@b.de", read=True) as changed:
+        changed.email = "new@b.de"
+    found = db.call("GetItem", {"Key": db.schema.key(User, user_id="1", email="new@b.de")})
+    assert found["Item"]["country"] == {"S": "DE"}

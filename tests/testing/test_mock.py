@@ -212,7 +212,19 @@ def test_a_transaction_gets_its_token(client: Any) -> None:
 
 def test_unknown_operation_raises_error(client: Any) -> None:
     with pytest.raises(ClientError, match="UnknownOperationException"):
-        client.describe_endpoints()
+        client.execute_statement(Statement="SELECT * FROM shop")
+
+
+def test_settings_of_tables_are_served(client: Any) -> None:
+    arn = client.describe_table(TableName="shop")["Table"]["TableArn"]
+    client.tag_resource(ResourceArn=arn, Tags=[{"Key": "team", "Value": "a"}])
+    assert client.list_tags_of_resource(ResourceArn=arn)["Tags"] == [{"Key": "team", "Value": "a"}]
+    assert client.describe_endpoints()["Endpoints"][0]["Address"] == "localhost"
+    client.update_continuous_backups(
+        TableName="shop", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+    )
+    description = client.describe_continuous_backups(TableName="shop")["ContinuousBackupsDescription"]
+    assert description["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
 
 
 # --- The resource ---------------------------------------------------------------------------------------------------

@@ -65,10 +65,11 @@ entity_names = st.from_regex(r"[A-Z][a-zA-Z0-9]{0,8}", fullmatch=True) | st.samp
 lines = st.from_regex(r"[A-Za-zéß(][A-Za-z0-9 ,.;:!?()'\"é|%+=>-]{0,40}[a-z.)]", fullmatch=True)
 texts = st.just("") | lines | st.builds(lambda a, b: f"{a}\n{b}", lines, lines)
 prose = st.just("") | st.lists(
-    lines.filter(lambda t: "|" not in t and not t.startswith("(") and "=" not in t and not t.strip().lower().startswith(("description", "attributes", "relationships", "cardinality", "size", "unique", "excludes", "owner", "lifecycle", "status"))),
+    lines.filter(lambda t: "|" not in t and not t.startswith("(") and "=" not in t and not t.strip().lower().startswith(("description", "attributes", "relationships", "cardinality", "size", "retention", "kept for", "unique", "excludes", "owner", "lifecycle", "status"))),
     min_size=1,
     max_size=2,
 ).map("\n\n".join)  # fmt: skip
+either = st.builds("{}.{} / {}.{}".format, entity_names, words, entity_names, words)
 sizes = st.integers(1, 400_000)
 counts = st.integers(0, 10**9)
 bounds = st.integers(-(10**9), 10**9)
@@ -94,6 +95,7 @@ defaults = words | st.sampled_from(
 @st.composite
 def attributes(draw: st.DrawFn, name: str) -> Attribute:
     identifies = draw(st.booleans())
+    references = draw(st.just("") | entity_names | st.builds("{}.{}".format, entity_names, words))
     return Attribute(
         name,
         draw(types),
@@ -103,7 +105,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
         draw(st.none() | st.booleans()),
         draw(st.booleans()),
         draw(st.booleans()),
-        draw(st.just("") | entity_names | st.builds("{}.{}".format, entity_names, words)),
+        references,
         draw(st.just("") | st.builds("{}.{}".format, entity_names, words)),
         draw(st.just("") | st.builds("{}.{}".format, entity_names, words)),
         draw(st.none() | sizes),
@@ -111,6 +113,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
         draw(st.none() | defaults),
         min=draw(st.none() | bounds),
         max=draw(st.none() | bounds),
+        references_or=tuple(draw(st.lists(entity_names, max_size=2))) if references else (),
     )
 
 
@@ -144,6 +147,7 @@ def entities(draw: st.DrawFn, name: str, all_names: list[str]) -> Entity:
         cardinality=() if singleton else tuple(draw(st.lists(cardinalities(all_names), max_size=2))),
         singleton=singleton,
         size=draw(st.none() | sizes),
+        retention=draw(st.none() | st.integers(1, 10**8)),
         unique=tuple(draw(st.lists(st.lists(words, min_size=1, max_size=3).map(tuple), max_size=2))),
         excludes=tuple(draw(st.lists(entity_names, max_size=2))),
         owner=draw(st.just("") | words),
@@ -175,12 +179,13 @@ def asked(draw: st.DrawFn) -> Input:
     if draw(st.booleans()):
         found = ()
     return Input(
-        draw(names | st.builds("{}.{}".format, entity_names, words)),
+        draw(names | st.builds("{}.{}".format, entity_names, words) | either),
         op,
         found,
         draw(st.booleans()),
         draw(st.booleans()),
         draw(st.booleans()),
+        draw(st.none() | st.integers(1, 1000).map(lambda n: n / 10)),
     )
 
 
@@ -214,7 +219,11 @@ def reads(draw: st.DrawFn, n: int, all_names: list[str]) -> Read:
         needs=tuple(draw(st.lists(names, max_size=2))) if result else (),
         limit=draw(st.none() | st.integers(1, 999)) if result else None,
         sort=tuple(
-            draw(st.lists(st.builds(Sort, names.filter(lambda x: x != "by"), st.sampled_from(Direction)), max_size=2))
+            draw(
+                st.lists(
+                    st.builds(Sort, names.filter(lambda x: x != "by") | either, st.sampled_from(Direction)), max_size=2
+                )
+            )
         ),
         paginated=True if page else draw(st.none() | st.booleans()),
         page=page,
@@ -283,7 +292,7 @@ def pins(all_names: list[str]) -> st.SearchStrategy[object]:
         st.builds(Spread, known, shards=st.integers(1, 100)),
         st.builds(FixedKey, known, templates, st.just("") | templates, st.just("") | words),
         st.builds(Minimise, st.sampled_from(["structures", "money"])),
-        st.builds(Accept, ids, st.sampled_from(["filter", "second request", "scan"])),
+        st.builds(Accept, ids, st.sampled_from(["filter", "several pages", "second request", "scan"])),
         st.builds(OutOfScope, ids),
         st.builds(Naming, st.sampled_from(["table", "partition key", "sort key"]), words),
     )

@@ -106,6 +106,10 @@ FOLLOWED: dict[str, list[object]] = {
     "PJ315": [(("| Return | dueOn |", "| Return | dueOn, loanId |"),)],
     "PJ316": [(("| AP-002 |  |", "| AP-002 | Member |"),)],
     "PJ317": [(("| update Loan |", "| update Loan (status = BACK) |"),)],
+    "PJ318": [
+        (("`memberId` (uuid, → Member)", "`memberId` (uuid, optional, → Member)"), ("`dueOn` (date)", "`dueOn` (date, optional)")),
+        (("upsert Member", "update Member"),),
+    ],
     "PJ401": [((READ, "| AP-009 | Member | Every | - | Collection | - | Yes | Cold | Eventual | No |\n| AP-005 | Member |"),)],
     "PJ402": [((READ, "| AP-009 | Member | By mail | email | Single | - | No | Cold | Eventual | No |\n| AP-005 | Member |"),)],
     "PJ403": [((READ, "| AP-009 | Loan | How many | memberId | Count | - | No | Cold | Eventual | No |\n| AP-005 | Member |"),)],

@@ -64,6 +64,7 @@ def test_a_relationship_brings_the_attribute_that_holds_the_id() -> None:
     assert (held.references, str(held.type)) == ("Member", "uuid")
 
 
+@pytest.mark.slow
 def test_a_break_after_any_answer_changes_nothing() -> None:
     """The next question and its answer depend on the workload alone, so it is enough that the document carries that."""
     for at, state in enumerate(_states()[1:-1], 1):

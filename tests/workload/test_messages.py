@@ -182,6 +182,8 @@ CASES = [
     ("PJ315", "| Return | loanId |", "| Return | dueOn |", "dueOn", "`loanId`"),
     ("PJ316", "| AP-002 | Member |", "| AP-002 |  |", "", "name what"),
     ("PJ317", "update Loan (status = BACK)", "update Loan", "update Loan", "attribute"),
+    ("PJ318", "update Loan (status = BACK)", "upsert Loan (status = BACK)", "upsert Loan", "`optional`"),
+    ("PJ318", "update Member (loanCount += 1)", "upsert Member (loanCount += 1)", "create Loan; upsert", "create Member"),
     ("PJ401", "| AP-005 | Member | All | - |", "| AP-005 | Member | All | name |", "", "inputs `-`"),
     ("PJ402", "| AP-002 | Member | By mail (admin) | email |", "| AP-002 | Member | admin | name |", "`email`", "add the read"),
     ("PJ403", "(loanCount += 1)", "(name = x)", "", "counter"),

@@ -41,7 +41,7 @@ def test_the_starter_shows_each_part_of_the_grammar() -> None:
     assert any(r.combine for r in W.reads)
     assert any(r.limit for r in W.reads)
     assert any(r.page for r in W.reads)
-    assert {a.verb for a in actions} == set(Verb)
+    assert {a.verb for a in actions} == set(Verb) - {Verb.UPSERT}, "which few applications need at first"
     assert any(p.atomic for p in W.writes)
     assert all(d.pin and d.text for d in W.decisions)
     assert W.context

@@ -5,9 +5,10 @@ Shards and time buckets are part of key templates, `{orderId:shard(8)}` and `{pl
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 
-from prejoin.workload.model import Model
+from prejoin.workload.model import Model, Op
 
 TABLE = "table"
 """The slot of the table itself; the others are its indexes."""
@@ -47,10 +48,16 @@ class Slot(Model, frozen=True):
 
 
 class When(Model, frozen=True):
-    """A condition for an item to be in a sparse facet: the attribute exists or, with values, has one of them."""
+    """A condition for an item to be in a sparse facet: the attribute exists, has one of some values, or is absent."""
 
     attribute: str
     values: tuple[str, ...] = ()
+    absent: bool = False
+
+    def __str__(self) -> str:
+        if self.absent:
+            return f"{self.attribute} is absent"
+        return f"{self.attribute} is {' or '.join(self.values) or 'there'}"
 
 
 class ItemName(Model, frozen=True):
@@ -94,6 +101,68 @@ class SortCondition(Model, frozen=True):
         op, _, rest = text.partition(" ")
         low, _, high = rest.partition(" and ") if op == "between" else (rest, "", "")
         return cls(op, low, high)
+
+
+class UpdateClause(Model, frozen=True):
+    """One clause of an update, as an operation has it in its `changes`.
+
+    >>> UpdateClause.parse("SET status = {status}")
+    (UpdateClause(action='SET', attribute='status', value='{status}'),)
+    >>> [one.attribute for one in UpdateClause.parse("SET gsi1pk = {a}, gsi1sk = {b}")]
+    ['gsi1pk', 'gsi1sk']
+    """
+
+    action: str
+    """`SET`, `ADD`, `REMOVE` or `DELETE`."""
+    attribute: str
+    value: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> tuple[UpdateClause, ...]:
+        action, _, rest = text.strip().partition(" ")
+        if action == "SET":
+            parts = [part.partition("=") for part in re.split(r",\s*+(?=[\w-]++\s*+=)", rest)]
+        elif action == "REMOVE":
+            parts = [(part, "", "") for part in rest.split(",")]
+        else:
+            parts = [rest.rpartition(" ")]
+        return tuple(cls(action, attribute.strip(), value.strip()) for attribute, _, value in parts)
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.attribute}{' = ' if self.action == 'SET' else ' '}{self.value}".rstrip()
+
+    @property
+    def needs_value(self) -> bool:
+        """Whether it fails on an item without the attribute: `SET views = views + 1`."""
+        own = re.escape(self.attribute)
+        found = re.match(rf"{own}\s*+[+-]|list_append\(\s*+{own}\s*+,", self.value)
+        return self.action == "SET" and found is not None
+
+
+class ItemCondition(Model, frozen=True):
+    """One condition on an item, as an operation has it in its `conditions` and `filters`.
+
+    >>> ItemCondition.parse("total >= {total}")
+    ItemCondition(attribute='total', op='>=', value='{total}')
+    >>> ItemCondition.parse("attribute_not_exists(pk)"), ItemCondition.parse("note exists")
+    (ItemCondition(attribute='pk', op='not exists', value=''), ItemCondition(attribute='note', op='exists', value=''))
+    """
+
+    attribute: str
+    op: str
+    """As in documents of access patterns."""
+    value: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> ItemCondition:
+        if found := re.fullmatch(r"attribute_(not_)?exists\(([^()]+)\)", text.strip()):
+            return cls(found[2].strip(), "not exists" if found[1] else "exists")
+        found = _CONDITION.fullmatch(text.strip())
+        return cls(found[1], found[2], found[3] or "") if found else cls(text, "")
+
+
+_OPERATORS = "|".join(re.escape(op.value) for op in sorted(Op, key=len, reverse=True))
+_CONDITION = re.compile(rf"(.+?)(?<!\s)\s++({_OPERATORS})(?:\s++(.*))?", re.DOTALL)
 
 
 class Facet(Model, frozen=True):
@@ -186,6 +255,16 @@ class ItemAction(Model, frozen=True):
         """The name of the item, parsed."""
         return ItemName.parse(self.item)
 
+    @property
+    def clauses(self) -> tuple[UpdateClause, ...]:
+        """The changes, parsed."""
+        return tuple(clause for text in self.changes for clause in UpdateClause.parse(text))
+
+    @property
+    def tests(self) -> tuple[ItemCondition, ...]:
+        """The conditions, parsed."""
+        return tuple(map(ItemCondition.parse, self.conditions))
+
 
 class Request(Model, frozen=True):
     """One request to DynamoDB, with placeholders for values."""
@@ -216,6 +295,11 @@ class Request(Model, frozen=True):
     def sort_condition(self) -> SortCondition | None:
         """The condition on the sort key, parsed; None for the whole partition."""
         return SortCondition.parse(self.sk) if self.sk else None
+
+    @property
+    def filtered(self) -> frozenset[str]:
+        """The attributes that the filters test."""
+        return frozenset(ItemCondition.parse(text).attribute for text in self.filters)
 
 
 class Units(Model, frozen=True):

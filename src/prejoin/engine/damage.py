@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from prejoin.engine.items import rows
+from prejoin.engine.items.changes import read_records
 from prejoin.engine.items.keys import storage_key
 from prejoin.engine.store.interface import DamageError, RangeScan, Session, StoredRow, StoreError
 from prejoin.engine.tables.definition import IndexDefinition, TableDefinition
@@ -120,12 +121,23 @@ def _verify_table(session: Session, table: TableDefinition) -> Iterator[str]:
             expected[index.number] += 1
             if _entry(session, place) != rows.index_row(table, index, rows.ItemVersion(item, row)):
                 yield f"the entry of item {shown} in index {index.name} is missing or damaged"
+    if table.streams:
+        yield from _verify_records(session, table)
     for error in damaged:
         yield f"the item {_shown_key(table, error)} is damaged"
     for index in table.indexes:
         number = session.count("entries", under(table.index_prefix(index)))[0]
         if number != expected[index.number] and not damaged:
             yield f"index {index.name} has {number} entries, and should have {expected[index.number]}"
+
+
+def _verify_records(session: Session, table: TableDefinition) -> Iterator[str]:
+    after_number = -1
+    try:
+        while records := read_records(session, table, after_number + 1, None, 1_000):
+            after_number = records[-1].number
+    except (StoreError, msgspec.MsgspecError) as error:
+        yield f"{error}"
 
 
 def _entry(session: Session, key: bytes) -> StoredRow | None:

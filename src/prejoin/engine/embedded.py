@@ -13,8 +13,9 @@ import msgspec
 from prejoin.engine import damage
 from prejoin.engine.operations import NOT_IMPLEMENTED, OPERATIONS, Database
 from prejoin.engine.operations.client_tokens import ClientTokens
+from prejoin.engine.operations.streams import trim_streams
 from prejoin.engine.operations.time_to_live import EXPIRED_AT_ONCE, expire
-from prejoin.engine.requests import decode
+from prejoin.engine.serialization import decode
 from prejoin.engine.store.interface import BusyError, DamageError, Durability, Store, StoreError
 from prejoin.engine.tables.catalog import Catalog
 from prejoin.engine.tables.totals import Counter
@@ -22,6 +23,8 @@ from prejoin.protocol.errors import DynamoDBError
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
+
+    from prejoin.engine.changes import Changes
 
 _encode = msgspec.json.Encoder().encode
 _EXPIRY_SECONDS = 60.0
@@ -40,6 +43,9 @@ class Embedded:
     Items in a file have a checksum. It is verified when an item is read by its key, and before it is changed.
     `verify_all` verifies it in every Query and Scan too, which makes long pages slower.
 
+    A stream has one shard, which is never closed. With `stream_shard_records`, streams that are enabled from then on
+    close a shard after this number of records, and continue in a child: to test consumers of streams.
+
     A file that cannot be opened, or is not ours, raises an OpenError, which is a ValueError; the file is not changed.
 
     >>> with Embedded() as dynamodb:
@@ -56,7 +62,10 @@ class Embedded:
         *,
         durability: Durability | None = None,
         verify_all: bool = False,
+        stream_shard_records: int = 0,
     ) -> None:
+        if stream_shard_records < 0:
+            raise ValueError(f"stream_shard_records is 0 or a number of records, not {stream_shard_records}")
         if durability is None:
             durability = "memory" if path is None else "normal"
         if durability not in ("memory", "normal", "full"):
@@ -66,7 +75,9 @@ class Embedded:
                 f'durability "{durability}" needs a path' if path is None else 'durability "memory" has no path'
             )
         self._store = _open(path, durability, verify_all=verify_all)
-        self._engine = Database(self._store, Catalog(alone=path is None), Counter(), ClientTokens())
+        self._engine = Database(
+            self._store, Catalog(alone=path is None), Counter(), ClientTokens(), stream_shard_records
+        )
         self._next_expiry = time.monotonic() + _EXPIRY_SECONDS
         self._long = _LONG | _LONG_IN_FILES if path is not None else _LONG
         self._slow_writes = durability == "full"  # each waits for the disk
@@ -140,6 +151,25 @@ class Embedded:
             total += removed
         return total
 
+    def changes(self, table: str, *, oldest: bool = False) -> Changes:
+        """Read the stream of a table in this process: the changes from now on, or from the `oldest` that is kept.
+
+        The result has `read()`, and can be iterated over. Each change is a record as GetRecords returns it.
+        """
+        from prejoin.engine.changes import Changes
+
+        return Changes(self._engine, table, oldest=oldest)
+
+    def trim(self, now: float | None = None) -> int:
+        """Remove the stream records that are more than a day old at `now` (default: the current time). Return their
+        number. The engine does this by itself, now and then.
+        """
+        moment = time.time() if now is None else now
+        total = 0
+        while removed := self._store.write(trim_streams, self._engine, moment):
+            total += removed
+        return total
+
     def verify(self) -> list[str]:
         """Read everything and return one sentence for each damaged thing. An empty list means that nothing is damaged.
 
@@ -151,6 +181,7 @@ class Embedded:
     def _expire_some(self, perform: Callable[..., Any]) -> None:
         try:
             full = perform(expire, self._engine, time.time()) == EXPIRED_AT_ONCE
+            perform(trim_streams, self._engine, time.time())
         except (StoreError, BusyError, DynamoDBError):
             full = False  # the file is busy, or closed: expiry must not fail the request that triggered it
         self._next_expiry = time.monotonic() + (0.0 if full else _EXPIRY_SECONDS)

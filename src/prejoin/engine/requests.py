@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, TypeVar
-
 import msgspec
 
-from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.values import AttributeValue
 
 Attributes = dict[str, AttributeValue]
@@ -37,15 +33,38 @@ class ProvisionedThroughput(RequestShape, frozen=True):
     write_capacity_units: int | None = None
 
 
-class SecondaryIndex(RequestShape, frozen=True):
+class OnDemandThroughput(RequestShape, frozen=True):
+    max_read_request_units: int | None = None
+    max_write_request_units: int | None = None
+
+
+class WarmThroughput(RequestShape, frozen=True):
+    read_units_per_second: int | None = None
+    write_units_per_second: int | None = None
+
+
+class IndexThroughput(RequestShape, frozen=True):
+    """The members with which a global index is created or updated."""
+
     index_name: str | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    warm_throughput: WarmThroughput | None = None
+
+
+class SecondaryIndex(IndexThroughput, frozen=True):
     key_schema: list[KeySchemaElement] | None = None
     projection: IndexProjection | None = None
-    provisioned_throughput: ProvisionedThroughput | None = None
 
 
 class StreamSpecification(RequestShape, frozen=True):
     stream_enabled: bool | None = None
+    stream_view_type: str | None = None
+
+
+class Tag(RequestShape, frozen=True):
+    key: str | None = None
+    value: str | None = None
 
 
 class SSESpecification(RequestShape, frozen=True):
@@ -62,6 +81,10 @@ class CreateTableInput(RequestShape, frozen=True):
     provisioned_throughput: ProvisionedThroughput | None = None
     global_secondary_indexes: list[SecondaryIndex] | None = None
     local_secondary_indexes: list[SecondaryIndex] | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    warm_throughput: WarmThroughput | None = None
+    tags: list[Tag] | None = None
+    resource_policy: str | None = None
     deletion_protection_enabled: bool | None = None
     table_class: str | None = None
     stream_specification: StreamSpecification | None = None
@@ -72,14 +95,9 @@ class IndexDeletion(RequestShape, frozen=True):
     index_name: str | None = None
 
 
-class IndexUpdate(RequestShape, frozen=True):
-    index_name: str | None = None
-    provisioned_throughput: ProvisionedThroughput | None = None
-
-
 class GlobalIndexUpdate(RequestShape, frozen=True):
     create: SecondaryIndex | None = None
-    update: IndexUpdate | None = None
+    update: IndexThroughput | None = None
     delete: IndexDeletion | None = None
 
 
@@ -88,6 +106,8 @@ class UpdateTableInput(RequestShape, frozen=True):
     attribute_definitions: list[AttributeDefinition] | None = None
     billing_mode: str | None = None
     provisioned_throughput: ProvisionedThroughput | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    warm_throughput: WarmThroughput | None = None
     global_secondary_index_updates: list[GlobalIndexUpdate] | None = None
     deletion_protection_enabled: bool | None = None
     table_class: str | None = None
@@ -98,6 +118,81 @@ class UpdateTableInput(RequestShape, frozen=True):
 class TableInput(RequestShape, frozen=True):
     """The request of DescribeTable, DeleteTable and DescribeTimeToLive: just a table name."""
 
+    table_name: str | None = None
+
+
+class ResourceInput(RequestShape, frozen=True):
+    """The request of ListTagsOfResource and GetResourcePolicy: the ARN of a table."""
+
+    resource_arn: str | None = None
+
+
+class TagResourceInput(ResourceInput, frozen=True):
+    tags: list[Tag] | None = None
+
+
+class UntagResourceInput(ResourceInput, frozen=True):
+    tag_keys: list[str] | None = None
+
+
+class ResourcePolicyInput(ResourceInput, frozen=True):
+    policy: str | None = None
+    expected_revision_id: str | None = None
+
+
+class PointInTimeRecovery(RequestShape, frozen=True):
+    enabled: bool | None = msgspec.field(name="PointInTimeRecoveryEnabled", default=None)
+    recovery_period_in_days: int | None = None
+
+
+class UpdateContinuousBackupsInput(TableInput, frozen=True):
+    point_in_time_recovery_specification: PointInTimeRecovery | None = None
+
+
+class ContributorInsightsInput(TableInput, frozen=True):
+    index_name: str | None = None
+    contributor_insights_action: str | None = None
+    contributor_insights_mode: str | None = None
+
+
+class ListStreamsInput(TableInput, frozen=True):
+    exclusive_start_stream_arn: str | None = None
+    limit: int | None = None
+
+
+class ShardFilter(RequestShape, frozen=True):
+    type: str | None = None
+    shard_id: str | None = None
+
+
+class DescribeStreamInput(RequestShape, frozen=True):
+    stream_arn: str | None = None
+    exclusive_start_shard_id: str | None = None
+    limit: int | None = None
+    shard_filter: ShardFilter | None = None
+
+
+class GetShardIteratorInput(RequestShape, frozen=True):
+    stream_arn: str | None = None
+    shard_id: str | None = None
+    shard_iterator_type: str | None = None
+    sequence_number: str | None = None
+
+
+class GetRecordsInput(RequestShape, frozen=True):
+    shard_iterator: str | None = None
+    limit: int | None = None
+
+
+class NamedInput(RequestShape, frozen=True):
+    """The ARN or name of a thing that does not exist: a backup, an export, a global table …"""
+
+    backup_arn: str | None = None
+    export_arn: str | None = None
+    import_arn: str | None = None
+    bulk_operation_arn: str | None = None
+    global_table_name: str | None = None
+    stream_arn: str | None = None
     table_name: str | None = None
 
 
@@ -116,6 +211,27 @@ class UpdateTimeToLiveInput(RequestShape, frozen=True):
     time_to_live_specification: TimeToLiveSpecification | None = None
 
 
+class LegacyCondition(RequestShape, frozen=True):
+    """One attribute of KeyConditions, QueryFilter or ScanFilter."""
+
+    attribute_value_list: list[AttributeValue] | None = None
+    comparison_operator: str | None = None
+
+
+class ExpectedAttribute(LegacyCondition, frozen=True):
+    """One attribute of Expected."""
+
+    value: AttributeValue | None = None
+    exists: bool | None = None
+
+
+class AttributeUpdate(RequestShape, frozen=True):
+    """One attribute of AttributeUpdates."""
+
+    value: AttributeValue | None = None
+    action: str | None = None
+
+
 class ExpressionParameters(RequestShape, frozen=True):
     """The members that every request with expressions has."""
 
@@ -132,8 +248,8 @@ class WriteOptions(ExpressionParameters, frozen=True):
     return_values_on_condition_check_failure: str | None = None
     return_consumed_capacity: str | None = None
     return_item_collection_metrics: str | None = None
-    expected: Any = None
-    conditional_operator: Any = None
+    expected: dict[str, ExpectedAttribute] | None = None
+    conditional_operator: str | None = None
 
 
 class PutItemInput(WriteOptions, frozen=True):
@@ -147,7 +263,7 @@ class DeleteItemInput(WriteOptions, frozen=True):
 class UpdateItemInput(WriteOptions, frozen=True):
     key: Attributes | None = None
     update_expression: str | None = None
-    attribute_updates: Any = None
+    attribute_updates: dict[str, AttributeUpdate] | None = None
 
 
 class ConditionCheck(WriteOptions, frozen=True):
@@ -161,7 +277,7 @@ class GetItemInput(RequestShape, frozen=True):
     projection_expression: str | None = None
     expression_attribute_names: dict[str, str] | None = None
     return_consumed_capacity: str | None = None
-    attributes_to_get: Any = None
+    attributes_to_get: list[str] | None = None
 
 
 class ReadOptions(ExpressionParameters, frozen=True):
@@ -176,21 +292,21 @@ class ReadOptions(ExpressionParameters, frozen=True):
     filter_expression: str | None = None
     projection_expression: str | None = None
     return_consumed_capacity: str | None = None
-    attributes_to_get: Any = None
-    conditional_operator: Any = None
+    attributes_to_get: list[str] | None = None
+    conditional_operator: str | None = None
 
 
 class QueryInput(ReadOptions, frozen=True):
     key_condition_expression: str | None = None
     scan_index_forward: bool | None = None
-    key_conditions: Any = None
-    query_filter: Any = None
+    key_conditions: dict[str, LegacyCondition] | None = None
+    query_filter: dict[str, LegacyCondition] | None = None
 
 
 class ScanInput(ReadOptions, frozen=True):
     segment: int | None = None
     total_segments: int | None = None
-    scan_filter: Any = None
+    scan_filter: dict[str, LegacyCondition] | None = None
 
 
 class KeysAndAttributes(RequestShape, frozen=True):
@@ -198,7 +314,7 @@ class KeysAndAttributes(RequestShape, frozen=True):
     consistent_read: bool | None = None
     projection_expression: str | None = None
     expression_attribute_names: dict[str, str] | None = None
-    attributes_to_get: Any = None
+    attributes_to_get: list[str] | None = None
 
 
 class BatchGetItemInput(RequestShape, frozen=True):
@@ -246,40 +362,3 @@ class TransactGetItem(RequestShape, frozen=True):
 class TransactGetItemsInput(RequestShape, frozen=True):
     transact_items: list[TransactGetItem] | None = None
     return_consumed_capacity: str | None = None
-
-
-R = TypeVar("R")
-
-_EXPECTED = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
-_JAVA = {"str": "String", "int": "Integer", "bool": "Boolean"}
-
-
-def decode(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
-    """Decode the body of a request. Invalid JSON raises a SerializationException, worded as AWS words it."""
-    try:
-        return decoder.decode(body)
-    except msgspec.ValidationError as error:
-        raise DynamoDBError("SerializationException", _wording(str(error))) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
-        raise DynamoDBError("SerializationException") from None
-
-
-def _wording(problem: str) -> str:
-    """AWS's message for a member of the wrong JSON type."""
-    match = _EXPECTED.search(problem)
-    if not match:
-        return "Unexpected value type in payload"
-    expected, got = match.group(1).removesuffix(" | null"), match.group(2)
-    if expected in _JAVA:
-        java = _JAVA[expected]
-        if got == "object":
-            return "Start of structure or map found where not expected"
-        if got == "array":
-            return f"Unrecognized collection type class java.lang.{java}"
-        given = {"int": "NUMBER_VALUE", "float": "DECIMAL_VALUE", "str": "STRING_VALUE", "bool": "TRUE_VALUE"}
-        return f"{given.get(got, 'NULL_VALUE')} cannot be converted to {java}"
-    if got == "object":
-        return "Start of structure or map found where not expected"
-    if got == "array":
-        return "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue"
-    return "Unexpected field type"

@@ -92,7 +92,9 @@ def table_name(value: str | None, minimum: int = 1) -> str:
 
 
 def expression_parameters(expressions: dict[str, str | None], legacy: dict[str, Any], names: Any, values: Any) -> None:
-    """Refuse legacy parameters, and placeholders without an expression that could use them."""
+    """Refuse a mixture of expressions and legacy parameters, and placeholders without an expression that could use
+    them.
+    """
     given = [parameter for parameter, text in expressions.items() if text is not None]
     old = [parameter for parameter, content in legacy.items() if content is not None]
     if given and old:
@@ -100,8 +102,6 @@ def expression_parameters(expressions: dict[str, str | None], legacy: dict[str, 
             "Can not use both expression and non-expression parameters in the same request: "
             f"Non-expression parameters: {{{', '.join(old)}}} Expression parameters: {{{', '.join(given)}}}"
         )
-    if old:
-        refuse(f"{old[0]} is a legacy parameter, which this engine does not have: use an expression instead")
     if names is not None and not given:
         refuse("ExpressionAttributeNames can only be specified when using expressions")
     takers = [parameter for parameter in expressions if parameter != "ProjectionExpression"]

@@ -20,22 +20,35 @@ TABLE = "table"
 
 
 class When(msgspec.Struct, frozen=True):
-    """A condition of a sparse facet: the attribute has a value or, if `values` are given, one of them.
+    """A condition of a sparse facet: the attribute has a value, one of some `values`, or no value (`absent`).
 
-    >>> str(When("assignee")), str(When("status", frozenset({"OPEN"})))
-    ('assignee is present', 'status = OPEN')
+    >>> str(When("assignee")), str(When("status", frozenset({"OPEN"}))), str(When("assignee", absent=True))
+    ('assignee is present', 'status = OPEN', 'assignee is absent')
     """
 
     attribute: str
     values: frozenset[object] | None = None
+    absent: bool = False
 
     def holds(self, item: Mapping[str, object]) -> bool:
         value = plain(item.get(self.attribute))
         if value is None or (isinstance(value, set | frozenset) and not value):  # DynamoDB has no empty set
+            return self.absent
+        return not self.absent and (self.values is None or value in self.values)
+
+    def implies(self, other: When) -> bool:
+        """Whether every item that meets this condition meets the other one.
+
+        >>> When("status", frozenset({"OPEN"})).implies(When("status")), When("status").implies(When("assignee"))
+        (True, False)
+        """
+        if self.attribute != other.attribute or self.absent != other.absent:
             return False
-        return self.values is None or value in self.values
+        return other.values is None or (self.values is not None and self.values <= other.values)
 
     def __str__(self) -> str:
+        if self.absent:
+            return f"{self.attribute} is absent"
         if self.values is None:
             return f"{self.attribute} is present"
         return f"{self.attribute} = {' or '.join(sorted(map(str, self.values)))}"

@@ -82,7 +82,7 @@ class ChildPattern(BoundPattern):
                 return self.parent.key(write.values)
             case "put":
                 now = self.parent.key(write.values)
-                return None if write.was is not None and now == self.parent.key(write.was) else now
+                return None if write.stored and now == self.parent.key(write.stored.values) else now
             case "update" if not write.changes.names.isdisjoint(self.parent.names.values()):
                 write.need(self.parent.names.values(), write.after, f"the key of its {self.cls.__name__}")
                 return self.parent.key(write.after)

@@ -60,9 +60,6 @@ class Copy(Pattern):
     attributes: Sequence[str] | None = None
     indexes: Mapping[str, Key] = field(default_factory=dict)
 
-    def key_in(self, index: str) -> Key | None:
-        return self.indexes.get(index)
-
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         binder = entity.binder
         if not self.name:
@@ -97,7 +94,7 @@ class _CopyPattern(BoundPattern):
 
     def depends(self, write: Write) -> Iterable[str]:
         match write.verb:
-            case "insert" | "check":
+            case "insert" | "check" | "check_absent":
                 return ()
             case "update" if self._moves(write):
                 return sorted({*self.attributes, *self.facet.placing})  # the copy moves, so all of it is written
@@ -112,7 +109,8 @@ class _CopyPattern(BoundPattern):
         """Apply the write to the copy."""
         match write.verb:
             case "insert" | "put":
-                yield from self._moved(schema, write, write.was, write.values)
+                before = write.stored.values if write.stored else None
+                yield from self._moved(schema, write, before, write.values)
             case "update" if self._moves(write):
                 write.need(sorted({*self.attributes, *self.facet.placing}), write.after, self.what)
                 yield from self._moved(schema, write, write.before, write.after)

@@ -85,7 +85,7 @@ class _UniquePattern(BoundPattern):
 
     def depends(self, write: Write) -> Iterable[str]:
         match write.verb:
-            case "insert" | "check":
+            case "insert" | "check" | "check_absent":
                 return ()
             case "put":
                 return self._tracked

@@ -135,7 +135,7 @@ def _values(name: str, case: WriteCase, steps: Sequence[WriteStep]) -> Iterator[
         yield from (item.get(a) for a, source in linked.items() if source == name)
     if not several:
         for step in steps:
-            if step.action.verb is Verb.UPDATE and name in step.changed.sets and name not in case.lists:
+            if step.action.updates and name in step.changed.sets and name not in case.lists:
                 yield _new(step, name)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from prejoin.proof.edge_values import EMPTY, edge_values_of, moments
 from prejoin.types import Kind, Type
-from prejoin.workload.lookup import target
+from prejoin.workload.lookup import target, targets
 from prejoin.workload.model import Attribute, Cardinality, Entity, Workload
 from prejoin.workload.tenants import is_owned, own_id
 
@@ -72,6 +72,8 @@ class DataGenerator:
                     self.add(entity)
             else:
                 self._add_children(entity, leading)
+                for other in targets(self.workload, leading[0])[1:]:
+                    self._add_children(entity, (leading[0], *other))
         return self.items
 
     def _leading(self, entity: Entity) -> tuple[Attribute, Entity, Attribute] | None:
@@ -175,7 +177,7 @@ class DataGenerator:
 
     def _follow(self, entity: Entity, attribute: Attribute, item: Values, owners: dict[str, Values]) -> None:
         """Chooses the item that an attribute refers to, and takes over the parts of its id."""
-        held = target(self.workload, attribute)
+        held = self._held(attribute, item)
         if held is None or not (choices := self.items.get(held[0].name)):
             return
         owner, name = held
@@ -195,6 +197,14 @@ class DataGenerator:
             own = entity.attribute(part.name)
             if own is not None and own.name not in item and owner is not entity:
                 item[own.name] = chosen.get(part.name)
+
+    def _held(self, attribute: Attribute, item: Values) -> tuple[Entity, Attribute] | None:
+        """The entity that an attribute refers to; of several, the one that has its value, or any."""
+        found = [one for one in targets(self.workload, attribute) if self.items.get(one[0].name)]
+        if attribute.name in item:
+            value = item[attribute.name]
+            found = [one for one in found if any(i.get(one[1].name) == value for i in self.items[one[0].name])] or found
+        return self._chance.choice(found) if len(found) > 1 else next(iter(found), None)
 
     def _repeated(self, attribute: Attribute, owners: Mapping[str, Values]) -> Any:
         """The value of an attribute that is a copy of another item's."""
@@ -369,5 +379,7 @@ def _parents_first(workload: Workload) -> list[Entity]:
 
 
 def _referred_to(entity: Entity) -> set[str]:
-    references = (name for a in entity.attributes for name in (a.references, a.copy_of, a.snapshot_of) if name)
+    references = (
+        name for a in entity.attributes for name in (a.references, *a.references_or, a.copy_of, a.snapshot_of) if name
+    )
     return {name.partition(".")[0] for name in references}

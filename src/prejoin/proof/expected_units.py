@@ -156,7 +156,7 @@ def _writing(sample: SampleTable, operation: Operation, item: Json) -> int | Non
     tag = str(item.get(sample.design.type_attribute, {}).get("S", ""))
     for at, request in enumerate(operation.requests):
         for action in request.actions:
-            entity = action.item.partition("/")[0].partition("!")[0]
+            entity = action.target.entity
             own = sample.design.item(entity)
             name = own.tag if own else entity
             if tag == name or tag.startswith((f"{name}.", f"{name} unique ")):

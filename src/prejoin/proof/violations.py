@@ -275,7 +275,7 @@ def _not_unique(
             continue
         taken = {name: others[0][name] for name in group}
         what = f"{_one(entity)} with the {' and '.join(group)} of another"
-        if step.action.verb is not Verb.UPDATE:
+        if not step.action.updates:
             return what, replace(step, after={**step.after, **taken})
         if written == set(group):
             changes = Changes({**step.changed.sets, **taken}, step.changed.adds, step.changed.removes)

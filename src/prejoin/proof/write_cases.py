@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from prejoin.proof.data import Values, identities
 from prejoin.proof.sample_table import SampleTable
 from prejoin.table.update.changes import Changes
 from prejoin.types import Kind
+from prejoin.workload.constants import constant
 from prejoin.workload.lookup import changes, member_of, target
 from prejoin.workload.model import (
     Action,
@@ -137,6 +138,9 @@ def _steps(case: WriteCase, replacing: bool) -> list[WriteStep]:
     for at, action in enumerate(actions):
         if action.verb not in NEW:
             entity = sample.entity(action.entity)
+            if replacing and (created := _upserted(case, action, entity)):
+                found[at] = [created]
+                continue
             taken = [s.before for steps in found.values() for s in steps if s.entity is entity]
             items = _pick(case, action, entity, taken)
             case.taken += items
@@ -165,6 +169,27 @@ def _steps(case: WriteCase, replacing: bool) -> list[WriteStep]:
         else:
             case.checked[entity.name] = _looked_at(case, entity, own, steps)
     return steps
+
+
+def _upserted(case: WriteCase, action: Action, entity: Entity) -> WriteStep | None:
+    """The item that an upsert creates: its id, the defaults, and what the upsert sets. None if it changes one."""
+    tested = any(check.entity in {"", entity.name} for check in case.write.checks)
+    if action.verb is not Verb.UPSERT or action.many or entity.singleton or tested or entity.name in case.found_first:
+        return None
+    linked = links(case.sample.workload, case.write, action, entity)
+    item = case.sample.generator.another(
+        entity, {name: case.given[source] for name, source in linked.items() if source in case.given}
+    )
+    if item is None:
+        return None
+    case.sample.generator.reserve(entity, item)
+    defaults = {a.name: constant(a.default, a.type) for a in entity.attributes if a.default is not None}
+    blank = {**defaults, **{a.name: item[a.name] for a in entity.id}}
+    for name, source in linked.items():
+        case.given.setdefault(source, blank[name])
+    step = _change(case, action, entity, blank)
+    case.new.append((entity, step.after or {}))
+    return replace(step, before=None)
 
 
 def _owners_first(workload: Workload, actions: Sequence[Action], together: Sequence[Agreement]) -> list[int]:

@@ -16,6 +16,7 @@ _NAMESPACES = {
     "ValidationException": _CORAL_VALIDATE,
     "SerializationException": _CORAL,
     "UnknownOperationException": _CORAL,
+    "AccessDeniedException": _CORAL,
     "InternalServerError": _DYNAMODB,
 }
 _SERVER_FAULTS = frozenset({"InternalServerError", "ServiceUnavailable"})
@@ -58,7 +59,7 @@ class DynamoDBError(PrejoinError):
     def body(self) -> bytes:
         """The JSON body of the HTTP response."""
         # AWS writes "Message" in errors of its outer layer and of cancelled transactions, else "message".
-        outer = self.code in ("SerializationException", "TransactionCanceledException")
+        outer = self.code in ("SerializationException", "TransactionCanceledException", "AccessDeniedException")
         sentence = "Message" if outer else "message"
         document = {"__type": _NAMESPACES.get(self.code, _DYNAMODB) + self.code}
         if self.message:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from prejoin.protocol import numbers
+from prejoin.protocol.errors import invalid
 from prejoin.protocol.values import Value, unbase64
 
 
@@ -113,4 +114,4 @@ def compare_range(begin: bytes, operator: str, operands: list[Value], *, last: b
         case "begins_with":
             start = begin + (plain(operands[0]) if last else _escaped(plain(operands[0])))
             return Range(start, beyond(start) if start else None)
-    raise AssertionError(operator)
+    raise invalid("Attempted conditional constraint is not an indexable operation")

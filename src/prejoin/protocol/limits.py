@@ -33,6 +33,10 @@ TABLE_NAME_MAXIMUM: Final = 255
 KEY_NAME_LENGTH: Final = 255
 """For attributes in keys and attributes projected by name. Other attribute names may be longer."""
 ATTRIBUTE_NAME_SIZE: Final = 64 * KB - 1
+PROVISIONED_UNITS: Final = 10**12
+TAGS: Final = 50
+TAG_KEY_LENGTH: Final = 128
+TAG_VALUE_LENGTH: Final = 256
 GLOBAL_INDEXES: Final = 20
 LOCAL_INDEXES: Final = 5
 INDEX_PARTITION_ATTRIBUTES: Final = 4

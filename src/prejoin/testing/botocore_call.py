@@ -185,7 +185,7 @@ def _read(operation: _Operation, http: FakeHttpResponse) -> dict[str, Any] | Non
     if http.status_code != 200:
         return None
     body = http.content
-    response: dict[str, Any] = _decode(body)
+    response: dict[str, Any] = _decode(body) if body else {}  # some operations answer with nothing
     if not _AS_THEY_STAND.issuperset(response):
         return None
     if operation.read_binary is not None and (b'"B"' in body or b'"BS"' in body):

@@ -34,7 +34,7 @@ def attach(client: C, engine: Backend) -> C:
     []
     """
     inner = getattr(getattr(client, "meta", None), "client", client)
-    if not isinstance(inner, BaseClient) or inner.meta.service_model.service_name != SERVICE:
+    if not isinstance(inner, BaseClient) or inner.meta.service_model.service_name not in SERVICES:
         raise TypeError(f"attach() takes a boto3 client or resource of DynamoDB, not {client!r}")
 
     drive = run_async if iscoroutinefunction(type(inner)._make_api_call) else run
@@ -110,7 +110,7 @@ def mock_dynamodb(
 
 Method = Callable[..., Any]
 
-SERVICE = "dynamodb"
+SERVICES = frozenset({"dynamodb", "dynamodbstreams"})
 _THEIRS = ("botocore.", "aiobotocore.")
 _REGION = "us-east-1"
 OtherServices = Literal["pass", "refuse"]
@@ -217,7 +217,7 @@ def _requesting(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
 def _engine_for(client: Any, operation_name: str) -> Embedded | None:
     """The engine that serves a call; None if the call goes its usual way."""
     service = client.meta.service_model.service_name
-    if service == SERVICE:
+    if service in SERVICES:
         return _stays[-1].engine if _stays else None
     if any(stay.other_services == "refuse" for stay in _stays):
         raise RuntimeError(
@@ -231,7 +231,7 @@ def _creating(original: Method) -> Method:
     """Also for a coroutine function: its arguments are known before anything is awaited."""
 
     def create_client(self: Any, service_name: str, *positional: Any, **named: Any) -> Any:
-        if service_name == SERVICE and not positional:
+        if service_name in SERVICES and not positional:
             _fill_in(self, named)
         return original(self, service_name, *positional, **named)
 

@@ -8,11 +8,16 @@ from difflib import get_close_matches
 from msgspec.structs import replace
 
 from prejoin.types import STRING
+from prejoin.workload.memo import remembered
 from prejoin.workload.model import Action, Attribute, Change, Entity, Op, Read, Verb, Workload, Write
 from prejoin.workload.tenants import common_tenant, is_owned
 
 _MANY = 100
 """With more candidates than this, only those with the same first letter are compared, because comparing is slow."""
+
+
+EITHER = " / "
+"""Between the names that several entities have for one input: `Order.placedAt / Payment.paidAt`."""
 
 
 def suggest(name: str, candidates: Iterable[str]) -> str | None:
@@ -30,8 +35,12 @@ def suggest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def bare_name(name: str) -> str:
-    """A name without its entity: `Order.userId` becomes `userId`."""
-    return name.rpartition(".")[2]
+    """A name without its entity: `Order.userId` becomes `userId`. Of several names for one value it is the first.
+
+    >>> bare_name("Order.placedAt / Payment.paidAt")
+    'placedAt'
+    """
+    return name.partition(EITHER)[0].rpartition(".")[2]
 
 
 def target(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribute] | None:
@@ -49,18 +58,42 @@ def target(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribute]
     return (entity, same) if same else None
 
 
+def targets(workload: Workload, attribute: Attribute) -> list[tuple[Entity, Attribute]]:
+    """All entities and id attributes that a reference may hold: `→ User | Organization` has two."""
+    every = (replace(attribute, references=name) for name in (attribute.references, *attribute.references_or))
+    return [found for one in every if (found := target(workload, one))]
+
+
 def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tuple[str, str]]:
     """The origins of an attribute's values along its references; the attribute itself first."""
+    key = ("chain", entity.name, attribute.name, attribute.references)
+    if key not in workload.memo:
+        workload.memo[key] = _chain(workload, entity, attribute)
+    return list(workload.memo[key])
+
+
+def _chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tuple[str, str]]:
     found = [(entity.name, attribute.name)]
-    while further := target(workload, attribute):
+    if attribute.references_or:
+        found += [(e.name, a.name) for e, a in targets(workload, attribute)]
+    while not attribute.references_or and (further := target(workload, attribute)):
         attribute = further[1]
         if (further[0].name, attribute.name) in found:
             break
         found.append((further[0].name, attribute.name))
+    if several := next((name for owner, own in found if (name := _shared_id(workload, owner, own))), ""):
+        found.append(("", several))  # the ids of several entities that one attribute may hold are one kind of value
     tenant = workload.tenant
     if tenant and found[-1][1] == tenant.attribute and is_owned(workload, found[-1][0]):
         found.append(("", tenant.attribute))  # tenants need not be an entity: their ids come from outside
     return found
+
+
+def _shared_id(workload: Workload, owner: str, name: str) -> str:
+    """The name of the kind of value that an entity's id shares with the ids of others; empty if it shares none."""
+    entity = workload.entity(owner) if owner in workload.shared_ids else None
+    own = entity and [a.name for a in entity.id if a.name not in common_tenant(workload, owner)]
+    return workload.shared_ids[owner] if own == [name] else ""
 
 
 def root(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:
@@ -78,6 +111,7 @@ def identified(entity: Entity, names: Iterable[str]) -> bool:
     return entity.singleton or any(group <= known for group in [{a.name for a in entity.id}, *unique] if group)
 
 
+@remembered
 def foreign_key(
     workload: Workload, entity: Entity, parent: Entity, names: Iterable[str] | None = None
 ) -> frozenset[str] | None:
@@ -155,9 +189,13 @@ def _outside(workload: Workload, place: tuple[str, str]) -> bool:
 def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[str, str]:
     """Which attribute of each entity a name means: its own of that name, or the one that holds the same id.
 
-    An entity that has none, or several that could be meant, is left out. `Order.userId` says whose attribute it is.
+    An entity that has none, or several that could be meant, is left out. `Order.userId` says whose attribute it is, and
+    `Order.placedAt / Payment.paidAt` what each of two has.
     """
     asked = [e for e in map(workload.entity, entities) if e]
+    if EITHER in name:
+        named = dict(one.rpartition(".")[::2] for one in name.split(EITHER))
+        return {e.name: named[e.name] for e in asked if e.name in named and e.attribute(named[e.name])}
     owner, dot, field = name.partition(".")
     field = field if dot else name
     found: dict[str, str] = {}
@@ -242,7 +280,7 @@ def equalities(read: Read) -> tuple[str, ...]:
 
 def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
     """What an update changes: what it says, or else the inputs that are attributes of the entity and not its id."""
-    if action.changes or action.verb is not Verb.UPDATE:
+    if action.changes or not action.updates:
         return action.changes
     names = {i.attribute for i in write.inputs}
     return tuple(Change(a.name) for a in entity.attributes if a.name in names and not a.id)

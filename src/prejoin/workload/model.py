@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -49,6 +50,8 @@ class Attribute(Model, frozen=True):
     """The smallest allowed number; 0 if only `max` is given."""
     max: int | None = None
     """The largest allowed number. Sort keys pad it to as many digits."""
+    references_or: tuple[str, ...] = ()
+    """More entities whose id it may hold instead: `→ User | Organization`. Their ids are one kind of value."""
 
     @property
     def referenced_entity(self) -> str:
@@ -102,6 +105,8 @@ class Entity(Model, frozen=True, dict=True):
     """Whether there is only one item, without an id."""
     size: int | None = None
     """Bytes of a typical item."""
+    retention: int | None = None
+    """Seconds that an item is kept before it expires or is deleted."""
     unique: tuple[tuple[str, ...], ...] = ()
     """Groups of attributes that are unique together."""
     excludes: tuple[str, ...] = ()
@@ -169,6 +174,8 @@ class Input(Model, frozen=True):
     """Whether it is a list of values, each an equality: the items of ten ids."""
     filter: bool = False
     """Whether the author accepts that items are read and then discarded."""
+    keeps: float | None = None
+    """Per cent of the items that pass the condition."""
 
     @property
     def constant(self) -> bool:
@@ -266,6 +273,9 @@ class Verb(StrEnum):
     PUT = "put"
     """Created or replaced."""
     UPDATE = "update"
+    """A change of an existing item; refused if there is none."""
+    UPSERT = "upsert"
+    """Updated, or created with what the update sets."""
     DELETE = "delete"
     EXPIRE = "expire"
     """Removed by DynamoDB after its TTL, without a request."""
@@ -295,6 +305,11 @@ class Action(Model, frozen=True):
     changes: tuple[Change, ...] = ()
     by: tuple[str, ...] = ()
     """The inputs that hold its id, if their names do not say so: the followed one of two users."""
+
+    @property
+    def updates(self) -> bool:
+        """Whether it changes an item in part: an update, or an upsert."""
+        return self.verb in (Verb.UPDATE, Verb.UPSERT)
 
 
 class CheckKind(StrEnum):
@@ -389,7 +404,7 @@ class Accept(Model, frozen=True, tag_field="pin", tag="accept"):
 
     pattern: str
     how: str
-    """`filter`, `second request` or `scan`."""
+    """`filter`, `several pages`, `second request` or `scan`."""
 
 
 class OutOfScope(Model, frozen=True, tag_field="pin", tag="out of scope"):
@@ -509,6 +524,11 @@ class Workload(Model, frozen=True, dict=True):
     def _by_id(self) -> dict[str, Pattern]:
         return {p.id: p for p in reversed(self.patterns)}
 
+    @cached_property
+    def memo(self) -> dict[tuple[object, ...], Any]:
+        """Results of functions of this workload: see `prejoin.workload.memo`."""
+        return {}
+
     def entity(self, name: str) -> Entity | None:
         return self._by_name.get(name)
 
@@ -523,6 +543,21 @@ class Workload(Model, frozen=True, dict=True):
             return self.entity(self.tenant.entity) if self.tenant else None
         name = self.tenant.attribute.lower()
         return next((e for e in self.entities if name in [f"{e.name}{end}".lower() for end in ("", "id", "_id")]), None)
+
+    @cached_property
+    def shared_ids(self) -> dict[str, str]:
+        """The entities whose ids are one kind of value, because an attribute holds an id of any of them; with its
+        name, `User | Organization`.
+        """
+        groups: list[dict[str, None]] = []
+        for attribute in (a for e in self.entities for a in e.attributes if a.references_or):
+            names = (attribute.references, *attribute.references_or)
+            group = dict.fromkeys(name.partition(".")[0] for name in names)
+            for other in [one for one in groups if one.keys() & group.keys()]:
+                groups.remove(other)
+                group = other | group
+            groups.append(group)
+        return {name: " | ".join(group) for group in groups for name in group}
 
     @cached_property
     def owned(self) -> frozenset[str]:

@@ -153,11 +153,15 @@ class _Expansion:
 
     def _reference(self, attribute: Attribute) -> Attribute:
         """The reference with its attribute: `→ Agent` holds a part of the agent's id."""
-        entity = self._workload.entity(attribute.references)
-        if entity is None or not is_owned(self._workload, entity.name) or attribute.name == self._tenant.attribute:
+        if attribute.name == self._tenant.attribute:
             return attribute
-        own = own_id(self._workload, entity)
-        return replace(attribute, references=f"{entity.name}.{own[0].name}") if len(own) == 1 else attribute
+        first, *others = map(self._held, (attribute.references, *attribute.references_or))
+        return replace(attribute, references=first, references_or=tuple(others))
+
+    def _held(self, name: str) -> str:
+        entity = self._workload.entity(name)
+        own = own_id(self._workload, entity) if entity and is_owned(self._workload, entity.name) else ()
+        return f"{name}.{own[0].name}" if len(own) == 1 else name
 
     def _relationship(self, one: Relationship) -> Relationship:
         tenant = self._tenant.attribute
@@ -213,11 +217,18 @@ def _short_entity(workload: Workload, entity: Entity, name: str, refers: str) ->
 
 
 def _short_reference(workload: Workload, attribute: Attribute, name: str) -> Attribute:
-    owner, dot, field = attribute.references.partition(".")
-    entity = workload.entity(owner)
-    if not dot or entity is None or not is_owned(workload, owner) or attribute.name == name:
+    if attribute.name == name:
         return attribute
-    return replace(attribute, references=owner) if [a.name for a in own_id(workload, entity)] == [field] else attribute
+    first, *others = (_short_name(workload, one) for one in (attribute.references, *attribute.references_or))
+    return replace(attribute, references=first, references_or=tuple(others))
+
+
+def _short_name(workload: Workload, reference: str) -> str:
+    owner, dot, field = reference.partition(".")
+    entity = workload.entity(owner)
+    if not dot or entity is None or not is_owned(workload, owner):
+        return reference
+    return owner if [a.name for a in own_id(workload, entity)] == [field] else reference
 
 
 def _short_pattern(workload: Workload, pattern: _Pattern, name: str) -> _Pattern:

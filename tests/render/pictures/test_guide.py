@@ -31,6 +31,7 @@ def test_the_pictures_of_the_guide_are_those_of_the_shop() -> None:
     assert re.findall(r"\(pictures/([^)]+)\)", GUIDE.read_text(encoding="utf-8")) == list(SHOWN)
 
 
+@pytest.mark.slow
 def test_the_code_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     (said,) = re.findall(r"```text\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)

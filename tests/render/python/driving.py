@@ -12,9 +12,9 @@ from typing import Any
 from tests.proof.league import NOW, league_design, league_workload
 from tests.render.designed import NAMES as PUBLIC
 from tests.render.designed import designed as public
+from tests.solutions import solve
 
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.proof.result import Proof

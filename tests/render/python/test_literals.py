@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.place import examples
 from tests.render.python.driving import written
+from tests.solutions import solve
 
-from prejoin.design.solver.solve import solve
 from prejoin.render.python import Options, render_python
 from prejoin.render.python.layout import Group, Noted, Part, call, comment, docstring, keyword, lay, listing, string
 from prejoin.render.python.names import names_of

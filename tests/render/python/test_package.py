@@ -14,8 +14,8 @@ import pytest
 from tests.proof.facets import design_facets, schema_facets
 from tests.render.python.driving import DOCUMENTS, NAMES, ROOT, designed, written
 from tests.render.python.workloads import random_workload
+from tests.solutions import solve
 
-from prejoin.design.solver.solve import solve
 from prejoin.render.python import Options, render_python
 from prejoin.render.python.entities import Style
 from prejoin.render.python.names import names_of

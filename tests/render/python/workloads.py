@@ -224,6 +224,8 @@ def _writes(chance: Random, entity: Entity, entities: list[Entity]) -> Iterator[
         yield Write("", "", (name,), "make", ids, (Action(Verb.CREATE, name),), checks=check)
     for _ in range(chance.randint(1, 2)):
         yield _update(chance, entity, ids)
+    if chance.random() < 0.3 and not any(a.unique for a in entity.attributes):
+        yield _upsert(chance, entity, ids)
     if chance.random() < 0.5:
         yield Write("", "", (name,), "put", ids, (Action(Verb.PUT, name),), False)
     if chance.random() < 0.5:
@@ -235,6 +237,15 @@ def _checks(chance: Random, entity: str) -> tuple[Check, ...]:
     """What is asked of an item that is there."""
     compared = Check(CheckKind.COMPARE, entity, COUNTER, chance.choice([Op.GE, Op.NE]), (Value(const="1"),))
     return chance.choice([(), (Check(CheckKind.EXISTS, entity),), (compared,)])
+
+
+def _upsert(chance: Random, entity: Entity, ids: tuple[Input, ...]) -> Write:
+    """All that an item needs is set, and it is counted."""
+    needed = [a.name for a in entity.attributes if not (a.id or a.optional or a.name == COUNTER)]
+    changes = (*map(Change, needed), Change(COUNTER, ChangeOp.ADD, Value(const="1")))
+    inputs = (*ids, *map(Input, needed))
+    action = Action(Verb.UPSERT, entity.name, changes=changes)
+    return Write("", "", (entity.name,), "set", inputs, (action,), chance.choice([True, False]))
 
 
 def _update(chance: Random, entity: Entity, ids: tuple[Input, ...]) -> Write:

@@ -20,9 +20,11 @@ from prejoin.cli.prompt.line import ask
 from prejoin.cli.text.design import besides_page, conflict_lines, design_page
 from prejoin.cli.text.design_answers import Why, Without
 from prejoin.cli.text.design_json import Questions, answers_json, conflicts_json, design_json
+from prejoin.cli.text.frontier import frontier_lines
 from prejoin.cli.text.messages import coded
 from prejoin.design.explain import as_text
 from prejoin.design.files import design_beside
+from prejoin.design.frontier import FrontierPoint
 from prejoin.pipeline.build.build_design import record_design
 from prejoin.pipeline.design.decisions import add_decisions
 from prejoin.pipeline.design.design_document import DesignTarget, changes, design_target, result_text, write_design
@@ -38,6 +40,7 @@ from prejoin.pipeline.design.design_table import (
     why,
     without,
 )
+from prejoin.pipeline.design.frontier import chart_beside, design_frontier, write_frontier
 from prejoin.pipeline.document import check_writable, read_document
 from prejoin.pipeline.summary import counted
 from prejoin.workload.grammar.statements import write_pin
@@ -59,6 +62,7 @@ _FEW_CHANGES = 12
 @click.option("--explain", is_flag=True, help="Explain every key, index and copy, and its cost.")
 @click.option("--why", "topics", multiple=True, help="Explain one entity, index, copy or access pattern.")
 @click.option("--alternatives", is_flag=True, help="Solve and price other designs, too.")
+@click.option("--frontier", is_flag=True, help="Solve simpler and cheaper designs; with --yes, draw them, too.")
 @click.option("--drop", "dropped", multiple=True, help="Show the design without an access pattern.")
 @click.option("--hints/--no-hints", default=False, help="Whether to show all messages of the checks.")
 @click.option(
@@ -79,6 +83,7 @@ def design(
     explain: bool,
     topics: tuple[str, ...],
     alternatives: bool,
+    frontier: bool,
     dropped: tuple[str, ...],
     hints: bool,
     time_limit: float | None,
@@ -95,7 +100,7 @@ def design(
     pins = read_decisions((*sentences, *(f"at most {limit}" for limit in limits)), read.workload)
     kept = design_in_use(keep, read.workload, f"{keep} cannot be kept; nothing was designed") if keep else None
     target = None if output == "-" else design_target(Path(output) if output else design_beside(Path(read.file)))
-    questions = Questions(explain, topics, alternatives, dropped)
+    questions = Questions(explain, topics, alternatives, dropped, frontier)
     # Questions are answered from the keys; a design is run before it is shown for approval or written.
     proven = not no_proof and (yes or target is None or not questions)
     request = DesignRequest(read, pins, kept, proven, MOST if alternatives else FEW, time_limit)
@@ -103,12 +108,13 @@ def design(
         with ProgressLine() as progress:
             found = solve_request(request, progress)
             dropping = tuple(_without(found, pattern, progress) for pattern in dropped)
+            points = design_frontier(found, progress=progress) if frontier else ()
     except ContradictionError as problem:
         return _contradiction(problem, read.file)
     explained = tuple(Why(topic, "\n".join(why(found, topic))) for topic in topics)
     data: dict[str, Any] = {**design_json(found), "dropped": [], "output": None}
     if questions:
-        data = msgspec.to_builtins(answers_json(found, explained, dropping, questions))
+        data = msgspec.to_builtins(answers_json(found, explained, dropping, points, questions))
     status = ExitStatus.FINE if found.fine else ExitStatus.FAILED
     if target is None:
         text = result_text(found, "md")
@@ -119,13 +125,19 @@ def design(
     if found.unserved:
         notes.append(f"not served: {', '.join(operation.pattern for operation in found.unserved)}")
     if yes:
-        check_writable(target.path, *([Path(read.file)] if remember and pins else []))
+        charts = [chart_beside(target.path)] if frontier else []
+        check_writable(target.path, *charts, *([Path(read.file)] if remember and pins else []))
         notes += [*_announced(target, found), _written(found, target), *_remembered(found, remember)]
         record_design(found, target.path)
         data["output"] = str(target.path)
+        if frontier:
+            chart = chart_beside(target.path)
+            write_frontier(found, points, chart)
+            data["chart"] = str(chart)
+            notes.append(f"wrote {chart}")
     elif not questions:
         notes += [*_announced(target, found), f"nothing was written; `--yes` writes {target.path}"]
-    page: list[Line] = _answers(found, questions, explained, dropping)
+    page: list[Line] = _answers(found, questions, explained, dropping, points)
     said = found.source(hints or (as_json and not questions))
     if not questions:
         data["changes"] = changes(target.before, found.design) if target.before else []
@@ -150,7 +162,11 @@ def _without(found: DesignResult, pattern: str, progress: ProgressLine) -> Witho
 
 
 def _answers(
-    found: DesignResult, questions: Questions, explained: Sequence[Why], dropping: Sequence[Without]
+    found: DesignResult,
+    questions: Questions,
+    explained: Sequence[Why],
+    dropping: Sequence[Without],
+    points: Sequence[FrontierPoint],
 ) -> list[Line]:
     lines: list[Line] = []
     if questions.explain:
@@ -159,6 +175,8 @@ def _answers(
         lines += [(), *map(coded, topic.text.split("\n"))]
     if questions.alternatives and not questions.explain:
         lines += [(), *alternative_lines(found)]
+    if questions.frontier:
+        lines += [(), *frontier_lines(found, points)]
     for one in dropping:
         lines += [(), coded(f"{one.text}.")]
     return lines if questions.explain or not lines else lines[1:]

@@ -32,6 +32,12 @@ from prejoin.pipeline.errors import PipelineError
 )
 @click.option("--access-key", metavar="ID", help="Verify signatures: the access key of the clients.")
 @click.option("--secret-key", metavar="SECRET", envvar="PREJOIN_SECRET_KEY", help="Its secret; or PREJOIN_SECRET_KEY.")
+@click.option(
+    "--stream-shard-records",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Close a shard of a stream after N records, to test consumers (default: never).",
+)
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A host name of the server, besides localhost.")
 @click.option("--allow-origin", metavar="ORIGIN", multiple=True, help="The origin of a web page that may use it.")
 def serve(
@@ -41,6 +47,7 @@ def serve(
     durability: Literal["normal", "full"] | None,
     access_key: str | None,
     secret_key: str | None,
+    stream_shard_records: int | None,
     allow_host: tuple[str, ...],
     allow_origin: tuple[str, ...],
 ) -> Outcome:
@@ -56,7 +63,7 @@ def serve(
         raise click.UsageError("Signatures need a pair: `--access-key`, and `--secret-key` or PREJOIN_SECRET_KEY")
     keys = KeyPair(access_key, secret_key) if access_key and secret_key else None
     policy = OriginPolicy(frozenset(name.lower() for name in (*allow_host, host)), frozenset(allow_origin))
-    with _open(db, durability) as engine:
+    with _open(db, durability, stream_shard_records or 0) as engine:
         server = Server(engine, host=host, port=port, keys=keys, policy=policy, in_memory=db is None)
         url = _listen(server, host, port)
         server.run(lambda url: _tell(url, host, db, keys))
@@ -64,9 +71,9 @@ def serve(
     return Outcome(result={"url": url, "db": db})
 
 
-def _open(db: str | None, durability: Literal["normal", "full"] | None) -> Embedded:
+def _open(db: str | None, durability: Literal["normal", "full"] | None, shard_records: int) -> Embedded:
     try:
-        return Embedded(db, durability=durability)
+        return Embedded(db, durability=durability, stream_shard_records=shard_records)
     except (sqlite3.Error, ValueError, OSError) as problem:
         fix = "name another file with `--db`, or leave it out to keep tables in memory"
         raise PipelineError(codes.CANNOT_WRITE, str(problem), fix, db or "") from None

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from prejoin.cli.outcome import Line
 from prejoin.cli.output import width_of
+from prejoin.cli.text.frontier import proposal_lines
 from prejoin.cli.text.messages import coded, shown
 from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, titled
 from prejoin.design.checks.fit import FitVerdict
@@ -38,12 +39,12 @@ _MANY = frozenset({Call.TRANSACT_WRITE, Call.BATCH_WRITE})
 
 def design_page(result: DesignResult) -> list[Line]:
     """The whole design, for approval."""
-    lines = [_head(result), (), *_together(result.design)]
+    lines = [_head(result), (), *proposal_lines(result), *_together(result.design)]
     lines += [*_keys(result.design, result.workload), (), *_indexes(result.design), *_patterns(result), ()]
     if result.growth is not None:
         package = package_name(result.workload, Options())
         lines += [*growth_lines(result.growth, result.design.table, package), ()]
-    lines += [*unserved_lines(result), *_verdicts(result)]
+    lines += [*unserved_lines(result), *relaxation_lines(result), *_verdicts(result)]
     return lines
 
 
@@ -86,7 +87,7 @@ def _keys(design: Design, workload: Workload) -> list[Line]:
     rows: list[Row] = []
     for item in design.items:
         for facet in item.facets:
-            said = {w.attribute: f"{w.attribute} is {' or '.join(w.values) or 'there'}" for w in facet.when}
+            said = {w.attribute: str(w) for w in facet.when}
             said = {**{name: f"{name} is there" for name in _required(workload, item, facet)}, **said}
             only = " and ".join(said.values())
             rows.append((item_title(item), facet.slot, " ".join(facet.pk), " ".join(facet.sk), only))
@@ -177,8 +178,18 @@ def unserved_lines(result: DesignResult) -> Iterator[Line]:
             yield ("  ", *coded(sentence))
         for one in about.alternatives if about else ():
             yield ("  Possible: ", *coded(one.text))
+            yield from (("    ", line) for line in one.take)
     yield from conflict_lines(result.conflicts)
     if result.unserved:
+        yield ()
+
+
+def relaxation_lines(result: DesignResult) -> Iterator[Line]:
+    """Simpler designs that are not dearer, if something is given up, with the decisions for them."""
+    for one in result.explanation.relaxations:
+        yield (("Possible, ", "bold"), *coded(one.text))
+        yield ("  ", *coded(" ".join(f'`--decide "{line}"`' for line in one.take)))
+    if result.explanation.relaxations:
         yield ()
 
 

@@ -1,4 +1,4 @@
-"""The result of `prejoin design` with `--why`, `--alternatives`, `--drop` or `--explain`: answers without a design."""
+"""The result of `prejoin design` with `--why`, `--alternatives`, `--frontier`, `--drop` or `--explain`: answers."""
 
 from __future__ import annotations
 
@@ -39,6 +39,23 @@ class Without(msgspec.Struct, frozen=True):
     unserved: tuple[str, ...]
 
 
+class Choosable(msgspec.Struct, frozen=True):
+    """A design of `--frontier`, which serves as much as the chosen one."""
+
+    complexity: float
+    dollars: float
+    """A month."""
+    indexes: int
+    copies: int
+    reading_writes: int
+    """Writes that have to read first."""
+    decisions: tuple[str, ...]
+    command: str
+    """The command that makes it."""
+    chosen: bool
+    """Whether it is the design of the document as it is."""
+
+
 class DesignAnswers(msgspec.Struct, frozen=True):
     """The result. An answer is there only if its option was given."""
 
@@ -49,5 +66,8 @@ class DesignAnswers(msgspec.Struct, frozen=True):
     alternatives: tuple[OtherDesign, ...] | UnsetType = UNSET
     dropped: tuple[Without, ...] | UnsetType = UNSET
     explanation: dict[str, Any] | UnsetType = UNSET
+    frontier: tuple[Choosable, ...] | UnsetType = UNSET
+    chart: str | UnsetType = UNSET
+    """The chart that was written, with `--frontier` and `--yes`."""
     output: str | UnsetType = UNSET
     """The file that was written, with `--yes`."""

@@ -9,7 +9,9 @@ import msgspec
 from msgspec import UNSET
 
 from prejoin.cli.text.design_answers import DesignAnswers, OtherDesign, Why, Without
+from prejoin.cli.text.frontier import choosable
 from prejoin.design.explain import Explanation
+from prejoin.design.frontier import FrontierPoint
 from prejoin.pipeline.design.design_table import ConflictSet, DesignResult, alternatives_of
 from prejoin.proof.result import PatternProof
 from prejoin.workload.grammar.statements import write_pin
@@ -23,9 +25,10 @@ class Questions:
     why: tuple[str, ...] = ()
     alternatives: bool = False
     drop: tuple[str, ...] = ()
+    frontier: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.explain or self.why or self.alternatives or self.drop)
+        return bool(self.explain or self.why or self.alternatives or self.drop or self.frontier)
 
 
 def design_json(result: DesignResult) -> dict[str, Any]:
@@ -40,9 +43,10 @@ def design_json(result: DesignResult) -> dict[str, Any]:
             "copies": len(result.design.copies),
             "dollars": float(bill.total),
         },
+        "proposal": msgspec.to_builtins(choosable(result, (result.proposal,))[0]) if result.proposal else None,
         "exact": solution.exact and result.request.kept is None,
         "search": {"ended": solution.ended, "candidates": solution.chosen.candidates},
-        "bound": {"structures": solution.chosen.least},
+        "bound": {"complexity": float(solution.chosen.least)},
         "reproducible": not result.cut_short,
         "seconds": round(result.seconds, 3),
         "design": msgspec.to_builtins(result.design, str_keys=True),
@@ -64,7 +68,9 @@ def design_json(result: DesignResult) -> dict[str, Any]:
         },
         "explanation": msgspec.to_builtins(result.explanation, str_keys=True),
         "unserved": [
-            {"pattern": one.pattern, "problem": one.problem, "remedy": one.remedy} for one in result.unserved
+            {"pattern": one.pattern, "problem": one.problem, "remedy": one.remedy,
+             "units": one.units.read if one.units else None}
+            for one in result.unserved
         ],
         "conflicts": conflicts_json(result.conflicts),
         "fit": {
@@ -79,7 +85,11 @@ def design_json(result: DesignResult) -> dict[str, Any]:
 
 
 def answers_json(
-    result: DesignResult, why: tuple[Why, ...], dropped: tuple[Without, ...], asked: Questions
+    result: DesignResult,
+    why: tuple[Why, ...],
+    dropped: tuple[Without, ...],
+    points: tuple[FrontierPoint, ...],
+    asked: Questions,
 ) -> DesignAnswers:
     """The answers to questions about a design."""
     return DesignAnswers(
@@ -89,6 +99,7 @@ def answers_json(
         _other_designs(result.explanation) if asked.alternatives else UNSET,
         dropped or UNSET,
         msgspec.to_builtins(result.explanation, str_keys=True) if asked.explain else UNSET,
+        choosable(result, points) if asked.frontier else UNSET,
     )
 
 

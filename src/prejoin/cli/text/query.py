@@ -12,6 +12,7 @@ from prejoin.cli.text.messages import cells, safe
 from prejoin.cli.text.tables import table
 from prejoin.pipeline.query.query import ENTITY, QueryResult, plain
 from prejoin.pipeline.summary import counted
+from prejoin.render.python.method import ReturnKind
 from prejoin.table.client.observe import Call
 
 _LEAST = 12
@@ -37,7 +38,7 @@ def query_page(result: QueryResult, width: int | None) -> Iterator[Line]:
         yield ()
     for call in result.calls:
         yield from _call(call, width)
-    reads = isinstance(method.result, str) and method.result != "None"
+    reads = method.result.kind is not ReturnKind.NOTHING
     found = f"{counted(len(items), 'item')}, " if items or reads else ""
     yield (f"{found}{counted(len(result.calls), 'request')}, {result.units:g} unit{'s' * (result.units != 1)}.",)
 

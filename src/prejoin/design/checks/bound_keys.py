@@ -49,6 +49,7 @@ class Flaw(msgspec.Struct, frozen=True):
     text: str
     about: str
     """The attribute and its format; for an unreadable template, the message."""
+    attribute: str = ""
 
 
 class BoundKey(msgspec.Struct, frozen=True):
@@ -103,8 +104,8 @@ def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot
     def plain(text: str) -> str:
         """The template in our syntax, with a flaw for each difference."""
 
-        def say(what: FlawKind, about: str) -> None:
-            flaws.append(Flaw(what, entity.name, facet.slot, text, about))
+        def say(what: FlawKind, about: str, attribute: str = "") -> None:
+            flaws.append(Flaw(what, entity.name, facet.slot, text, about, attribute))
 
         def field(match: re.Match[str]) -> str:
             name, spec = match["name"], match["spec"] or ""
@@ -114,7 +115,7 @@ def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot
             if spec and _PICTURE.fullmatch(spec):
                 retyped[name] = Type(Kind.DATE)
                 if not sorts(spec):
-                    say(FlawKind.PICTURE, f"{name}:{spec}")
+                    say(FlawKind.PICTURE, f"{name}:{spec}", name)
                 return f"{{{name}}}"
             words = [word.strip() for word in spec.split(",")]
             lossy = [word for word in words if _LOSSY.fullmatch(word)]

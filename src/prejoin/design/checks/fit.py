@@ -21,7 +21,6 @@ from prejoin.workload.model import (
     Result,
     Stability,
     Stage,
-    Verb,
     Workload,
 )
 
@@ -155,7 +154,7 @@ def _elsewhere(read: Read, workload: Workload) -> list[Elsewhere]:
 def _kept(workload: Workload, read: Read) -> bool:
     """Whether some write maintains a counter for a count."""
     return any(
-        action.verb is Verb.UPDATE and any(change.op.value in ("+=", "-=") for change in action.changes)
+        action.updates and any(change.op.value in ("+=", "-=") for change in action.changes)
         for write in workload.writes
         if any(a.entity in read.entities for a in write.actions)
         for action in write.actions

@@ -16,7 +16,6 @@ from prejoin.keys import Lookup, Plan, Refusal, Template
 
 MOST_GIVEN_UP = 3
 """The most demands that are dropped together; beyond that all of them, because combinations explode."""
-_FOLDS = frozenset({"lower", "upper"})
 
 
 class KeyAnswer(msgspec.Struct, frozen=True):
@@ -93,11 +92,11 @@ def _unfolded(form: keys.Facet) -> keys.Facet:
     """The key as if it held text unchanged."""
 
     def plain(one: keys.KeyForm | None) -> keys.KeyForm | None:
-        if not isinstance(one, Template) or not any(field.spec in _FOLDS for field in one.fields):
+        if not isinstance(one, Template) or not any(field.encoding.folds for field in one.fields):
             return one
         parts = tuple(
             replace(part, spec="", encoding=replace(part.encoding, decode=str, prefixes=True))
-            if isinstance(part, keys.KeyField) and part.spec in _FOLDS
+            if isinstance(part, keys.KeyField) and part.encoding.folds
             else part
             for part in one.parts
         )

@@ -8,7 +8,7 @@ from prejoin.design.checks.reads import expected
 from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import check_appends
 from prejoin.design.cost.assumptions import count_of, per_second, size_of
-from prejoin.design.layout.sharding import Heat, heat
+from prejoin.design.layout.sharding import Heat, heat, spread_by
 from prejoin.design.model import TABLE, ProjectionKind
 from prejoin.design.solver.candidates import Candidate
 from prejoin.protocol import limits
@@ -16,7 +16,7 @@ from prejoin.protocol.prices import read_units, write_units
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Entity, Rate, Read, Result, Verb
+from prejoin.workload.model import ChangeOp, Entity, Rate, Read, Result
 
 FEW = 1000
 """With this few items their partition does not matter."""
@@ -70,7 +70,7 @@ def heat_of(r: Report, key: BoundKey) -> Heat:
         rate = _busiest(write.rate)
         changed = {change.attribute for change in changes(write, action, entity)}
         times = 1
-        if action.verb is Verb.UPDATE and key.slot != TABLE:
+        if action.updates and key.slot != TABLE:
             times = 2 if changed & set(key.form.placing) else 1
         transacted = 2 if key.slot == TABLE and (write.atomic or len(write.actions) > 1) else 1
         writes += rate
@@ -92,10 +92,30 @@ def _hot_writes(r: Report, key: BoundKey) -> None:
         codes.HOT,
         f"{key.name}: {found.writes:,.0f} writes/s are {found.units:,.0f} write units/s, of which {found.share:.0%} go "
         f"to one partition of {where}: {found.hottest:,.0f}, and 1,000 is the limit",
-        f"split it into {enough} shards",
+        f"split it into {enough} shards" if _spreads(r, key) else _no_key(r, key),
         key.item.entity,
         key.slot,
     )
+
+
+def _spreads(r: Report, key: BoundKey) -> bool:
+    """Whether shards would spread the items of a partition; not if it holds one item."""
+    return spread_by(r.workload, key.entity, Candidate(key.entity.name, _partition(key))) is not None
+
+
+def _no_key(r: Report, key: BoundKey) -> str:
+    """What to do about one item that is written too often: no key spreads it."""
+    adding = {ChangeOp.ADD, ChangeOp.SUBTRACT}
+    counts = [
+        change.attribute
+        for write, action in r.actions(key.entity.name)
+        for change in changes(write, action, key.entity)
+        if change.op in adding
+    ]
+    if counts:
+        names = name_list(list(dict.fromkeys(counts)))
+        return f"no key spreads one item: add to one of several items and read their sum (a sharded counter of {names})"
+    return "no key spreads one item: collect its writes in a queue and write it less often"
 
 
 def _hot_reads(r: Report) -> None:
@@ -193,7 +213,7 @@ def _unbounded(r: Report) -> None:
                 key.item.entity,
                 TABLE,
             )
-        elif open_ended and not any(a.ttl for a in key.entity.attributes):
+        elif open_ended and key.entity.retention is None and not any(a.ttl for a in key.entity.attributes):
             r.say(
                 codes.UNBOUNDED,
                 f"{key.name}: nothing limits the number of items under one `{key.facet.pk[0]}`",

@@ -13,7 +13,7 @@ from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import KEPT, count_of, count_said, size_of
 from prejoin.design.cost.bill import pattern_cost
 from prejoin.design.cost.units import predict_units
-from prejoin.design.mapping.map_reads import ask_of, filter_text, is_tested
+from prejoin.design.mapping.map_reads import ExcessError, ask_of, filter_text, is_membership, is_tested
 from prejoin.design.model import TABLE, Call, Request, Units
 from prejoin.keys import KeyForm, KeyText, Lookup, Plan, Template, disjoint
 from prejoin.keys.template.shape import ANYTHING, literal, meet
@@ -57,6 +57,8 @@ def _not_served(r: Report, read: Read) -> None:
     if ask is None:
         try:
             ask_of(read, r.workload)
+        except ExcessError as problem:
+            r.say(codes.NOT_SERVED, f"{read.id}: {problem}", problem.remedy, read.id)
         except ValueError as problem:
             r.say(codes.NOT_SERVED, f"{read.id}: {problem}", "make one of them a filter", read.id)
         return
@@ -257,10 +259,13 @@ def _unasked(r: Report, read: Read) -> None:
     """Inputs that no key serves and that are not declared as filters, with the cost of both."""
     operation = r.design.operation(read.id)
     accepted = any(isinstance(d.pin, Accept) and d.pin.pattern == read.id for d in r.workload.decisions)
-    tested = [one for one in read.inputs if is_tested(one) and not one.filter and not one.optional]
-    if operation is None or not operation.served or not operation.requests or not tested or accepted:
+    if operation is None or not operation.served or not operation.requests or accepted:
         return
     first, *rest = operation.requests
+    asked = [one for one in read.inputs if (is_tested(one) or is_membership(one)) and not one.filter]
+    tested = [one for one in asked if not one.optional and filter_text(one) in first.filters]
+    if not tested:
+        return
     unfiltered = replace(operation, requests=(replace(first, filters=()), *rest))
     only = predict_units(unfiltered, r.design, r.workload).read * (
         1 if read.limit or read.page else KEPT ** len(tested)
@@ -281,13 +286,9 @@ def _unasked(r: Report, read: Read) -> None:
 
 
 def _instead(one: Input) -> str:
-    name = bare_name(one.attribute)
     accept = f"`filter {filter_text(one)}` accepts it"
-    if one.op is Op.NOT_EXISTS:
-        marker = f"no{name[:1].upper()}{name[1:]}"
-        return f"add an optional attribute `{marker}`, set only while `{name}` is missing, and ask by it; {accept}"
-    if one.op is Op.EXISTS:
-        return f"ask for a range of `{name}`: its index holds only what has one; {accept}"
+    if is_membership(one):
+        return f"{accept}; an index for this read alone would hold only the matches"
     return accept
 
 

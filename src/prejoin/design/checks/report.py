@@ -13,7 +13,7 @@ from prejoin.design.model import TABLE, Design
 from prejoin.diagnostics import Code, Diagnostic, Span
 from prejoin.keys import Lookup
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Action, Entity, OutOfScope, Read, Verb, Workload, Write
+from prejoin.workload.model import Action, Entity, OutOfScope, Read, Workload, Write
 
 At = Callable[[str, str], Span | None]
 """Returns the place in the design's document for an entity, an index or a pattern; the second argument is the slot
@@ -100,6 +100,5 @@ class Report:
         return [
             write.id
             for write, action in self.actions(entity.name)
-            if action.verb is Verb.UPDATE
-            and any(change.attribute == attribute for change in changes(write, action, entity))
+            if action.updates and any(change.attribute == attribute for change in changes(write, action, entity))
         ]

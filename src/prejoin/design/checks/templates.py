@@ -18,7 +18,6 @@ from prejoin.workload.model import CheckKind, Entity
 from prejoin.workload.tenants import common_tenant
 
 _DATE = re.compile(r"(?i:date|time|timestamp)|(?<=[a-z])(At|On)\Z")
-_PADDED = re.compile(r"0?([1-9]\d?)d?(?:,|\Z)")
 _FLAWS = {
     FlawKind.TOGETHER: (
         codes.RUN_TOGETHER,
@@ -161,11 +160,10 @@ def _digits(r: Report, key: BoundKey) -> None:
     for form in key.forms:
         for field in form.fields:
             attribute = key.entity.attribute(field.attribute)
-            padding = _PADDED.match(field.spec)
-            if attribute is None or padding is None:
+            held = field.encoding.digits
+            if attribute is None or not held:
                 continue
             least, most = attribute.bounds
-            held = int(padding[1])
             if (most is not None and most >= 10**held) or (least is not None and least < 0):
                 beyond = most if most is not None and most >= 10**held else least
                 fix = f"pad it to {len(str(most))} digits" if least is None or least >= 0 else "leave the padding out"
@@ -180,7 +178,7 @@ def _digits(r: Report, key: BoundKey) -> None:
 
 def check_dates(r: Report) -> None:
     """Dates that a sort order depends on and that are declared as text."""
-    found: dict[str, set[str]] = {}
+    found: dict[tuple[str, str], set[str]] = {}
     for id_, answer in r.answers.items():
         ask = answer.plan.lookup
         wanted = {order.attribute for order in ask.order} | ({ask.within.attribute} if ask.within else set())
@@ -189,15 +187,15 @@ def check_dates(r: Report) -> None:
             for name in wanted:
                 attribute = entity.attribute(ask.attribute(form.entity, name)) if entity else None
                 if attribute and attribute.type.kind is Kind.STRING and _DATE.search(attribute.name):
-                    found.setdefault(f"{form.entity}.{attribute.name}", set()).add(id_)
-    pictured = {f"{flaw.entity}.{flaw.about.partition(':')[0]}" for flaw in r.flaws if flaw.what is FlawKind.PICTURE}
-    for name, patterns in sorted(found.items()):
-        if name not in pictured:
+                    found.setdefault((form.entity, attribute.name), set()).add(id_)
+    pictured = {(flaw.entity, flaw.attribute) for flaw in r.flaws if flaw.what is FlawKind.PICTURE}
+    for (owner, name), patterns in sorted(found.items()):
+        if (owner, name) not in pictured:
             r.say(
                 codes.DATE_AS_TEXT,
-                f"{name_list(sorted(patterns))}: the order of `{name}` depends on how it is written",
+                f"{name_list(sorted(patterns))}: the order of `{owner}.{name}` depends on how it is written",
                 "declare it as `date` or `datetime`, or write it as 2026-05-04T12:00:00Z",
-                name.partition(".")[0],
+                owner,
             )
 
 
@@ -314,7 +312,7 @@ def _asks_for(ask: Lookup, entity: str, attribute: str) -> bool:
 def _identifying(r: Report, key: BoundKey) -> None:
     ids = [a.name for a in key.entity.id]
     held = {f.attribute for form in key.forms for f in form.fields if not f.encoding.derived}
-    folded = {f.attribute for form in key.forms for f in form.fields if f.spec in ("lower", "upper")}
+    folded = {f.attribute for form in key.forms for f in form.fields if f.encoding.folds}
     constant = {a.name for a in key.entity.id if len(a.type.values) == 1}
     lacking = [name for name in ids if name not in held | folded | constant]
     if lacking:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 from prejoin.design import codes
@@ -10,8 +9,9 @@ from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
 from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
+from prejoin.design.mapping.addressing import leaves
 from prejoin.design.mapping.facets import ending
-from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation
+from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, UpdateClause
 from prejoin.keys import Lookup, Template, fields_of
 from prejoin.protocol import limits
 from prejoin.types import Kind
@@ -20,7 +20,6 @@ from prejoin.workload.grammar.values import write_value
 from prejoin.workload.lookup import bare_name, chain, changes
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
 
-_SELF = re.compile(r"SET\s++(\w++)\s*+=\s*+(?:\1\s*+[+-]|list_append\(\s*+\1\s*+,)")
 _MAKES = frozenset({Verb.CREATE, Verb.PUT})
 
 
@@ -34,7 +33,7 @@ def check_writes(r: Report) -> None:
                 continue
             known = known_to(r, write, action, entity)
             _addressed(r, write, action, base, known)
-            if action.verb is Verb.UPDATE:
+            if action.updates:
                 _index_keys(r, write, action, entity, known)
             if operation and operation.requests:
                 _as_written(r, write, action, entity, operation)
@@ -102,14 +101,15 @@ def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: f
 
 
 def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: frozenset[str]) -> None:
-    changed = {change.attribute for change in changes(write, action, entity)}
+    changing = changes(write, action, entity)
+    changed = {change.attribute for change in changing}
     moved: list[str] = []
     lacking: dict[tuple[str, ...], list[str]] = {}
     for key in r.keys:
         if key.item.entity != entity.name or (key.slot == TABLE and not key.item.copy):
             continue
         touched = changed & set(key.form.placing)
-        if not touched:
+        if not touched or (not key.item.copy and leaves(key.facet, changing)):
             continue
         if key.slot != TABLE and key.slot not in moved:
             moved.append(key.slot)
@@ -145,10 +145,10 @@ def _as_written(r: Report, write: Write, action: Action, entity: Entity, operati
     changed = changes(write, action, entity)
     names = {change.attribute for change in changed}
     for one in own:
-        if one.action is Did.UPDATE and action.verb is Verb.UPDATE and one.changes:
+        if one.action is Did.UPDATE and action.updates and one.changes:
             _rewritten(r, write, entity, one, names)
         chosen = action.verb is Verb.CREATE and not any(a.generated for a in entity.id)
-        guarded = any("attribute_not_exists" in condition for condition in one.conditions)
+        guarded = any(test.op == Op.NOT_EXISTS for test in one.tests)
         if one.action is Did.PUT and chosen and not guarded:
             fix = f"add the condition `attribute_not_exists({r.design.slots[0].pk[0].name})`"
             r.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over an existing one", fix, write.id)
@@ -164,7 +164,7 @@ def _rewritten(r: Report, write: Write, entity: Entity, one: ItemAction, changed
         for attribute, text in zip(attributes, (*key.facet.pk, *key.facet.sk), strict=True):
             if text == f"{{{attribute.name}}}" or not (changed & set(fields_of(text)) or sparse):
                 continue
-            if not any(re.search(rf"(?<![\w-]){re.escape(attribute.name)}(?![\w-])", c) for c in one.changes):
+            if attribute.name not in {clause.attribute for clause in one.clauses}:
                 r.say(
                     codes.STALE_INDEX,
                     f"{write.id} changes {name_list(sorted(changed & set(key.form.placing)))} without "
@@ -182,7 +182,7 @@ def _copies(
         if copy.entity != entity.name or copy.name in done:
             continue
         held = set(copy.attributes) | {a for f in copy.facets for t in (*f.pk, *f.sk) for a in fields_of(t)}
-        if action.verb is not Verb.UPDATE or not copy.attributes or names & held:
+        if not action.updates or not copy.attributes or names & held:
             r.say(
                 codes.STALE_COPY,
                 f"{write.id} writes {entity.name} without updating its copy `{copy.copy}`",
@@ -256,24 +256,24 @@ def _counters(r: Report, write: Write, operation: Operation) -> None:
     for request in operation.requests:
         for one in request.actions:
             entity = r.workload.entity(one.target.entity)
-            for change in one.changes:
-                match = _SELF.match(change)
-                attribute = entity.attribute(match[1]) if match and entity else None
-                made = any(a.verb is Verb.CREATE for _, a in r.actions(entity.name)) if entity else False
-                if match and (attribute is None or attribute.optional or not made):
+            made = any(a.verb is Verb.CREATE for _, a in r.actions(entity.name)) if entity else False
+            for clause in one.clauses:
+                attribute = entity.attribute(clause.attribute) if entity else None
+                if clause.needs_value and (attribute is None or attribute.optional or not made):
                     r.say(
                         codes.COUNTER,
-                        f"{write.id}: `{change}` fails on an item without `{match[1]}`",
-                        _starting(match[1], change, attribute),
+                        f"{write.id}: `{clause}` fails on an item without `{clause.attribute}`",
+                        _starting(clause, attribute),
                         write.id,
                     )
 
 
-def _starting(name: str, change: str, attribute: Attribute | None) -> str:
+def _starting(clause: UpdateClause, attribute: Attribute | None) -> str:
     """How to write a change of an attribute that may be absent."""
+    name = clause.attribute
     if attribute is not None and attribute.type.kind is Kind.SET:
         return f"use `ADD {name} {{{name}}}`, which starts from nothing"
-    if "list_append" in change:
+    if clause.value.startswith("list_append"):
         return f"use `SET {name} = list_append(if_not_exists({name}, []), {{{name}}})`"
     return f"use `ADD {name} 1`, or `SET {name} = if_not_exists({name}, 0) + 1`"
 
@@ -284,7 +284,7 @@ def _starting(name: str, change: str, attribute: Attribute | None) -> str:
 def _repeated(r: Report, write: Write) -> None:
     for action in write.actions:
         entity = r.workload.entity(action.entity)
-        if entity is None or action.verb is not Verb.UPDATE:
+        if entity is None or not action.updates:
             continue
         for change in changes(write, action, entity):
             for other in r.workload.entities:
@@ -323,7 +323,7 @@ def _size(r: Report, write: Write) -> None:
             continue
         copies = sum(item.entity == entity.name for item in r.design.items)
         guards = sum(guard.entity == entity.name for guard in r.design.guards)
-        each = max(1, copies) + (guards if action.verb is not Verb.UPDATE else 0)
+        each = max(1, copies) + (guards if not action.updates else 0)
         if not write.atomic and not (alone and each > 1):
             return
         if action.many:

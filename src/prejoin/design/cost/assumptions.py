@@ -7,7 +7,8 @@ from functools import reduce
 from operator import mul
 
 from prejoin.types import Kind
-from prejoin.workload.lookup import chain, foreign_key, identified, target
+from prejoin.workload.lookup import bindings, chain, foreign_key, identified, target
+from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
     RANGES,
     Attribute,
@@ -32,6 +33,11 @@ RATES = {Level.HOT: 200.0, Level.WARM: 10.0, Level.COLD: 0.1}
 RATE = 1.0
 """Calls a second if the document gives no rate."""
 ITEMS = 10_000
+"""Items of an entity whose number follows neither from the document nor from a relation."""
+RETENTION = 31_536_000
+"""Seconds that an item is kept if nothing removes it: a year from now."""
+EXPIRY = 2_592_000
+"""Seconds until an item with a `ttl` expires: 30 days."""
 SEVERAL = 5
 """Items of a write with `[]` if no cardinality gives their number."""
 LISTED = 10
@@ -53,7 +59,7 @@ _SIZE = 20
 _LARGE = {Kind.LIST: 200, Kind.MAP: 200, Kind.SET: 100, Kind.BINARY: 200}
 _FLEXIBLE = frozenset({Kind.STRING, *_LARGE})
 """Types of any size: they share the declared size of an item that the other attributes leave."""
-_KEYS = 100
+KEY_SIZE = 100
 """Bytes of the keys and the type of an item."""
 _DAY = 86_400
 BUCKET_SECONDS = {"hour": 3_600, "day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 365 * _DAY}
@@ -81,7 +87,7 @@ def size_of(entity: Entity) -> int:
     """Bytes of a typical item, with its keys."""
     if entity.size is not None:
         return entity.size
-    return _KEYS + sum(len(a.name) + _value_size(a) for a in entity.attributes)
+    return KEY_SIZE + sum(len(a.name) + _value_size(a) for a in entity.attributes)
 
 
 def value_sizes(entity: Entity) -> Mapping[str, int]:
@@ -101,7 +107,7 @@ def value_sizes(entity: Entity) -> Mapping[str, int]:
     ]
     if entity.size is None or not flexible:
         return sizes
-    rest = entity.size - _KEYS - sum(len(a.name) for a in entity.attributes)
+    rest = entity.size - KEY_SIZE - sum(len(a.name) for a in entity.attributes)
     rest -= sum(size for name, size in sizes.items() if name not in flexible)
     weight = sum(sizes[name] for name in flexible)
     for name in flexible:
@@ -121,8 +127,13 @@ def _value_size(attribute: Attribute) -> int:
 # --- Numbers --------------------------------------------------------------------------------------------------------
 
 
+@remembered
 def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozenset()) -> int:
-    """The number of items of an entity. An entity in a 1:1 relation has as many as the other one."""
+    """The number of items of an entity.
+
+    If the document gives none, an entity in a 1:1 relation has as many as the other one. What is unbounded, or kept for
+    a stated time, grows with its writes for that time. Others have at least as many as the entities they belong to.
+    """
     if entity.singleton:
         return 1
     counts = []
@@ -132,11 +143,52 @@ def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozense
         parent = workload.entity(cardinality.per)
         above = count_of(workload, parent, seen | {entity.name}) if parent and parent.name not in seen else ITEMS
         counts.append(cardinality.count * above)
+    related = counterparts(workload, entity)
+    if not counts and not related and (grown := _grown(workload, entity)):
+        return grown
     if not counts:
-        counts = [
-            count_of(workload, e, seen | {entity.name}) for e in counterparts(workload, entity) if e.name not in seen
-        ]
-    return max(counts, default=ITEMS)
+        counts = [count_of(workload, e, seen | {entity.name}) for e in related if e.name not in seen]
+    if counts:
+        return max(counts)
+    holders = [e for e in parents(workload, entity) if e.name not in seen]
+    return max([ITEMS, *(count_of(workload, e, seen | {entity.name}) for e in holders)])
+
+
+def retention_of(entity: Entity) -> int:
+    """Seconds that an item is kept: as declared, or assumed."""
+    if entity.retention is not None:
+        return entity.retention
+    return EXPIRY if any(a.ttl for a in entity.attributes) else RETENTION
+
+
+def grows(entity: Entity) -> bool:
+    """Whether the number of items follows from the write rate: unbounded, or kept for a stated time."""
+    return any(c.count is None for c in entity.cardinality) or (not entity.cardinality and entity.retention is not None)
+
+
+def _grown(workload: Workload, entity: Entity) -> int:
+    """The items that are created within the retention; 0 if that does not say how many there are."""
+    return round(created(workload, entity) * retention_of(entity)) if grows(entity) else 0
+
+
+def created(workload: Workload, entity: Entity) -> float:
+    """The items of an entity that are created in a second."""
+    return sum(
+        per_second(write.rate) * ((several(workload, write, entity) or SEVERAL) if action.many else 1)
+        for write in workload.writes
+        for action in write.actions
+        if action.entity == entity.name and action.verb in {Verb.CREATE, Verb.PUT}
+    )
+
+
+def parents(workload: Workload, entity: Entity) -> list[Entity]:
+    """The entities that an item always belongs to: it has their whole id, and none of it is optional."""
+    optional = {a.name for a in entity.attributes if a.optional}
+    return [
+        e
+        for e in workload.entities
+        if e is not entity and (key := foreign_key(workload, entity, e)) and optional.isdisjoint(key)
+    ]
 
 
 def counterparts(workload: Workload, entity: Entity) -> list[Entity]:
@@ -152,10 +204,17 @@ def counterparts(workload: Workload, entity: Entity) -> list[Entity]:
         for name in (r.left, r.right)
     }
     return [
-        e
-        for e in workload.entities
-        if e is not entity and (e.name in related or (ids and foreign_key(workload, entity, e) == ids))
+        e for e in workload.entities if e is not entity and (e.name in related or _one_each(workload, entity, e, ids))
     ]
+
+
+def _one_each(workload: Workload, entity: Entity, other: Entity, ids: frozenset[str]) -> bool:
+    """Whether what holds the id of the other is the whole id, or unique."""
+    held = foreign_key(workload, entity, other)
+    if not held:
+        return False
+    single = entity.attribute(next(iter(held))) if len(held) == 1 else None
+    return held == ids or held in map(frozenset, entity.unique) or bool(single and single.unique)
 
 
 class _Estimate(Model, frozen=True):
@@ -188,7 +247,11 @@ def count_by(workload: Workload, entity: Entity, given: Iterable[str]) -> float:
     >>> [count_by(shop, order, given) for given in (["orderId"], ["userId"], ["userId", "status"], ["status"])]
     [1.0, 20.0, 10.0, 10000.0]
     """
-    names = frozenset(given)
+    return _count_by(workload, entity, frozenset(given))
+
+
+@remembered
+def _count_by(workload: Workload, entity: Entity, names: frozenset[str]) -> float:
     if identified(entity, names):
         return 1.0
     total, combined = float(count_of(workload, entity)), _combinations(workload, entity, names)
@@ -272,6 +335,7 @@ def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> 
     return found * reduce(mul, (values_of(workload, entity, name) for name in sorted(names)), 1.0)
 
 
+@remembered
 def values_of(workload: Workload, entity: Entity, name: str) -> float:
     """The number of distinct values of an attribute."""
     attribute = entity.attribute(name)
@@ -311,17 +375,53 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
     return max(guess, total / min(total, reduce(mul, parents, 1.0))) if len(parents) == len(entity.id) - 1 else guess
 
 
+def is_count_known(workload: Workload, entity: Entity, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether the number of items follows from figures of the document."""
+    if entity.singleton or (created(workload, entity) and grows(entity)):
+        return True
+    known = []
+    for cardinality in _estimates(entity):
+        if not cardinality.per:
+            return True
+        parent = workload.entity(cardinality.per)
+        if parent and parent.name not in seen:
+            known.append(is_count_known(workload, parent, seen | {entity.name}))
+    others = [e for e in counterparts(workload, entity) if e.name not in seen] if not known else []
+    return any(known) or any(is_count_known(workload, e, seen | {entity.name}) for e in others)
+
+
+def is_value_count_known(workload: Workload, entity: Entity, name: str, given: Iterable[str]) -> bool:
+    """Whether the number of values of an attribute is known: an id, a reference or an enum, or counted for it."""
+    attribute = entity.attribute(name)
+    if attribute is None:
+        return False
+    counted = any(name in (_counted_for(workload, entity, c.per, frozenset(given)) or ()) for c in entity.cardinality)
+    finite = bool(attribute.type.values) or attribute.type.kind is Kind.BOOLEAN
+    return counted or finite or attribute.id or attribute.unique or bool(attribute.references)
+
+
+def kept_by(workload: Workload, read: Read, one: Input) -> float:
+    """The fraction of items that pass a filter."""
+    if one.keeps is not None:
+        return one.keeps / 100
+    for name in read.entities:
+        entity = workload.entity(name)
+        attribute = bindings(workload, read.entities, one.attribute).get(name)
+        if entity and attribute and one.op is Op.EQ:
+            return 1 / values_of(workload, entity, attribute)
+        if entity and attribute and one.op is Op.IN and one.values:
+            return min(1.0, len(one.values) / values_of(workload, entity, attribute))
+    return KEPT
+
+
 def share_within(workload: Workload, entity: Entity, one: Input) -> float:
     """The fraction of an entity's items in a range. For the time up to now it is what was created in that time."""
+    if one.keeps is not None:
+        return one.keeps / 100
     seconds = span(one)
     if seconds is None:
         return RANGE
-    made = sum(
-        per_second(write.rate)
-        for write in workload.writes
-        for action in write.actions
-        if action.entity == entity.name and action.verb in {Verb.CREATE, Verb.PUT}
-    )
+    made = created(workload, entity)
     return min(1.0, made * seconds / count_of(workload, entity)) if made else RANGE
 
 
@@ -373,6 +473,9 @@ def _of_entity(workload: Workload, entity: Entity) -> Iterator[Assumption]:
         yield Assumption(entity.name, "the size of an item", f"{size_of(entity)} B", _BYTES)
     if not entity.singleton and all(c.count is None for c in entity.cardinality):
         yield Assumption(entity.name, "the number of items", f"{count_of(workload, entity):,}", _MANY)
+    if entity.retention is None and not counterparts(workload, entity) and _grown(workload, entity):
+        kept = f"{retention_of(entity) // _DAY} days"
+        yield Assumption(entity.name, "the time that an item is kept", kept, "the number of items depends on it")
 
 
 def _of_pattern(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:
@@ -390,7 +493,14 @@ def _of_pattern(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:
     for one in pattern.inputs:
         if one.many and not pattern.limit:
             yield Assumption(pattern.id, f"the number of values in {one.attribute}[]", str(LISTED), _ASKED)
-        if one.op in RANGES and not one.filter and not pattern.limit and not pattern.page and span(one) is None:
+        if (
+            one.op in RANGES
+            and not one.filter
+            and not pattern.limit
+            and not pattern.page
+            and span(one) is None
+            and one.keeps is None
+        ):
             yield Assumption(pattern.id, f"the part of the items within {one.attribute}", f"{RANGE:.0%}", _ASKED)
     yield from _guessed_values(workload, pattern)
 

@@ -101,7 +101,7 @@ def bill(workload: Workload, design: Design) -> Bill:
 def pattern_cost(pattern: Pattern, design: Design) -> PatternCost:
     """The cost of one mapped pattern in a month."""
     operation = design.operation(pattern.id)
-    units = (operation.units if operation else None) or Units()
+    units = (operation.units if operation and operation.served else None) or Units()
     rate = per_second(pattern.rate)
     calls = rate * MONTH_SECONDS
     money = dollars(reads=calls * units.read, writes=calls * units.write)

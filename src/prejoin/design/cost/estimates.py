@@ -14,12 +14,12 @@ from prejoin.design.cost.assumptions import (
     BUCKET_SECONDS,
     BUCKETS,
     GUARD,
-    KEPT,
     LISTED,
     PRESENT,
     SEVERAL,
     count_by,
     count_of,
+    kept_by,
     several,
     share_within,
     size_of,
@@ -29,7 +29,7 @@ from prejoin.design.cost.assumptions import (
 )
 from prejoin.design.cost.footprint import EntryWrite, PageRead
 from prejoin.design.mapping.facets import usable_facets
-from prejoin.design.mapping.map_reads import filter_text
+from prejoin.design.mapping.map_reads import filter_text, is_membership
 from prejoin.design.model import (
     TABLE,
     Call,
@@ -42,6 +42,7 @@ from prejoin.design.model import (
     Projection,
     ProjectionKind,
     Request,
+    UpdateClause,
 )
 from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.workload.lookup import bindings
@@ -82,7 +83,7 @@ class Estimates:
     def items(self, read: Read, request: Request) -> float:
         """The number of items that one call of a read returns, of all its entities."""
         limit = read.limit or read.page
-        kept = math.prod(self._kept(read, i) for i in _filtered(read, request))
+        kept = math.prod(kept_by(self.workload, read, i) for i in _filtered(read, request))
         found = max(1.0, kept * sum(self.found(read, request, name) for name in request.entities))
         if request.each:
             found *= LISTED
@@ -105,6 +106,8 @@ class Estimates:
         for one in bound:
             if one.op in RANGES:
                 found *= share_within(self.workload, entity, one)
+            elif is_membership(one):
+                found *= kept_by(self.workload, read, one)
         return max(1.0, found)
 
     def _query(self, read: Read, request: Request) -> Iterator[PageRead]:
@@ -116,7 +119,7 @@ class Estimates:
         buckets = float(self._buckets(read, request))
         each = total / buckets / request.shards
         if limit := read.limit or read.page:
-            wanted = limit / math.prod(self._kept(read, i) for i in _filtered(read, request))
+            wanted = limit / math.prod(kept_by(self.workload, read, i) for i in _filtered(read, request))
             each_wanted = min(each, wanted)
             # Time buckets are read one after the other until there are enough items.
             buckets = min(buckets, math.ceil(wanted / (each * request.shards)))
@@ -139,15 +142,6 @@ class Estimates:
             if one.op in RANGES and (seconds := span(one)) is not None:
                 return seconds // BUCKET_SECONDS[request.bucket] + 1
         return BUCKETS
-
-    def _kept(self, read: Read, one: Input) -> float:
-        """The fraction of items that pass a filter."""
-        for name in read.entities:
-            entity = self.workload.entity(name)
-            attribute = bindings(self.workload, read.entities, one.attribute).get(name)
-            if entity and attribute and one.op is Op.EQ:
-                return 1 / values_of(self.workload, entity, attribute)
-        return KEPT
 
     def _read(self, request: Request) -> list[str]:
         """The items that a request reads: those of its entities, or their copies."""
@@ -318,8 +312,8 @@ def chances(workload: Workload, action: ItemAction, entity: Entity, facet: keys.
     unmoved = stays = before = after = 1.0
     for when in _conditions(entity, facet):
         share = _share(workload, entity, when)
-        change = next((c for c in action.changes if _about(c, when.attribute)), "")
-        if action.action is Did.UPDATE and not change:
+        change = next((c for c in action.clauses if c.attribute == when.attribute), None)
+        if action.action is Did.UPDATE and change is None:
             unmoved *= share
             continue
         was, becomes = _before(action, when, entity, share), _after(change, when, entity, share)
@@ -337,11 +331,7 @@ def chances(workload: Workload, action: ItemAction, entity: Entity, facet: keys.
 
 def changed_by(action: ItemAction, entity: Entity) -> set[str]:
     """The attributes that an action changes."""
-    return {a.name for a in entity.attributes if any(_about(c, a.name) for c in action.changes)}
-
-
-def _about(change: str, name: str) -> bool:
-    return change == f"REMOVE {name}" or change.startswith((f"SET {name} = ", f"ADD {name} "))
+    return {a.name for a in entity.attributes} & {clause.attribute for clause in action.clauses}
 
 
 def _conditions(entity: Entity, facet: keys.Facet) -> Iterator[keys.When]:
@@ -363,22 +353,24 @@ def _required(form: keys.KeyForm) -> tuple[str, ...]:
 def _share(workload: Workload, entity: Entity, when: keys.When) -> float:
     if when.values is None:
         attribute = entity.attribute(when.attribute)
-        return PRESENT if attribute and attribute.optional else 1.0
+        present = PRESENT if attribute and attribute.optional else 1.0
+        return 1.0 - present if when.absent else present
     return min(1.0, len(when.values) / values_of(workload, entity, when.attribute))
 
 
 def _before(action: ItemAction, when: keys.When, entity: Entity, share: float) -> float:
     """The fraction of items that meet a condition before a write: all or none if the write has a condition on it."""
-    start = f"{when.attribute} = "
-    asked = next((c.removeprefix(start) for c in action.conditions if c.startswith(start)), "")
-    return _fulfil(asked, when, entity, share)
+    tests = [test for test in action.tests if test.attribute == when.attribute]
+    if when.absent and any(test.op == Op.NOT_EXISTS for test in tests):
+        return 1.0
+    return _fulfil(next((test.value for test in tests if test.op == Op.EQ), ""), when, entity, share)
 
 
-def _after(change: str, when: keys.When, entity: Entity, share: float) -> float:
+def _after(change: UpdateClause | None, when: keys.When, entity: Entity, share: float) -> float:
     """The fraction of items that meet a condition after a change."""
     if change and when.values is None:
-        return 0.0 if change.startswith("REMOVE ") else 1.0
-    return _fulfil(change.removeprefix(f"SET {when.attribute} = "), when, entity, share)
+        return float((change.action == "REMOVE") == when.absent)
+    return _fulfil(change.value if change else "", when, entity, share)
 
 
 def _fulfil(value: str, when: keys.When, entity: Entity, share: float) -> float:

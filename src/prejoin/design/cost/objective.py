@@ -1,37 +1,99 @@
-"""The objective that designs are compared by: `objective(workload, design)`."""
+"""The objective that designs are compared by: `objective(workload, design)`.
+
+The parts are compared in order. First the patterns that are not served, by their rates. Then the complexity: DynamoDB
+keeps an index up to date, but the application's transactions keep a copy, so a copy weighs more (`WEIGHTS`). Then the
+writes that have to read first, and last the monthly bill as it is printed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
+from types import MappingProxyType
 
 import msgspec
 
+from prejoin.design.cost.assumptions import per_second
 from prejoin.design.cost.bill import bill
-from prejoin.design.model import Design
-from prejoin.workload.model import Read, Workload
+from prejoin.design.model import Call, Design, Guard, Operation
+from prejoin.workload.model import Pattern, Read, Workload
 
-IN_WORDS = "the fewest patterns not served, then the fewest indexes and copies, then the fewest copies"
-BETWEEN_EQUALS = "the number of writes that have to read first, and then the price"
+WEIGHTS: Mapping[str, Decimal] = MappingProxyType(
+    {
+        "index": Decimal(1),
+        "copy": Decimal(2),
+        "guard": Decimal("0.5"),
+        "guard of a key": Decimal(1),
+        "fan-out read": Decimal("0.5"),
+    }
+)
+"""The complexity of each structure. A guard keeps a `unique` attribute so. The guard of a key does that for an id that
+is only a part of the table's key: every insert becomes a transaction, and the id alone does not find the item. A
+fan-out read needs several requests: for shards, time buckets or a list.
+"""
+IN_WORDS = (
+    "the fewest patterns not served (by their rates), then the least complexity ("
+    + ", ".join(f"{what} {weight.normalize():f}" for what, weight in WEIGHTS.items())
+    + ")"
+)
+BETWEEN_EQUALS = "the number of writes that have to read first, and then the monthly bill"
 
 
 class Objective(msgspec.Struct, frozen=True, order=True):
     """The objective: smaller is better, and the first difference decides."""
 
-    unserved: int
-    structures: int
-    copies: int
+    lost: int
+    """The weight of the patterns that are not served: see `pattern_weight`."""
+    complexity: Decimal
+    """The sum of `WEIGHTS` over all structures and fan-out reads."""
     reading_writes: int
-    """Writes that take more than one request, because they have to read first."""
+    """Writes that take more than one request, because they have to read first. A write that finds its item by another
+    key counts twice: an index is only eventually consistent.
+    """
     dollars: Decimal
+    unserved: int = 0
+    """The number of patterns that are not served."""
 
 
 def objective(workload: Workload, design: Design) -> Objective:
     """The objective of a mapped design. It is computed without any figure from the solver."""
-    writes = [o for o in design.operations if not isinstance(workload.pattern(o.pattern), Read)]
+    unserved = [o.pattern for o in design.operations if not o.served]
     return Objective(
-        sum(not operation.served for operation in design.operations),
-        len(design.indexes) + len(design.copies),
-        len(design.copies),
-        sum(len(operation.requests) > 1 for operation in writes),
+        sum(pattern_weight(pattern) for pattern in workload.patterns if pattern.id in unserved),
+        complexity(workload, design),
+        sum((len(o.requests) > 1) + len(o.finds) for o in design.operations if not _is_read(workload, o)),
         bill(workload, design).total.quantize(Decimal("0.01")),
+        len(unserved),
     )
+
+
+def pattern_weight(pattern: Pattern) -> int:
+    """The weight of a pattern that is not served: its calls in 100 seconds, at least 1."""
+    return max(1, round(100 * per_second(pattern.rate)))
+
+
+def complexity(workload: Workload, design: Design) -> Decimal:
+    """The weighted number of structures and fan-out reads of a mapped design."""
+
+    def of_key(guard: Guard) -> bool:
+        entity = workload.entity(guard.entity)
+        return entity is not None and {a.name for a in entity.id} == set(guard.attributes)
+
+    counts = {
+        "index": len(design.indexes),
+        "copy": len(design.copies),
+        "guard": len(design.guards) - sum(map(of_key, design.guards)),
+        "guard of a key": sum(map(of_key, design.guards)),
+        "fan-out read": sum(fans_out(o) for o in design.operations if _is_read(workload, o)),
+    }
+    return sum((WEIGHTS[what] * count for what, count in counts.items()), Decimal())
+
+
+def fans_out(operation: Operation) -> bool:
+    """Whether a read sends several requests that do not depend on each other's pages."""
+    many = any(r.shards > 1 or r.bucket or (r.each and r.call is Call.QUERY) for r in operation.requests)
+    return many or len(operation.requests) > 1
+
+
+def _is_read(workload: Workload, operation: Operation) -> bool:
+    return isinstance(workload.pattern(operation.pattern), Read)

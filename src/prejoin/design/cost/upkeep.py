@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from prejoin.design.cost.assumptions import PRESENT, SEVERAL, count_of, per_second, several, size_of, values_of
 from prejoin.design.solver.candidates import Candidate
 from prejoin.design.solver.needs import given_by
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Action, Entity, Rate, Verb, Workload, Write
+from prejoin.workload.model import Action, Change, ChangeOp, Entity, Rate, Verb, Workload, Write
 
 
 def index_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int:
@@ -45,6 +46,9 @@ def items_of(workload: Workload, write: Write, action: Action, entity: Entity) -
 def _share(workload: Workload, entity: Entity, candidate: Candidate) -> float:
     """The fraction of items that have the key."""
     share = math.prod(1 / values_of(workload, entity, name) for name, _ in candidate.when)
+    for one in candidate.only:
+        many = len(one.values) / values_of(workload, entity, one.attribute)
+        share *= min(1.0, many) if one.values else PRESENT
     return share * PRESENT ** len(_optional(entity, candidate))
 
 
@@ -68,11 +72,13 @@ def reads_first(
 ) -> bool:
     """Whether a write has to read the item first, to rewrite a key in part or to address a copy."""
     changed = {change.attribute for change in changes(write, action, entity)}
-    deciding = {*(name for name, _ in candidate.when), *_optional(entity, candidate)}
+    if action.verb is Verb.UPDATE and _leaves(candidate, changes(write, action, entity)):
+        return False
+    deciding = {*candidate.deciding, *_optional(entity, candidate)}
     everything = {*candidate.attributes, *deciding}
-    if copy and action.verb in (Verb.DELETE, Verb.PUT, Verb.UPDATE):
+    if copy and action.verb is not Verb.CREATE:
         needed = everything
-    elif action.verb is not Verb.UPDATE or not changed & everything:
+    elif not action.updates or not changed & everything:
         return False
     elif deciding:
         needed = everything - changed
@@ -85,16 +91,22 @@ def reads_first(
     return not needed <= known | {a.name for a in entity.id}
 
 
+def _leaves(candidate: Candidate, changed: Iterable[Change]) -> bool:
+    """Whether a change takes the item out of the key, so that nothing else has to be known."""
+    absent = {one.attribute for one in candidate.only if one.absent}
+    return any(change.attribute in absent and change.op is ChangeOp.SET for change in changed)
+
+
 def _optional(entity: Entity, candidate: Candidate) -> set[str]:
     return {name for name in candidate.pk if (a := entity.attribute(name)) and a.optional}
 
 
 def entries(candidate: Candidate, write: Write, action: Action, entity: Entity) -> int:
     """The number of entries a write causes under this key: a changed key means a delete and a put."""
-    if action.verb is not Verb.UPDATE:
+    if not action.updates:
         return 1
     changed = {change.attribute for change in changes(write, action, entity)}
-    return 2 if changed & {*candidate.attributes, *(name for name, _ in candidate.when)} else 1
+    return 2 if changed & {*candidate.attributes, *candidate.deciding} else 1
 
 
 def writes_of(workload: Workload, entity: Entity) -> list[tuple[Write, Action]]:

@@ -229,15 +229,16 @@ def read_projection(text: str) -> Projection:
 
 def write_when(whens: Sequence[When]) -> str:
     return " and ".join(
-        f"{write_code(w.attribute)} is {' or '.join(map(write_code, w.values)) if w.values else 'there'}" for w in whens
+        f"{write_code(w.attribute)} is {'absent' if w.absent else ' or '.join(map(write_code, w.values)) or 'there'}"
+        for w in whens
     ) or "-"  # fmt: skip
 
 
 def read_when(text: str) -> tuple[When, ...]:
     """The conditions of a sparse index.
 
-    >>> read_when("`status` is `OPEN` or `PAID` and `flag` is there")
-    (When(attribute='status', values=('OPEN', 'PAID')), When(attribute='flag', values=()))
+    >>> [str(one) for one in read_when("`status` is `OPEN` or `PAID` and `flag` is there and `leftAt` is absent")]
+    ['status is OPEN or PAID', 'flag is there', 'leftAt is absent']
     """
     if is_none(text):
         return ()
@@ -245,11 +246,12 @@ def read_when(text: str) -> tuple[When, ...]:
     for offset, piece in split(text, r"(?<!\s)\s++and\s++|;"):
         parts = [part for _, part in split(piece, r"(?<=\s)(?:is|=|in|exists)(?=\s|$)|=")]
         if len(parts) != 2 or not parts[0]:
-            fix = "write `` `status` is `OPEN` or `PAID` ``, or `` `status` is there ``"
+            fix = "write `` `status` is `OPEN` or `PAID` ``, `` `status` is there `` or `` `status` is absent ``"
             raise Inexact(f"`{piece}` does not say which items are in the index", fix, offset, piece)
         name, values = parts
-        there = values.lower() in {"there", ""}
-        found.append(When(read_code(name), () if there else read_list(values.strip("()"), r"\s+or\s+|,")))
+        word = values.lower()
+        said = () if word in {"there", "absent", ""} else read_list(values.strip("()"), r"\s+or\s+|,")
+        found.append(When(read_code(name), said, word == "absent"))
     return tuple(found)
 
 

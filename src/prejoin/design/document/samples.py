@@ -55,8 +55,9 @@ def sample_values(
                 values[one.attribute] = constant(one.values[0], known.type)
             except (ValueError, ArithmeticError):
                 continue  # the attribute cannot have this value: checks report that
-    needed = _needed(design, entity).union(one.attribute for one in there)
+    needed = _needed(design, entity).union(one.attribute for one in there if not one.absent)
     absent = {one.attribute for one in coming if values.get(one.state) in one.before}
+    absent |= {one.attribute for one in there if one.absent}
     return {name: value for name, value in values.items() if name not in absent or name in needed}
 
 
@@ -162,6 +163,10 @@ def plain(value: object) -> object:
 def _is_there(facet: Facet, values: Values) -> bool:
     for when in facet.when:
         value = values.get(when.attribute)
+        if when.absent:
+            if value is not None:
+                return False
+            continue
         text = plain(value)
         text = str(text).lower() if isinstance(text, bool) else str(text)
         if value is None or (when.values and text not in when.values):
@@ -271,7 +276,7 @@ def state_attributes(workload: Workload, entity: Entity) -> Iterator[StateAttrib
     updates = [
         {change.attribute: change for change in changes(write, action, entity)}
         for write, action in every
-        if action.verb is Verb.UPDATE
+        if action.updates
     ]
     for attribute in entity.attributes:
         setting = [one for one in updates if (change := one.get(attribute.name)) and change.op is not ChangeOp.REMOVE]

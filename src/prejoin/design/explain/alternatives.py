@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from prejoin.design.explain.costs import total
 from prejoin.design.explain.model import Alternative, Explanation
 from prejoin.design.explain.phrases import count, listed, money, natural_order
+from prejoin.design.explain.relaxations import fewer_structures, instead_of
 from prejoin.design.layout.key_words import upper
 from prejoin.design.model import Design
 from prejoin.design.solver.candidates import Candidate, base_candidates
@@ -24,6 +25,7 @@ from prejoin.workload.model import (
     FixedKey,
     Minimise,
     Pin,
+    Read,
     Under,
     Without,
     Workload,
@@ -89,7 +91,22 @@ def add_alternatives(
     entities = tuple(
         replace(about, alternatives=tuple(_other_keys(tries, about.entity))) for about in explanation.entities
     )
-    return replace(explanation, entities=entities, copies=copies, alternatives=tuple(whole.values()))
+    served = {about.pattern for about in explanation.patterns if about.served or about.outside}
+    patterns = tuple(
+        replace(about, alternatives=(*instead_of(workload, solution, read, kept), *about.alternatives))
+        if about.pattern not in served and isinstance(read := workload.pattern(about.pattern), Read)
+        else about
+        for about in explanation.patterns
+    )
+    relaxed = fewer_structures(workload, solution, kept)
+    return replace(
+        explanation,
+        entities=entities,
+        copies=copies,
+        patterns=patterns,
+        alternatives=tuple(whole.values()),
+        relaxations=relaxed,
+    )
 
 
 class _Tries:

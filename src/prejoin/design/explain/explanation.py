@@ -103,12 +103,13 @@ def claim(workload: Workload, solution: Solution) -> str:
     keys = f"the {chosen.candidates:,} candidate keys"
     if constraints_of(workload).money:
         found = "the cheapest" if solution.ended else "the cheapest found before the search reached its limit"
-        return f"{found} of the combinations of {keys}, by what they cost to keep"
+        return f"{found} of the combinations of {keys}, by the monthly bill"
     if not solution.design.indexes and not solution.design.copies:
         return ""
     if not solution.ended:
-        return f"the best found before the search reached its limit; {keys} need at least {chosen.least}"
-    return f"no combination of {keys} serves as much with fewer indexes and copies"
+        least = f"{keys} need a complexity of at least {chosen.least:.3g}"
+        return f"the best found before the search reached its limit; {least}"
+    return f"no combination of {keys} serves as much with less complexity"
 
 
 def claim_sentences(workload: Workload, solution: Solution) -> tuple[str, ...]:
@@ -117,7 +118,7 @@ def claim_sentences(workload: Workload, solution: Solution) -> tuple[str, ...]:
     first = (f"{known[0].upper()}{known[1:]}.",) if known else ()
     if constraints_of(workload).money:
         return first
-    equals = f"Between equals the solver goes by estimates of {BETWEEN_EQUALS}."
+    equals = f"Between equals it goes by {BETWEEN_EQUALS}."
     return (*first, f"Designs are compared by {IN_WORDS}. {equals}")
 
 

@@ -75,6 +75,8 @@ class Alternative(Model, frozen=True):
     """Dollars a month."""
     unserved: tuple[str, ...] = ()
     """Patterns that it would not serve."""
+    take: tuple[str, ...] = ()
+    """The decisions or lines of the document that take it."""
 
 
 class AboutEntity(Model, frozen=True):
@@ -112,7 +114,7 @@ class AboutCopy(Model, frozen=True):
 
 
 class AboutPartition(Model, frozen=True):
-    """The busiest partition of a key and its load."""
+    """The partitions of a key: their number, the largest and the busiest."""
 
     entity: str
     slot: str
@@ -125,6 +127,17 @@ class AboutPartition(Model, frozen=True):
     bucket: str = ""
     enough: int = 1
     """The number of shards that is enough."""
+    number: float = 1.0
+    """The number of partitions; with time buckets, of one bucket."""
+    items: float = 1.0
+    """Items of this entity in the largest partition."""
+    size: float = 0.0
+    """Their bytes."""
+    beside: tuple[str, ...] = ()
+    """Other items in the same partition."""
+    whole_items: float = 1.0
+    """Items in the largest partition, with those beside."""
+    whole_size: float = 0.0
     text: tuple[str, ...] = ()
 
 
@@ -152,7 +165,7 @@ class Explanation(Model, frozen=True):
     dollars: float
     """Dollars a month."""
     exact: bool
-    """Whether it is proven that no design serves as much with fewer indexes and copies."""
+    """Whether it is proven that no design serves as much with less complexity."""
     text: tuple[str, ...] = ()
     entities: tuple[AboutEntity, ...] = ()
     indexes: tuple[AboutIndex, ...] = ()
@@ -160,4 +173,6 @@ class Explanation(Model, frozen=True):
     patterns: tuple[AboutPattern, ...] = ()
     partitions: tuple[AboutPartition, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    relaxations: tuple[Alternative, ...] = ()
+    """Designs with fewer structures that are not dearer, if reads may use a filter."""
     assumed: tuple[str, ...] = ()

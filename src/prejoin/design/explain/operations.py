@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prejoin.design.explain.phrases import count, listed
-from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, Request, SortCondition
+from prejoin.design.model import TABLE, Call, Did, ItemAction, ItemCondition, Operation, Request, SortCondition
+from prejoin.workload.model import Op
 
 _DONE = {Did.PUT: "puts", Did.UPDATE: "updates", Did.DELETE: "deletes", Did.CHECK: "checks"}
 _WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.TRANSACT_WRITE})
@@ -72,15 +73,13 @@ def _write(request: Request) -> str:
 
 def _action(action: ItemAction) -> str:
     what = ("each " if action.many else "") + _named(action)
-    conditions = f", if {listed(map(_plain, action.conditions))}" if action.conditions else ""
+    conditions = f", if {listed(map(_plain, action.conditions, action.tests))}" if action.conditions else ""
     return f"{_DONE[action.action]} {what}{conditions}"
 
 
-def _plain(condition: str) -> str:
+def _plain(text: str, condition: ItemCondition) -> str:
     """A condition in words. A condition on the key is about the item's existence."""
-    if condition.startswith("attribute_not_exists("):
-        return "there is none yet"
-    return "it is there" if condition.startswith("attribute_exists(") else condition
+    return {Op.NOT_EXISTS.value: "there is none yet", Op.EXISTS.value: "it is there"}.get(condition.op, text)
 
 
 def _named(action: ItemAction) -> str:

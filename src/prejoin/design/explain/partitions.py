@@ -1,75 +1,145 @@
-"""Explains hot partitions with the arithmetic: the load of the busiest, the limit, and the shards it needs."""
+"""Explains the partitions of each key: how many, the largest, and the busiest with its load, limit and shards."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import per_second
+from prejoin.design.cost.assumptions import BUCKET_SECONDS, count_by, count_of, per_second
+from prejoin.design.cost.estimates import Estimates, share_in
+from prejoin.design.cost.upkeep import items_of, writes_of
 from prejoin.design.explain.model import AboutKey, AboutPartition, Because
-from prejoin.design.explain.phrases import amount, count, share
+from prejoin.design.explain.phrases import amount, count, listed, share, size
 from prejoin.design.layout.sharding import MOST_WRITES, Heat, heat
 from prejoin.design.mapping.facets import planner_facets
-from prejoin.design.model import TABLE, Design
+from prejoin.design.model import TABLE, Design, ItemName
 from prejoin.design.solver.candidates import Candidate
-from prejoin.keys import Facet
-from prejoin.workload.model import Workload
+from prejoin.keys import Facet, KeyText
+from prejoin.types import Kind
+from prejoin.workload.model import Entity, Verb, Workload
 
 MOST_READS = 3000
 """DynamoDB's limit of read units a second for one partition."""
 
 WORTH_TELLING = 0.01
-"""The fraction of the limit from which a partition is reported, unless it is split."""
+"""The fraction of the limit from which the arithmetic of the load is told."""
 
 
 def partitions(workload: Workload, design: Design, keys: tuple[AboutKey, ...]) -> tuple[AboutPartition, ...]:
-    """The keys whose items are not spread by an id, and those with a declared hottest key."""
+    """The partitions of every key, except those of a single item."""
     facets = {(facet.entity, facet.copy, facet.slot): facet for facet in planner_facets(design, workload)}
-    return tuple(
-        found for key in keys if (found := _partition(workload, design, key, facets[key.entity, key.copy, key.slot]))
-    )
+    found: list[AboutPartition] = []
+    warm: list[Heat] = []
+    places: list[tuple[object, ...]] = []
+    for key in keys:
+        entity = workload.entity(key.entity)
+        assert entity is not None
+        facet = facets[key.entity, key.copy, key.slot]
+        if not entity.singleton:
+            about, load = _partition(workload, design, key, entity, facet)
+            found.append(about)
+            warm.append(load)
+            places.append((key.slot, *(p.text if isinstance(p, KeyText) else "" for p in _parts(facet))))
+    shared: dict[tuple[object, ...], list[AboutPartition]] = {}
+    for place, about in zip(places, found, strict=True):
+        shared.setdefault(place, []).append(about)
+    whole = [_beside(about, shared[place]) for about, place in zip(found, places, strict=True)]
+    return tuple(replace(about, text=tuple(_sentences(about, load))) for about, load in zip(whole, warm, strict=True))
 
 
-def _partition(workload: Workload, design: Design, key: AboutKey, facet: Facet) -> AboutPartition | None:
-    entity = workload.entity(key.entity)
-    assert entity is not None
-    if entity.singleton:
-        return None
+def _parts(facet: Facet) -> Sequence[object]:
+    return getattr(facet.pk, "parts", facet.pk.fields)
+
+
+def _partition(
+    workload: Workload, design: Design, key: AboutKey, entity: Entity, facet: Facet
+) -> tuple[AboutPartition, Heat]:
     pk = tuple(dict.fromkeys(part.attribute for part in key.partition if part.because is not Because.SPREAD))
     cuts = [field.encoding for field in facet.pk.fields if field.encoding.derived]
     shards = math.prod(cut.shards for cut in cuts if cut.shards)
     bucket = next((cut.bucket for cut in cuts if not cut.shards), "")
     warm = heat(workload, entity, Candidate(key.entity, pk))
-    reads = [_read_heat(workload, design, key, pattern, warm.share) for pattern in key.patterns]
-    busiest = max(warm.hottest / MOST_WRITES, sum(reads) / MOST_READS)
-    if not cuts and busiest < WORTH_TELLING and not _said(workload, key):
-        return None
-    enough = max(warm.shards, math.ceil(sum(reads) / MOST_READS), 1)
-    found = AboutPartition(key.entity, key.slot, key.pk, key.copy, warm.hottest, sum(reads), shards, bucket, enough)
-    return replace(found, text=tuple(_sentences(found, warm)))
+    entries = max(1.0, count_of(workload, entity) * share_in(workload, entity, facet))
+    each = min(entries, count_by(workload, entity, pk)) if pk else entries
+    number = float(math.ceil(round(entries / each, 6)))
+    largest = min(entries, max(each, _largest(workload, entity, pk, entries)))
+    if bucket in BUCKET_SECONDS and (created := _created(workload, entity)):
+        largest = min(largest, max(1.0, created * BUCKET_SECONDS[bucket]))
+    held = Estimates(design, workload).size(str(ItemName(key.entity, key.copy)), key.slot)
+    busiest = max(warm.share, 1 / number)
+    reads = sum(_read_heat(workload, design, pattern, busiest) for pattern in key.patterns)
+    enough = max(warm.shards, math.ceil(reads / MOST_READS), 1)
+    return AboutPartition(
+        key.entity,
+        key.slot,
+        key.pk,
+        key.copy,
+        warm.units * busiest,
+        reads,
+        shards,
+        bucket,
+        enough,
+        number * shards,
+        math.ceil(largest / shards),
+        math.ceil(largest / shards) * held,
+    ), replace(warm, share=busiest)
 
 
-def _said(workload: Workload, key: AboutKey) -> bool:
-    """Whether the document declares a hottest key for a read of this key."""
-    return any((p := workload.pattern(name)) and p.rate and p.rate.hottest for name in key.patterns)
+def _created(workload: Workload, entity: Entity) -> float:
+    """New items a second."""
+    return sum(
+        per_second(write.rate) * items_of(workload, write, action, entity)
+        for write, action in writes_of(workload, entity)
+        if action.verb in (Verb.CREATE, Verb.PUT)
+    )
 
 
-def _read_heat(workload: Workload, design: Design, key: AboutKey, pattern: str, constant: float) -> float:
+def _largest(workload: Workload, entity: Entity, pk: Sequence[str], entries: float) -> float:
+    """Items in a partition that is larger than the others, as far as the document says.
+
+    A status or a boolean may be the same for nearly all items. A hottest key gets its share of them, and a limit may be
+    declared (`at most 500 per User`).
+    """
+    attributes = [a for name in pk if (a := entity.attribute(name))]
+    if all(a.type.values or a.type.kind is Kind.BOOLEAN for a in attributes):
+        return entries
+    shares = [w.rate.hottest / 100 for w in workload.writes if entity.name in w.entities and w.rate and w.rate.hottest]
+    limits = [c.count for c in entity.cardinality if c.count and c.at_most and c.per and len(pk) == 1]
+    return max([entries * max(shares, default=0.0), *(float(limit) for limit in limits)])
+
+
+def _beside(about: AboutPartition, there: Sequence[AboutPartition]) -> AboutPartition:
+    """With the other items that are in the same partitions."""
+    others = [one for one in there if one is not about]
+    names = tuple(dict.fromkeys(f"{o.entity}, copy {o.copy}" if o.copy else o.entity for o in others))
+    return replace(
+        about,
+        beside=names,
+        whole_items=about.items + sum(one.items for one in others),
+        whole_size=about.size + sum(one.size for one in others),
+    )
+
+
+def _read_heat(workload: Workload, design: Design, pattern: str, usual: float) -> float:
     """Read units a second of a read on the busiest partition, before it is split."""
     read, operation = workload.pattern(pattern), design.operation(pattern)
-    if read is None:
+    if read is None or operation is None or operation.units is None:
         return 0.0  # the design belongs to an earlier document
-    part = read.rate.hottest / 100 if read.rate and read.rate.hottest else constant
-    if operation is None or operation.units is None or not part:
-        return 0.0
+    part = read.rate.hottest / 100 if read.rate and read.rate.hottest else usual
     peak = read.rate.peak if read.rate and read.rate.peak is not None else per_second(read.rate)
     return peak * part * operation.units.read
 
 
 def _sentences(found: AboutPartition, warm: Heat) -> Iterator[str]:
-    if warm.hottest:
+    yield _extent(found)
+    if found.beside:
+        together = f"{count(found.whole_items, 'item')} and {size(found.whole_size)}"
+        yield f"With {listed(found.beside)} beside them the largest has {together}."
+    busiest = max(found.write_units / MOST_WRITES, found.read_units / MOST_READS)
+    told = found.shards > 1 or bool(found.bucket) or busiest >= WORTH_TELLING
+    if warm.hottest and told:
         each = count(warm.units / warm.writes, "unit")
         part = (
             "all of them may be for one partition" if warm.share == 1 else f"{share(warm.share)} are for one partition"
@@ -79,12 +149,29 @@ def _sentences(found: AboutPartition, warm: Heat) -> Iterator[str]:
             f"{amount(warm.units)} write units a second; {part}: {amount(warm.hottest)}, where one bears "
             f"{amount(MOST_WRITES)}."
         )
-    if found.read_units:
+    if found.read_units and told:
         yield f"Read with {amount(found.read_units)} units a second there, where one bears {amount(MOST_READS)}."
-    yield from _verdict(found)
+    if not told:
+        taken = [f"{_little(n)} {what}" for n, what in ((found.write_units, "write"), (found.read_units, "read")) if n]
+        yield f"The hottest takes {listed(taken or ['no'])} units a second."
+    yield from _verdict(found, told)
 
 
-def _verdict(found: AboutPartition) -> Iterator[str]:
+def _little(number: float) -> str:
+    return "less than 0.01" if number < 0.01 else amount(number)
+
+
+def _extent(found: AboutPartition) -> str:
+    """The number of partitions and the largest one."""
+    held = f"{count(found.items, 'item')} and {size(found.size)}"
+    if found.bucket:
+        return f"A new partition each {found.bucket}; the largest has {held}."
+    if found.number == 1:
+        return f"One partition, with {held}."
+    return f"{count(found.number, 'partition')}; the largest has {held}."
+
+
+def _verdict(found: AboutPartition, told: bool) -> Iterator[str]:
     busiest = max(found.write_units / MOST_WRITES, found.read_units / MOST_READS)
     if found.bucket:
         yield f"It is cut by {found.bucket}, so that it does not grow for ever; what is new still goes to one."
@@ -94,5 +181,5 @@ def _verdict(found: AboutPartition) -> Iterator[str]:
     if found.enough > found.shards:
         slow = "" if found.slot == TABLE else ", and with the index the table's own writes"
         yield f"That is too much: DynamoDB will refuse some{slow}. {found.enough} shards would be enough."
-    elif found.shards == 1 and busiest:
+    elif found.shards == 1 and busiest and told:
         yield f"It bears that: {share(busiest)} of the limit."

@@ -99,7 +99,7 @@ def _repeated(
     rewritten, by = 0.0, list[str]()
     for write in workload.writes:
         for action in write.actions:
-            if action.entity == second.name and action.verb in (Verb.UPDATE, Verb.PUT):
+            if action.entity == second.name and (action.updates or action.verb is Verb.PUT):
                 changed = {change.attribute for change in changes(write, action, second)}
                 if action.verb is Verb.PUT or changed & set(wanted):
                     rewritten += per_second(write.rate) * fan * write_units(larger) * places

@@ -80,7 +80,7 @@ def sections(explanation: Explanation) -> Iterator[tuple[str, list[TextBlock]]]:
         ("Indexes", [index_block(one) for one in explanation.indexes]),
         ("Copies", [copy_block(one) for one in explanation.copies]),
         ("Access patterns", [pattern_block(one) for one in explanation.patterns]),
-        ("Busy partitions", [partition_block(one) for one in explanation.partitions]),
+        ("Partitions", [partition_block(one) for one in explanation.partitions]),
         ("What was assumed", [TextBlock("", explanation.assumed)] if explanation.assumed else []),
     )
     yield from ((title, blocks) for title, blocks in found if blocks)

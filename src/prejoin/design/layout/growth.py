@@ -140,7 +140,8 @@ def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> st
     }
     said = [f"whose {w.attribute} is {' or '.join(w.values)}" for w in facet.when if w.values]
     made = [n for t in (*facet.pk, *facet.sk) for n in fields_of(t) if f"{{{n}?" not in t]
-    needed = dict.fromkeys([*made, *(w.attribute for w in facet.when if not w.values)])
+    said += [f"without {w.attribute}" for w in facet.when if w.absent]
+    needed = dict.fromkeys([*made, *(w.attribute for w in facet.when if not w.values and not w.absent)])
     lacking = [name for name in needed if name not in there]
     said += [f"that has {' and '.join(lacking)}"] if lacking else []
     return f" {' and '.join(said)}" if said else ""

@@ -13,15 +13,16 @@ the solver gets it as a cut.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
-from itertools import product
+from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
+from itertools import count, permutations, product
 from typing import TypeVar
 
 from prejoin import keys
-from prejoin.design.layout.sharding import bucket_of, shards_of
+from prejoin.design.layout.sharding import bucket_of, shards_of, spread_by
 from prejoin.design.model import Facet, When
 from prejoin.design.solver.candidates import Candidate, serves
-from prejoin.design.solver.needs import Need, ReadNeeds, SortAttribute
+from prejoin.design.solver.needs import Membership, Need, ReadNeeds, SortAttribute
 from prejoin.design.solver.placement import (
     BASE,
     OWN,
@@ -39,8 +40,15 @@ from prejoin.workload.tenants import is_owned, own_id
 
 _MOST_STEPS = 20_000
 """The most partial orders of the types in one partition that are tried."""
+_MOST_ORDERED = 6
+"""The most types in one partition for which all orders are compared."""
 
 Unit = TypeVar("Unit", bound=Hashable)
+
+
+def _asked(need: Need) -> list[str]:
+    """The attributes that a read gives, has a range of, or sorts by."""
+    return [*sorted(need.given), *(one.attribute for one in need.tail)]
 
 
 class Alike:
@@ -53,9 +61,9 @@ class Alike:
         self._heads: dict[tuple[str, str], tuple[str, str]] = {}
         for question in problem.reads:
             for need in question.needs if len(question.needs) > 1 else ():
-                for attribute in need.given:
+                for attribute in _asked(need):
                     name = question.ask.name(need.entity, attribute)
-                    others = [(n.entity, a) for n in question.needs for a in n.given]
+                    others = [(n.entity, a) for n in question.needs for a in _asked(n)]
                     for entity, other in others:
                         if question.ask.name(entity, other) == name:
                             self._join((need.entity, attribute), (entity, other))
@@ -102,13 +110,13 @@ def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
 class KeyWords:
     """The selected keys as templates."""
 
-    def __init__(self, problem: Problem, chosen: Selection, separator: str) -> None:
+    def __init__(self, problem: Problem, chosen: Selection, separator: str, same: Alike | None = None) -> None:
         self._workload = problem.workload
         self._questions = problem.reads
         self._needs = tuple(need for one in (*problem.reads, *problem.finds) for need in one.needs)
         self._fixed = problem.fixed
         self._separator = separator
-        self._same = Alike(problem)
+        self._same = same or Alike(problem)
         self._ordered = {
             self._same.root(entity, attribute)
             for need in self._needs
@@ -117,6 +125,7 @@ class KeyWords:
             if (attribute := entity.attribute(one.attribute))
         }
         """Attributes that some read sorts by or has a range of."""
+        self._attributes = {upper(a.name) for e in problem.workload.entities for a in e.attributes}
         self._words: dict[Placement, tuple[str, ...]] = {}
         """The words before and after the attributes that all types of a group share."""
         rooms: dict[tuple[int, str], list[Placement]] = {}
@@ -163,6 +172,7 @@ class KeyWords:
         head, word = self._words[placed]
         sk = self._separator.join(part for part in (head, *fields[:late], word, *fields[late:]) if part)
         when = tuple(When(attribute, (value,)) for attribute, value in candidate.when)
+        when += tuple(When(one.attribute, one.values, one.absent) for one in candidate.only)
         return Facet(slot, (self.partition(placed),), (sk,), when)
 
     def _room(self, placed: Placement) -> str:
@@ -184,19 +194,40 @@ class KeyWords:
 
     def _signature(self, name: str, candidate: Candidate) -> tuple[object, ...]:
         entity = self._entity(name)
-        return (*(self._same.root(entity, a) for n in candidate.pk if (a := entity.attribute(n))), candidate.when)
+        return (
+            *(self._same.root(entity, a) for n in candidate.pk if (a := entity.attribute(n))),
+            candidate.when,
+            candidate.only,
+        )
 
     def _partition(self, candidate: Candidate) -> str:
         entity = self._entity(candidate.entity)
         names = self._parents_first(entity, candidate.pk)
         parts = [part for name in names for part in (self._word(entity, name), self._given(entity, name))]
+        conditions = [self._condition(entity, *one) for one in candidate.when]
+        conditions += [_membership(one) for one in candidate.only]
         if not candidate.pk:
             # A partition with all items of an entity is named so. A singleton has one item anyway.
-            whole = "_".join(upper(name) for name in (entity.name, *(name for name, _ in candidate.when)))
-            parts = [whole] if entity.singleton or candidate.when else ["ALL", whole]
-        parts += [upper(value) for _, value in candidate.when]
+            whole = "_".join((upper(entity.name), *(name for name, _ in conditions)))
+            parts = [whole] if entity.singleton or conditions else ["ALL", whole]
+            parts += [value for _, value in conditions if value]
+        else:
+            parts += [value or name for name, value in conditions]
         parts += self._cut(entity, candidate)
         return self._separator.join(parts)
+
+    def _condition(self, entity: Entity, name: str, value: str) -> tuple[str, str]:
+        """The words of a constant: its attribute, and its value unless the attribute says it all.
+
+        `active = true` is `ACTIVE`, `active = false` is `NOT_ACTIVE`, `level = 3` is `LEVEL_3`.
+        """
+        attribute = entity.attribute(name)
+        word = upper(name)
+        if attribute and attribute.type.kind is Kind.BOOLEAN:
+            return (word if value.lower() == "true" else f"NOT_{word}"), ""
+        if attribute and attribute.type.numeric:
+            return f"{word}_{upper(value)}", ""
+        return word, upper(value)
 
     def _cut(self, entity: Entity, candidate: Candidate) -> list[str]:
         """Time buckets or shards that split a partition which would be too hot."""
@@ -206,10 +237,9 @@ class KeyWords:
         if bucket := bucket_of(self._workload, entity, candidate, self._questions):
             found.append(f"{{{bucket[0]}:{bucket[1]}}}")
         # All current writes go to the current bucket.
-        shards = shards_of(self._workload, entity, candidate)
-        # An attribute of the partition itself spreads nothing.
-        spread = next((a for a in entity.id if a.name not in candidate.pk), entity.id[0])
-        return [*found, *([f"{{{spread.name}:shard({shards})}}"] if shards > 1 else [])]
+        shards = shards_of(self._workload, entity, candidate, bool(bucket))
+        spread = spread_by(self._workload, entity, candidate)
+        return [*found, *([f"{{{spread}:shard({shards})}}"] if spread and shards > 1 else [])]
 
     def _word(self, entity: Entity, name: str) -> str:
         attribute = entity.attribute(name)
@@ -219,14 +249,25 @@ class KeyWords:
         owner, field = self._same.root(entity, attribute)
         whose = self._workload.entity(owner)
         if whose and (found := whose.attribute(field)) and found.id and self._names(whose, found):
-            return upper(owner)
+            return self._id_word(whose, found)
         word = upper(field)
         # The name of another entity means its id, and two attributes with the same upper-case name need two words.
-        every = self._workload.entities
-        if any(upper(one.name) == word and len(own_id(self._workload, one)) == 1 for one in every):
+        entities = {upper(one.name): one for one in self._workload.entities}
+        if word in entities and len(own_id(self._workload, entities[word])) == 1:
             word = f"{upper(owner)}_{word}"
+        if (short := without_id(word)) not in entities and short not in self._attributes:
+            word = short
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
+
+    def _id_word(self, entity: Entity, id_: Attribute) -> str:
+        """The word for an entity's id: the name of the entity, or its beginning if the id is named after that.
+
+        The `playerId` of `PlayerProfile` is `PLAYER`.
+        """
+        word, short = upper(entity.name), without_id(upper(id_.name))
+        taken = {upper(one.name) for one in self._workload.entities}
+        return short if word.startswith(f"{short}_") and short not in taken else word
 
     def _field(self, entity: Entity, one: SortAttribute, sparse: bool, interleaved: bool) -> str:
         attribute = entity.attribute(one.attribute)
@@ -285,14 +326,11 @@ class KeyWords:
         return sorted(names, key=place)
 
     def _names(self, entity: Entity, attribute: Attribute) -> bool:
-        """Whether an attribute identifies its entity: it is the whole id, or the only part that is not a parent's
-        id.
+        """Whether an attribute identifies its entity: it is the whole id, or the part that is named after the
+        entity.
         """
         ids = own_id(self._workload, entity)
-        if len(ids) == 1:
-            return ids[0] is attribute
-        own = [a for a in ids if not a.references]
-        return own == [attribute] and upper(attribute.name) in (upper(entity.name), f"{upper(entity.name)}_ID")
+        return ids == (attribute,) or without_id(upper(attribute.name)) == upper(entity.name)
 
     def _is_tenant(self, entity: Entity, attribute: Attribute) -> bool:
         """Whether an attribute is the tenant, which every partition key begins with."""
@@ -310,7 +348,12 @@ class KeyWords:
         if placed.slot == BASE:
             return frozenset()
         served = [n for n in self._needs if n.entity == placed.entity and serves(placed.candidate, n)]
-        asked = [n.given | {t.attribute for t in n.tail[:1] if n.ranged} for n in served]
+        asked = [
+            n.given
+            | {t.attribute for t in n.tail[:1] if n.ranged}
+            | {one.attribute for one in n.only if not one.absent}
+            for n in served
+        ]
         return frozenset[str]().union(*asked[:1]).intersection(*asked)
 
     def _entity(self, name: str) -> Entity:
@@ -328,10 +371,10 @@ class KeyWords:
         plain: dict[Placement, str] = {}
         taken = [self._there(one) for one in there if one.candidate.fixed]
         for one in there:
-            twins = [p for p in there if p.entity == one.entity and p.item < one.item]
-            plain[one] = upper(one.entity) + (f"_{len(twins) + 1}" if twins else "")
-            while plain[one] in taken and not one.candidate.fixed:
-                plain[one] += "_2"
+            plain[one] = upper(one.entity)
+            if not one.candidate.fixed:
+                plain[one] = next(word for word in _type_words(one) if word not in taken)
+                taken.append(plain[one])
         groups: dict[str, list[Placement]] = {}
         for one in there:
             label = self._label(one) if one.candidate.type_position else ""
@@ -344,11 +387,10 @@ class KeyWords:
         wanted = sorted(usual, key=lambda label: ends.get(groups[label][0], 0))
         whole = [frozenset(label for label in groups if set(groups[label]) & found) for deep, found in sets if not deep]
         fixed = {label for label, members in groups.items() if members[0].candidate.fixed}
-        order = side_by_side(wanted, whole)
         if fixed:
             heads |= _beside({label: heads[label] for label in usual}, fixed, whole)
         else:
-            heads = dict(zip(order, in_this_order([heads[label] for label in order], self._separator), strict=True))
+            heads = self._plainest(heads, wanted, whole)
         for label, head in heads.items():
             members = groups[label]
             if label.startswith(" "):
@@ -357,11 +399,31 @@ class KeyWords:
             inner = [found for deep, found in sets if deep and found <= set(members)]
             first = sorted(members, key=lambda one: (len(one.candidate.sk) > one.candidate.type_position, plain[one]))
             within = side_by_side(first, inner)
-            for at, one in enumerate(within):
-                # The part consists of the id of the first type, which needs no word of its own.
-                own = at == 0 and len(one.candidate.sk) == one.candidate.type_position
-                word = "" if own else plain[one] if within == first else f"{at}{plain[one]}"
+            # The part consists of the id of the first type, which needs no word of its own.
+            own = int(len(within[0].candidate.sk) == within[0].candidate.type_position)
+            marked = in_this_order([plain[one] for one in within[own:]], self._separator)
+            for one, word in zip(within, ["", *marked] if own else marked, strict=True):
                 self._words[one] = (head, word)
+
+    def _plainest(self, heads: dict[str, str], wanted: Sequence[str], sets: Sequence[frozenset[str]]) -> dict[str, str]:
+        """The heads in an order in which each set is contiguous: the one with the fewest marks, then the first one.
+
+        The first and the last of each set stay so, because pages begin with them.
+        """
+        first = side_by_side(wanted, sets)
+
+        def ordered(order: Sequence[str]) -> dict[str, str]:
+            return dict(zip(order, in_this_order([heads[label] for label in order], self._separator), strict=True))
+
+        def marks(found: dict[str, str]) -> int:
+            return sum(len(found[label]) - len(heads[label]) for label in found)
+
+        found = [
+            ordered(order)
+            for order in (permutations(first) if len(first) <= _MOST_ORDERED else [tuple(first)])
+            if all(_contiguous(order, one) and _ends(order, one) == _ends(first, one) for one in sets)
+        ]
+        return min(found, key=marks, default=ordered(first))
 
     def _there(self, placed: Placement) -> str:
         """The word that an existing sort key begins with."""
@@ -399,20 +461,48 @@ def _end(question: ReadNeeds) -> int:
     return 1 if sort and sort[0].direction is Direction.DESC else -1
 
 
+def _membership(one: Membership) -> tuple[str, str]:
+    """The words of a condition of a sparse index: its attribute, and its values unless the attribute says it all.
+
+    >>> _membership(Membership("deletedAt")), _membership(Membership("leftAt", absent=True))
+    (('DELETED', ''), ('NOT_LEFT', ''))
+    >>> _membership(Membership("assigneeId", absent=True)), _membership(Membership("status", ("OPEN", "WAITING")))
+    (('NO_ASSIGNEE', ''), ('STATUS', 'OPEN_OR_WAITING'))
+    """
+    word = without_id(upper(one.attribute))
+    if one.values:
+        return word, "_OR_".join(map(upper, one.values))
+    stem = re.sub(r"_(AT|ON)$", "", word)
+    return (f"{'NO' if stem == word else 'NOT'}_{stem}" if one.absent else stem), ""
+
+
+def _type_words(placed: Placement) -> Iterator[str]:
+    """Words for a type in a partition, the best first: `ORDER`, and where that is taken `ORDER_BY_TOTAL`."""
+    word = upper(placed.entity)
+    names = [upper(one.attribute) for one in placed.candidate.sk]
+    yield word
+    yield from (f"{word}_BY_{'_'.join(names[:size])}" for size in range(1, len(names) + 1))
+    yield f"{word}_COPY"
+    yield from (f"{word}_COPY_{number}" for number in count(2))
+
+
 def in_this_order(words: Sequence[str], separator: str) -> list[str]:
-    """Words in this sort order: some get the separator as a prefix, which sorts below all letters; else all get
-    numbers.
+    """Words in this sort order: those that would sort too late are marked with the separator, which sorts below all
+    letters. If it does not, all get numbers.
 
     >>> in_this_order(["ADDRESS", "ORDER"], "#"), in_this_order(["USER", "ADDRESS", "ORDER"], "#")
     (['ADDRESS', 'ORDER'], ['#USER', 'ADDRESS', 'ORDER'])
-    >>> in_this_order(["C", "B", "A"], "#")
-    ['0C', '1B', '2A']
+    >>> in_this_order(["C", "B", "A"], "#"), in_this_order(["B", "A"], "|")
+    (['##C', '#B', 'A'], ['0B', '1A'])
     """
-    for first in range(len(words) if separator < "0" else 1):
-        found = [f"{separator}{word}" if at < first else word for at, word in enumerate(words)]
-        if found == sorted(found):
-            return found
-    return [f"{at}{word}" for at, word in enumerate(words)]
+    found = list(words[-1:])
+    marks = ""
+    for word, after in zip(reversed(words[:-1]), reversed(words[1:]), strict=True):
+        marks += separator * (word + separator > after + separator)
+        found.append(marks + word)
+    if marks and separator >= "0":
+        return [f"{at}{word}" for at, word in enumerate(words)]
+    return found[::-1]
 
 
 def _beside(heads: dict[str, str], fixed: set[str], sets: Sequence[frozenset[str]]) -> dict[str, str]:
@@ -432,9 +522,14 @@ def _beside(heads: dict[str, str], fixed: set[str], sets: Sequence[frozenset[str
     return heads
 
 
-def _contiguous(order: Sequence[str], wanted: frozenset[str]) -> bool:
+def _contiguous(order: Sequence[Unit], wanted: frozenset[Unit]) -> bool:
     places = [at for at, label in enumerate(order) if label in wanted]
     return not places or places[-1] - places[0] == len(places) - 1
+
+
+def _ends(order: Sequence[Unit], wanted: frozenset[Unit]) -> tuple[Unit, Unit]:
+    found = [unit for unit in order if unit in wanted]
+    return found[0], found[-1]
 
 
 def side_by_side(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit]:
@@ -480,6 +575,12 @@ def _fewest(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[froz
     return left
 
 
+def without_id(word: str) -> str:
+    """A word without `_ID` at its end: `OWNER_ID` becomes `OWNER`."""
+    return word.removesuffix("_ID") or word
+
+
+@lru_cache(10_000)
 def upper(name: str) -> str:
     """A name as a word of a key: `OrderItem` becomes `ORDER_ITEM`."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)

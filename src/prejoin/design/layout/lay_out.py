@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from prejoin.design.layout.growth import with_recorded_attributes
 from prejoin.design.layout.key_words import KeyWords
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
-from prejoin.design.solver.candidates import extendable
+from prejoin.design.solver.candidates import Candidate, extendable
 from prejoin.design.solver.fixed_keys import free_name, key_names, names_in
 from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection
-from prejoin.workload.model import Workload
+from prejoin.workload.model import Entity, Workload
 
 
 def lay_out(problem: Problem, chosen: Selection) -> Design:
@@ -95,13 +95,17 @@ def _table_name(workload: Workload) -> str:
 
 
 def _guards(workload: Workload, chosen: Selection) -> Iterable[Guard]:
-    """Guards for unique values, and for natural ids that are only a part of the table's key."""
     for entity in workload.entities:
         base = next(p.candidate for p in chosen.placed if (p.entity, p.item, p.slot) == (entity.name, OWN, BASE))
-        groups = [(a.name,) for a in entity.attributes if a.unique and not a.id] + list(entity.unique)
-        ids = tuple(a.name for a in entity.id)
-        if ids and set(base.attributes) > set(ids) and not extendable(workload, entity) and not base.fixed:
-            groups.append(ids)
-        for group in dict.fromkeys(groups):
-            if set(group) != set(base.attributes):
-                yield Guard(entity.name, tuple(group))
+        yield from guards_of(workload, entity, base)
+
+
+def guards_of(workload: Workload, entity: Entity, base: Candidate) -> Iterator[Guard]:
+    """Guards for unique values, and for a natural id that is only a part of the table's key."""
+    groups = [(a.name,) for a in entity.attributes if a.unique and not a.id] + list(entity.unique)
+    ids = tuple(a.name for a in entity.id)
+    if ids and set(base.attributes) > set(ids) and not extendable(workload, entity) and not base.fixed:
+        groups.append(ids)
+    for group in dict.fromkeys(groups):
+        if set(group) != set(base.attributes):
+            yield Guard(entity.name, tuple(group))

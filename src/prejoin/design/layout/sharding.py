@@ -7,10 +7,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from prejoin.design.cost.assumptions import per_second, size_of
+from prejoin.design.cost.assumptions import (
+    BUCKET_SECONDS,
+    count_by,
+    count_of,
+    grows,
+    per_second,
+    retention_of,
+    size_of,
+    values_of,
+)
 from prejoin.design.cost.upkeep import entries, items_of, writes_of
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import ReadNeeds
+from prejoin.protocol.limits import GB
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
 from prejoin.workload.lookup import bare_name
@@ -19,6 +29,10 @@ from prejoin.workload.model import AtMost, Entity, Op, Rate, Read, Spread, Witho
 MOST_WRITES = 1000
 """DynamoDB's limit of write units a second for one partition."""
 MOST_SHARDS = 200
+MOST_BYTES = 10 * GB
+"""A larger partition of an unbounded entity is split by time. It is the limit of a partition with a local index, and
+about what DynamoDB keeps in one place.
+"""
 _STARTING = frozenset({Op.GT, Op.GE, Op.BETWEEN})
 
 
@@ -56,19 +70,24 @@ def heat(workload: Workload, entity: Entity, candidate: Candidate) -> Heat:
         units += rate * times * write_units(size_of(entity))
         if write.rate and write.rate.hottest:
             hottest = max(hottest, write.rate.hottest / 100)
-    return Heat(writes, units, max(hottest, _share(entity, candidate)))
+    return Heat(writes, units, max(hottest, _share(workload, entity, candidate)))
 
 
-def shards_of(workload: Workload, entity: Entity, candidate: Candidate) -> int:
-    """The number of shards of a partition: as decided, or as many as it needs."""
+def shards_of(workload: Workload, entity: Entity, candidate: Candidate, bucket: bool = False) -> int:
+    """The number of shards of a partition: as decided, or as many as its writes and its size need.
+
+    With a `bucket` time cuts its size already. A partition of one item is not split: see `spread_by`.
+    """
     pins = [d.pin for d in workload.decisions]
-    if Without("shards", entity.name) in pins:
+    if Without("shards", entity.name) in pins or spread_by(workload, entity, candidate) is None:
         return 1
-    enough = heat(workload, entity, candidate).shards
+    # DynamoDB itself splits a large partition by its sort keys, but not one that grows at one end.
+    grows_at_end = _is_common(entity, candidate) and not bucket
+    size = count_by(workload, entity, candidate.pk) * size_of(entity) if grows_at_end else 0.0
+    enough = max(heat(workload, entity, candidate).shards, min(MOST_SHARDS, math.ceil(size / MOST_BYTES)))
     decided = [pin.shards for pin in pins if isinstance(pin, Spread) and pin.entity == entity.name and pin.shards]
     most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
-    # A partition of a single id is not split: all of its items have the same shard.
-    if decided and (enough > 1 or _share(entity, candidate)):
+    if decided and (enough > 1 or _is_common(entity, candidate)):
         return decided[0]
     return min([enough, *(max(1, count) for count in most)])
 
@@ -77,18 +96,29 @@ def _busiest(rate: Rate | None) -> float:
     return rate.peak if rate and rate.peak is not None else per_second(rate)
 
 
-def _share(entity: Entity, candidate: Candidate) -> float:
-    """The fraction of writes in the busiest partition: all for a constant or an enum, nearly none for an id."""
-    if not candidate.pk:
+def spread_by(workload: Workload, entity: Entity, candidate: Candidate) -> str | None:
+    """The attribute whose values spread the items of a partition over shards; None if there is one item.
+
+    It is the part of the id that differs most within the partition. A part of the partition itself spreads nothing.
+    """
+    free = [a for a in entity.id if a.name not in candidate.pk]
+    best = max(free, key=lambda a: (not a.references, values_of(workload, entity, a.name)), default=None)
+    return best.name if best else None
+
+
+def _share(workload: Workload, entity: Entity, candidate: Candidate) -> float:
+    """The fraction of writes in the busiest partition: all for a constant or an enum, because new items usually have
+    the same status; else the same for each.
+    """
+    if _is_common(entity, candidate):
         return 1.0
-    share = 1.0
-    for name in candidate.pk:
-        attribute = entity.attribute(name)
-        members = len(attribute.type.values) if attribute else 0
-        if not members:
-            return 0.0  # one of many values, such as an id
-        share = 1.0  # new items usually have the same status
-    return share
+    return count_by(workload, entity, candidate.pk) / count_of(workload, entity)
+
+
+def _is_common(entity: Entity, candidate: Candidate) -> bool:
+    """Whether all new items go to one partition."""
+    kinds = [a.type for name in candidate.pk if (a := entity.attribute(name))]
+    return all(kind.values or kind.kind is Kind.BOOLEAN for kind in kinds)
 
 
 def bucket_of(
@@ -96,11 +126,13 @@ def bucket_of(
 ) -> tuple[str, str] | None:
     """The time attribute and unit that split a partition, if every read of it gives a start time.
 
-    That applies to a partition of all items; to a smaller one if it is decided.
+    That applies to a partition of all items; to a smaller one if it is decided, or if it outgrows a partition.
     """
     pins = [d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name]
-    decided = next((pin.bucket for pin in pins if pin.bucket), "")
-    if not decided and (candidate.pk or candidate.when or pins):
+    decided = next((pin.bucket for pin in pins if pin.bucket), "") or (
+        "" if pins else _outgrown(workload, entity, candidate)
+    )
+    if not decided and (candidate.pk or candidate.sparse or pins):
         return None
     if any(d.pin in (AtMost("buckets", 0), Without("buckets", entity.name)) for d in workload.decisions):
         return None
@@ -109,6 +141,17 @@ def bucket_of(
     # The bucket of an item follows from its key only if the key holds the time.
     times = [name for name in starts if not candidate.pk or name in {one.attribute for one in candidate.sk}]
     return (times[0], decided or "day") if times else None
+
+
+def _outgrown(workload: Workload, entity: Entity, candidate: Candidate) -> str:
+    """The unit of time that keeps a partition of an unbounded entity below 10 GB; empty if it is."""
+    if not candidate.pk or not grows(entity):
+        return ""
+    size = count_by(workload, entity, candidate.pk) * size_of(entity)
+    if size <= MOST_BYTES:
+        return ""
+    units = ("year", "month", "day")
+    return next((u for u in units if size * BUCKET_SECONDS[u] <= MOST_BYTES * retention_of(entity)), "hour")
 
 
 def asked_of(entity: Entity, candidate: Candidate, questions: Sequence[ReadNeeds]) -> list[ReadNeeds]:

@@ -14,6 +14,7 @@ from prejoin.keys import Lookup, Plan, fields_of
 from prejoin.workload.lookup import chain, changes, means, root, target
 from prejoin.workload.model import (
     Action,
+    Change,
     ChangeOp,
     Check,
     CheckKind,
@@ -57,7 +58,7 @@ def _whole_id(workload: Workload, action: Action, name: str) -> tuple[str, ...]:
 
 def _again(one: Action, other: Action) -> bool:
     """Whether two actions update the same entity, and neither names its item."""
-    same = one.entity == other.entity and one.verb is other.verb is Verb.UPDATE
+    same = one.entity == other.entity and one.verb is other.verb and one.updates
     return same and not (one.by or other.by or one.many or other.many)
 
 
@@ -210,13 +211,14 @@ def unknown(write: Write, action: Action, entity: Entity, design: Design, names:
             needed = ends.union(*(placing(copy.facets[0]) for copy in copies), *guards)
         case Verb.DELETE:
             needed = set().union(*(placing(copy.facets[0]) for copy in copies), *guards)
-        case Verb.UPDATE:
+        case Verb.UPDATE | Verb.UPSERT:
             changed = changes(write, action, entity)
             touched = {change.attribute for change in changed}
             settled = {c.attribute for c in changed if c.op in (ChangeOp.SET, ChangeOp.REMOVE)}
             names -= touched - settled  # an increment needs the current value, whatever it was when the item was found
             for facet in item.facets[1:]:
-                needed |= _rewritten(facet, design, entity, touched) - settled
+                if not leaves(facet, changed):
+                    needed |= _rewritten(facet, design, entity, touched) - settled
             for copy in copies:
                 needed |= _of_copy(copy, held(copy, design, entity), design, entity, touched, settled)
             for guard in guards:
@@ -224,6 +226,22 @@ def unknown(write: Write, action: Action, entity: Entity, design: Design, names:
         case _:
             pass
     return needed - names - attributes_of(item.facets[0])
+
+
+def leaves(facet: Facet, changed: Iterable[Change]) -> bool:
+    """Whether a change takes an item out of a sparse facet, whatever the item was: then its key need not be known."""
+    for change in changed:
+        for when in (w for w in facet.when if w.attribute == change.attribute):
+            if when.absent:
+                out = change.op is ChangeOp.SET
+            else:
+                const = change.value.const if change.value and change.op is ChangeOp.SET else None
+                out = change.op is ChangeOp.REMOVE or (
+                    const is not None and bool(when.values) and const not in when.values
+                )
+            if out:
+                return True
+    return False
 
 
 def _of_copy(

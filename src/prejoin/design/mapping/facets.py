@@ -110,7 +110,7 @@ def _when(entity: Entity, item: Item, facet: Facet, pk: keys.KeyForm, sk: keys.K
     """The sparse conditions of a facet: the stated ones, and the presence of its key attributes."""
     # A copy that does not exist is not in an index, either.
     said = [*(item.facets[0].when if item.copy and facet.slot != TABLE else ()), *facet.when]
-    found = [keys.When(w.attribute, when_values(w, entity)) for w in said]
+    found = [keys.When(w.attribute, when_values(w, entity), w.absent) for w in said]
     known = {w.attribute for w in found}
     for field in (*pk.fields, *(sk.fields if sk else ())):
         attribute = entity.attribute(field.attribute)

@@ -9,11 +9,15 @@ from collections.abc import Sequence
 import msgspec
 
 from prejoin import keys
-from prejoin.design.model import Call, Operation, Request
-from prejoin.keys import Facet, Lookup, Order, Plan, Refusal
+from prejoin.design.cost.assumptions import per_second
+from prejoin.design.cost.excess import Excess, excess
+from prejoin.design.model import Call, Operation, Request, Units
+from prejoin.keys import Facet, Lookup, Order, Plan, Refusal, When
+from prejoin.protocol.limits import MB
+from prejoin.protocol.prices import MONTH_SECONDS, dollars
 from prejoin.workload.constants import constant_or_text
 from prejoin.workload.grammar.values import write_comparison
-from prejoin.workload.lookup import bare_name, bindings, equalities, foreign_parts, target
+from prejoin.workload.lookup import bare_name, bindings, equalities, foreign_parts, targets
 from prejoin.workload.model import (
     ARITY,
     RANGES,
@@ -45,6 +49,8 @@ def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operati
         requests = [_request(found, read), *others]
     except _NotServedError as problem:
         return Operation(read.id, problem=str(problem), remedy=problem.remedy)
+    except ExcessError as problem:
+        return Operation(read.id, problem=str(problem), remedy=problem.remedy, units=Units(problem.excess.units))
     except ValueError as problem:
         return Operation(read.id, problem=str(problem))
     return Operation(read.id, tuple(requests))
@@ -56,6 +62,32 @@ class _NotServedError(Exception):
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
         self.remedy = remedy
+
+
+class ExcessError(ValueError):
+    """A key would find the items, but a call would read too much."""
+
+    def __init__(self, read: Read, found: Excess) -> None:
+        self.excess = found
+        cost = dollars(reads=found.units * per_second(read.rate) * MONTH_SECONDS)
+        problem = f"a call reads {found.size / MB:,.1f} MB and returns {'a number' if found.count else 'a small part'}"
+        if not found.filters and not found.count:
+            problem = f"a call reads {found.size / MB:,.1f} MB, more than a page of 1 MB"
+        super().__init__(f"{problem}: {found.units:,.0f} read units, and ${cost:,.2f} a month")
+        accept = "filter" if found.filters else "read several pages"
+        self.remedy = f"{_less(read, found)}; or accept it, `{read.id} may {accept}`"
+
+
+def _less(read: Read, found: Excess) -> str:
+    """What makes a read smaller."""
+    if found.count:
+        return "keep the number in an item that the writes change, a counter"
+    if not found.filters:
+        return "write `Yes` under Paginated, or give a limit"
+    optional = [i.attribute for i in read.inputs if i.optional and i.op is Op.EQ]
+    names = " or ".join(f"`{name}`" for name in optional)
+    need = f"require {names}, and leave less to filters" if optional else "ask for less by another input"
+    return f"{need}; say how much a filter keeps, `(keeps 50%)`; or search in an index made for it, such as OpenSearch"
 
 
 def _planned(facets: Sequence[Facet], ask: Lookup) -> Plan:
@@ -77,12 +109,12 @@ def _batchable(found: Plan, read: Read) -> None:
 
 
 def _separable(found: Plan, read: Read) -> None:
-    """Refuse a filter on several types of items."""
-    tested = [i.attribute for i in read.inputs if is_filtered(i, found)]
+    """Refuse inputs that would become filters on several types of items, and are not declared as such."""
+    tested = [i.attribute for i in read.inputs if is_filtered(i, found) and not is_tested(i)]
     if len(found.lookup.entities) > 1 and tested:
         raise _NotServedError(
-            f"{' and '.join(tested)} would be a filter, and a read of several kinds of items has none",
-            "ask for each kind by itself",
+            f"{' and '.join(tested)} would be a filter on several kinds of items",
+            f"say so, `filter {tested[0]}`, or ask for each kind by itself",
         )
 
 
@@ -104,12 +136,21 @@ def ask_of(read: Read, workload: Workload) -> Lookup:
         raise ValueError(
             f"{' and '.join(i.attribute for i in ranges)} are two ranges; a key serves one, the other is a filter"
         )
-    if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_tested(i)]):
+    if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_tested(i) and i.optional]):
         raise ValueError(
-            f"{' and '.join(tested)} would be a filter, and a read of several kinds of items has none: "
-            "leave it out and look at the items, or ask for each kind by itself"
+            f"{' and '.join(tested)} would be an optional filter, and a read of several kinds of items has none: "
+            "ask for it always, or ask for each kind by itself"
         )
-    may_filter = any(isinstance(d.pin, Accept) and d.pin.pattern == read.id for d in workload.decisions)
+    if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_membership(i)]):
+        raise ValueError(
+            f"{' and '.join(tested)} would decide which items an index holds, and a read of several kinds of items has "
+            "no such index: write `filter` before it, or ask for each kind by itself"
+        )
+    if found := excess(read, workload):
+        raise ExcessError(read, found)
+    accepted = [d.pin.how for d in workload.decisions if isinstance(d.pin, Accept) and d.pin.pattern == read.id]
+    may_filter = any(how != "several pages" for how in accepted)
+    only = [_membership(i, workload, entities) for i in read.inputs if is_membership(i)]
     return Lookup.of(
         *entities,
         equal=[names[i.attribute] for i in given if not i.values],
@@ -118,10 +159,26 @@ def ask_of(read: Read, workload: Workload) -> Lookup:
         # A count has no order.
         order=[_order(s.attribute, s.direction, names, workload, entities) for s in read.sort if not counted],
         consistent=read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL},
-        filtered=[names[i.attribute] for i in given if i.optional or may_filter],
+        filtered=[names[i.attribute] for i in given if i.optional or may_filter] + [one.attribute for one in only],
         needs=_needs(read, workload, entities),
         roles=roles,
+        only=only,
     )
+
+
+def is_membership(one: Input) -> bool:
+    """Whether an input can decide about the membership in a sparse index: `exists`, `not exists`, `in (A, B)`."""
+    constants = one.op is Op.IN and bool(one.values) and all(value.const is not None for value in one.values)
+    return not one.filter and not one.optional and (one.op in (Op.EXISTS, Op.NOT_EXISTS) or constants)
+
+
+def _membership(one: Input, workload: Workload, entities: tuple[str, ...]) -> When:
+    (entity, name), *_ = bindings(workload, entities, one.attribute).items() or [("", bare_name(one.attribute))]
+    described = workload.entity(entity)
+    attribute = described.attribute(name) if described else None
+    texts = [value.const for value in one.values if value.const is not None]
+    values = frozenset(constant_or_text(text, attribute.type) if attribute else text for text in texts)
+    return When(name, values if one.op is Op.IN else None, absent=one.op is Op.NOT_EXISTS)
 
 
 def _constant(one: Input, workload: Workload, entities: tuple[str, ...]) -> object:
@@ -176,11 +233,11 @@ def followed(read: Read, workload: Workload, name: str) -> tuple[JoinLink, ...]:
         return ()
     asked = {bindings(workload, read.entities[:1], one).get(first.name) for one in equalities(read)}
     lists = {bindings(workload, read.entities[:1], i.attribute).get(first.name) for i in read.inputs if i.many}
-    leading = [a for a in first.attributes if (held := target(workload, a)) and held[0] is other]
+    leading = [a for a in first.attributes if any(e is other for e, _ in targets(workload, a))]
     said = first.attribute(bare_name(read.via)) if read.via else None
     lead = said or next((a for a in leading if a.name not in asked), None)
-    held = target(workload, lead) if lead else None
-    if lead is None or held is None or held[0] is not other:
+    held = next((one for one in targets(workload, lead) if one[0] is other), None) if lead else None
+    if lead is None or held is None:
         return ()
     parts = {held[1].name: lead}
     if held[1].id:
@@ -279,11 +336,16 @@ def varying(links: Sequence[JoinLink]) -> tuple[JoinLink, ...]:
 
 def is_filtered(one: Input, found: Plan) -> bool:
     """Whether an input becomes a filter with this plan."""
+    if is_membership(one):
+        name = found.lookup.attribute(found.lookup.entities[0], bare_name(one.attribute))
+        return any(name == when.attribute for when in found.tested)
     return is_tested(one) or bare_name(one.attribute) in found.filtered
 
 
 def is_tested(one: Input) -> bool:
     """Whether an input is a filter with any keys: declared as one, or of a kind that no key answers."""
+    if is_membership(one):
+        return False
     return one.filter or (one.op is not Op.EQ and (one.optional or one.op not in RANGES))
 
 

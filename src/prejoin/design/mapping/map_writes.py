@@ -29,7 +29,13 @@ from prejoin.workload.grammar.values import write_comparison, write_value
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, Entity, Verb, Workload, Write
 
-_DID = {Verb.CREATE: Did.PUT, Verb.PUT: Did.PUT, Verb.UPDATE: Did.UPDATE, Verb.DELETE: Did.DELETE}
+_DID = {
+    Verb.CREATE: Did.PUT,
+    Verb.PUT: Did.PUT,
+    Verb.UPDATE: Did.UPDATE,
+    Verb.UPSERT: Did.UPDATE,
+    Verb.DELETE: Did.DELETE,
+}
 _CALL = {Did.PUT: Call.PUT, Did.UPDATE: Call.UPDATE, Did.DELETE: Call.DELETE}
 
 
@@ -38,7 +44,7 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
     groups: list[list[ItemAction]] = []
     before: list[Request] = []
     assumes: list[str] = []
-    checks = list(write.checks)
+    left = list(write.checks)
     for action in actions_of(workload, write):
         entity = workload.entity(action.entity)
         item = design.item(action.entity)
@@ -47,9 +53,9 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
             return Operation(write.id, problem=problem, remedy=f"give {action.entity} a key in the table")
         if action.verb is Verb.EXPIRE:
             continue
-        own = [c for c in checks if _about(c, action, write, entity) and c.kind is not CheckKind.UNIQUE]
-        checks = [c for c in checks if c not in own]
-        groups.append(_actions(write, action, entity, item, design, tuple(own)))
+        own = _checks_of(write, action, entity, left)
+        left = [c for c in left if c not in own]
+        groups.append(_actions(write, action, entity, item, design, own))
         names = known(workload, write, action)
         if missing := attributes_of(item.facets[0]) - names:
             found = finding(planner_facets(design, workload), entity, names)
@@ -62,16 +68,18 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
                 assumes.append(_assumed(missing, entity))
             else:
                 return _not_addressed(write, entity, missing, names)
-        if unknown(write, action, entity, design, names):
+        # An upsert that may create an item creates its copies, too: it has to know which it is.
+        copied = action.verb is Verb.UPSERT and any(i.entity == entity.name for i in design.copies)
+        if copied or unknown(write, action, entity, design, names):
             before.append(_read(item))
-    for entity, own in looked_at(workload, checks):
+    for entity, own_checks in looked_at(workload, left):
         item = design.item(entity.name)
         if item is None:
             continue
         names = known_of_checked(workload, write, entity)
         if missing := attributes_of(item.facets[0]) - names:
             # Absence is checked by the item's own key: a read before the write would not guarantee it.
-            found = None if is_absence(own) else finding(planner_facets(design, workload), entity, names)
+            found = None if is_absence(own_checks) else finding(planner_facets(design, workload), entity, names)
             if found is not None:
                 before.append(_found_by(found))
             elif missing <= {a.name for a in entity.id}:
@@ -79,13 +87,38 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
             else:
                 return _not_addressed(write, entity, missing, names)
         pk, sk = _key(item.facets[0])
-        conditions = tuple(dict.fromkeys(_condition(check, write, design) for check in own))
+        conditions = tuple(dict.fromkeys(_condition(check, write, design) for check in own_checks))
         groups.append([ItemAction(Did.CHECK, item.entity, pk, sk, conditions=conditions)])
     if not write.actions:
         return Operation(
             write.id, problem="it does not say what it writes", remedy="name the items under Items Written"
         )
     return Operation(write.id, (*before, *_requests(write, groups)), assumes=tuple(assumes))
+
+
+def entity_actions(write: Write, workload: Workload, design: Design, entity: Entity) -> list[tuple[Action, Request]]:
+    """The effect of each action of a write on the items of one entity, as a transaction, however they are addressed.
+
+    The design needs the items and guards of that entity only.
+    """
+    item = design.item(entity.name)
+    left = list(write.checks)
+    found: list[tuple[Action, Request]] = []
+    for action in actions_of(workload, write):
+        whose = workload.entity(action.entity)
+        if whose is None or action.verb is Verb.EXPIRE:
+            continue
+        own = _checks_of(write, action, whose, left)
+        left = [c for c in left if c not in own]
+        if item is not None and whose is entity:
+            actions = tuple(_actions(write, action, entity, item, design, own))
+            found.append((action, Request(Call.TRANSACT_WRITE, entities=(entity.name,), actions=actions)))
+    return found
+
+
+def _checks_of(write: Write, action: Action, entity: Entity, checks: list[Check]) -> tuple[Check, ...]:
+    """The conditions on the item of an action."""
+    return tuple(c for c in checks if _about(c, action, write, entity) and c.kind is not CheckKind.UNIQUE)
 
 
 def _assumed(missing: set[str], entity: Entity) -> str:
@@ -197,7 +230,11 @@ class _Knowledge:
         """Whether an item may be in a facet after the write."""
         for when in facet.when:
             value = self._after.get(when.attribute)
-            if when.attribute in self._gone or (value is not None and when.values and value not in when.values):
+            gone = when.attribute in self._gone
+            if when.absent:
+                if when.attribute in self.names and not gone:
+                    return False
+            elif gone or (value is not None and when.values and value not in when.values):
                 return False
         return True
 

@@ -4,9 +4,12 @@ Candidates follow from the access patterns, as in NoSE (Mior, Salem, Aboulnaga a
 Applications", ICDE 2016), which enumerates column families from the queries of a workload. A read gives values for some
 attributes, may ask for a range of one more, and may want an order. It is served by every key whose partition is a
 subset of the given attributes, whose sort key continues with the rest of them in any order, then with the range and the
-order, and ends with whatever makes the key unique. `index_candidates` enumerates these keys for each read and drops a
-key if another one with the same partition serves strictly more reads. `base_candidates` enumerates keys for the table
-itself: they consist of the id and, where no two items can share an id, of attributes that never change.
+order, and ends with whatever makes the key unique. `index_candidates` enumerates these keys for each read.
+`base_candidates` enumerates keys for the table itself: they consist of the id and, where no two items can share an id,
+of attributes that never change.
+
+A partition should be one of many: a candidate is kept only if, for some read that it serves, the read gives nothing
+that identifies better (`identifies`). So an enum or a boolean is a partition only where nothing better is given.
 
 Two limits keep the number small. Beyond `MOST_PERMUTED` given attributes only one order is tried, and a table key holds
 at most three attributes beside the id. These limits are why a solution claims to be the best combination of the
@@ -20,8 +23,8 @@ from itertools import combinations, permutations, product
 
 import msgspec
 
-from prejoin.design.cost.assumptions import count_of, per_second, size_of
-from prejoin.design.solver.needs import Need, SortAttribute
+from prejoin.design.cost.assumptions import count_of, per_second, size_of, values_of
+from prejoin.design.solver.needs import Membership, Need, SortAttribute
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
 from prejoin.workload.model import Entity, Verb, Workload
@@ -33,14 +36,15 @@ _TURNING = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.D
 """Types that a key can hold in descending order."""
 MOST_FURTHER = 5
 """Attributes considered for a table key beside the id; at most three are used together."""
-MOST_GIVEN = 2
-"""Further attributes, given by reads, that a table key may hold."""
 MOST_BYTES = 10_000_000
 """The largest size of an entity whose items may all be in one partition of the table."""
 MOST_CALLS = 100
 """The highest rate of calls a second for such an entity. A partition takes 1,000 writes and 3,000 reads of small
 items.
 """
+FEW_VALUES = 10
+"""With so few different values an attribute is no better a partition than an enum."""
+_UNIQUE = frozenset({Kind.UUID, Kind.ULID})
 MOST_SORTED = 20
 """The highest number of attributes in a sort key."""
 
@@ -57,6 +61,18 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     """The number of sort attributes before the word that names the type."""
     fixed: bool = False
     """The key exists already. The planner decides which reads it serves."""
+    only: tuple[Membership, ...] = ()
+    """Further conditions for an item to be in this key."""
+
+    @property
+    def sparse(self) -> bool:
+        """Whether only some items are in this key."""
+        return bool(self.when or self.only)
+
+    @property
+    def deciding(self) -> frozenset[str]:
+        """The attributes that decide whether an item is in this key."""
+        return frozenset((*(name for name, _ in self.when), *(one.attribute for one in self.only)))
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -65,6 +81,7 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     def __str__(self) -> str:
         sk = ", ".join(("-" if one.descending else "") + one.attribute for one in self.sk)
         when = "".join(f" when {a} = {v}" for a, v in self.when)
+        when += "".join(f" when {one}" for one in self.only)
         late = f" type after {self.type_position}" if self.type_position else ""
         return f"{self.entity}({', '.join(self.pk) or '*'} / {sk}{when}{late})"
 
@@ -78,9 +95,11 @@ def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -
     constants = dict(need.constants)
     if any(constants.get(attribute) != value for attribute, value in candidate.when):
         return False
+    if not set(candidate.only) <= set(need.only):
+        return False
     given = need.given - {attribute for attribute, _ in candidate.when}
     known = given | need.left
-    if not set(candidate.pk) <= known or (not candidate.pk and known and not candidate.when):
+    if not set(candidate.pk) <= known or (not candidate.pk and known and not candidate.sparse):
         return False
     if pk is not None and set(candidate.pk) != pk:
         return False
@@ -117,17 +136,37 @@ def _runs(keys: Sequence[SortAttribute], wanted: Sequence[SortAttribute]) -> boo
 
 
 def index_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
-    """Keys that serve at least one need. A key is dropped if another with the same partition serves strictly more."""
+    """Keys that serve at least one need, with a partition that is the best for one of the needs it serves."""
     needs = list(needs)
-    best: dict[tuple[object, ...], Candidate] = {}
-    for need in needs:
-        for candidate in sorted(_for_need(entity, need)):
-            served = frozenset(n.read for n in needs if serves(candidate, n))
-            if served:
-                best.setdefault((served, candidate.pk, candidate.when, candidate.type_position), candidate)
-    found = sorted(best.values())
-    found = _within_tenant(workload, entity, found)
-    return [one for one in found if not any(_beats(other, one, needs) for other in found)]
+    found = {candidate for need in needs for candidate in _for_need(entity, need)}
+    return sorted(one for one in _within_tenant(workload, entity, found) if _is_best(workload, entity, one, needs))
+
+
+def identifies(workload: Workload, entity: Entity, name: str) -> int:
+    """How well an attribute tells items apart: 2 for an id or a reference, 0 for an enum or a boolean, 1 for the rest.
+
+    A part of an id that is not generated, such as the name of a repository of an owner, is like any other attribute.
+    """
+    attribute = entity.attribute(name)
+    if attribute is None or attribute.type.values or attribute.type.kind is Kind.BOOLEAN:
+        return 0
+    alone = [a.name for a in entity.id] == [name]
+    if alone or attribute.references or attribute.unique or attribute.type.kind in _UNIQUE:
+        return 2
+    if attribute.id and attribute.generated:
+        return 2
+    return int(values_of(workload, entity, name) > FEW_VALUES)
+
+
+def _best(workload: Workload, entity: Entity, names: Iterable[str]) -> int:
+    return max((identifies(workload, entity, name) for name in names), default=-1)
+
+
+def _is_best(workload: Workload, entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> bool:
+    """Whether no attribute that a read gives identifies better than the partition, for one of the reads it serves."""
+    own = _best(workload, entity, candidate.pk)
+    left_out = {attribute for attribute, _ in candidate.when}
+    return any(own >= _best(workload, entity, need.given - left_out) for need in needs if serves(candidate, need))
 
 
 def _within_tenant(workload: Workload, entity: Entity, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -138,24 +177,16 @@ def _within_tenant(workload: Workload, entity: Entity, candidates: Iterable[Cand
     return [one for one in candidates if tenant.attribute in one.pk]
 
 
-def _beats(other: Candidate, one: Candidate, needs: list[Need]) -> bool:
-    if (other.pk, other.when, other.type_position) != (one.pk, one.when, one.type_position) or other == one:
-        return False
-    mine = {n.read for n in needs if serves(one, n)}
-    theirs = {n.read for n in needs if serves(other, n)}
-    return mine < theirs
-
-
 def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
     tail = _directed(entity, need.tail)
     if tail is None:
         return
     subsets = [left for size in range(len(need.left) + 1) for left in combinations(sorted(need.left), size)]
-    for when, left in product({(), need.constants}, subsets):
+    for when, only, left in product({(), need.constants}, {(), need.only}, subsets):
         given = sorted((need.given | set(left)) - {attribute for attribute, _ in when})
         if need.left and need.tenant.issuperset(given):
             continue
-        partitions: list[tuple[str, ...]] = [()] if when or not given else []
+        partitions: list[tuple[str, ...]] = [()] if when or only or not given else []
         partitions += [pk for size in range(1, len(given) + 1) for pk in combinations(given, size)]
         for pk in partitions:
             rest = [name for name in given if name not in pk]
@@ -163,7 +194,7 @@ def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
             for order in orders:
                 sk = (*map(SortAttribute, order), *(one for one in tail if one.attribute not in pk))
                 late = len(sk) if need.interleaved else len(order) if need.shared else 0
-                yield _unique(entity, Candidate(entity.name, pk, sk, when, late))
+                yield _unique(entity, Candidate(entity.name, pk, sk, when, late, only=only))
 
 
 def _directed(entity: Entity, tail: tuple[SortAttribute, ...]) -> tuple[SortAttribute, ...] | None:
@@ -192,31 +223,42 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
         return [Candidate(entity.name, ())]
     more = _further(workload, entity, needs)
     sets = {frozenset((*ids, *further)) for size in range(4) for further in combinations(more[:MOST_FURTHER], size)}
-    # Attributes that reads give may also be in the sort key, if that serves a read.
-    given = _given(workload, entity, needs, more)
-    wider = {
-        frozenset((*ids, *above, *further))
-        for size in (0, 1)
-        for above in combinations(more[:MOST_FURTHER], size)
-        for number in (1, 2)
-        for further in combinations(given[:MOST_GIVEN], number)
-    }
     least = 0 if _is_small(workload, entity, needs) else 1
     found: set[Candidate] = set()
-    for names in sorted(sets | wider, key=sorted):
+    for names in sorted(sets, key=sorted):
         for size in range(least, len(names) + 1):
             for pk in combinations(sorted(names), size):
                 for order in permutations(sorted(names - set(pk))):
                     plain = Candidate(entity.name, pk, tuple(map(SortAttribute, order)))
-                    usual = size and names in sets
-                    if usual or (not set(pk) & set(given) and any(serves(plain, need) for need in needs)):
+                    if size or any(serves(plain, need) for need in needs):
                         found |= {plain, *_late(plain, needs)}
-    return sorted(_within_tenant(workload, entity, found))
+    # Attributes that reads give may be in the key, too, if that serves a read.
+    allowed = {*ids, *more, *_given(workload, entity, needs, more)}
+    for need in needs:
+        found |= {
+            one
+            for one in _for_need(entity, need)
+            if not one.sparse and allowed.issuperset(one.attributes) and (one.pk or not least)
+        }
+    best = _best(workload, entity, ids)
+    return sorted(
+        one
+        for one in _within_tenant(workload, entity, found)
+        if (not one.pk and _finds_all(entity, one, needs))
+        or _best(workload, entity, one.pk) >= best
+        or (_best(workload, entity, one.pk) > 0 and _is_best(workload, entity, one, needs))
+    )
+
+
+def _finds_all(entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> bool:
+    """Whether everything that knows the id of an item knows its key."""
+    ids = {a.name for a in entity.id}
+    return all(need.given.issuperset(candidate.attributes) for need in needs if need.given >= ids)
 
 
 def _given(workload: Workload, entity: Entity, needs: Iterable[Need], known: Iterable[str]) -> list[str]:
     """Attributes that reads give and that never change: a generated id allows them in the key."""
-    if not extendable(workload, entity):
+    if _may_replace(workload, entity):
         return []
     left = {*(a.name for a in entity.id), *known}
     names = dict.fromkeys(name for need in needs for name in sorted(need.given))
@@ -242,7 +284,7 @@ def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool
 def _further(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[str]:
     """Attributes that the key may hold beside the id without giving one item two keys."""
     above = [a.name for a in entity.attributes if a.references and _fixed(workload, entity, a.name)]
-    if not extendable(workload, entity):
+    if _may_replace(workload, entity):
         return [name for name in above if _determined(workload, entity, name)]
     above += [t.attribute for n in needs for t in n.tail if _fixed(workload, entity, t.attribute)]
     ids = {a.name for a in entity.id}
@@ -258,6 +300,12 @@ def extendable(workload: Workload, entity: Entity) -> bool:
         return True
     own = own_id(workload, entity)
     return len(own) == 1 and own[0].generated is None and not own[0].references
+
+
+def _may_replace(workload: Workload, entity: Entity) -> bool:
+    """Whether a write may replace an item by one of the same id with other attributes. The key would have to move."""
+    puts = any(a.verb is Verb.PUT and a.entity == entity.name for write in workload.writes for a in write.actions)
+    return puts and not extendable(workload, entity)
 
 
 def _determined(workload: Workload, entity: Entity, name: str) -> bool:
@@ -298,6 +346,6 @@ def _changed(workload: Workload, entity: Entity, name: str) -> bool:
         change.attribute == name
         for write in (*workload.writes, *workload.deletes)
         for action in write.actions
-        if action.entity == entity.name and action.verb is Verb.UPDATE
+        if action.entity == entity.name and action.updates
         for change in changes(write, action, entity)
     )

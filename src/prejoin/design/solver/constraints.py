@@ -10,6 +10,9 @@ MOST_INDEXES = 20
 """DynamoDB's default limit of global secondary indexes for a table."""
 UNLIMITED = 1_000
 
+_KEYED = frozenset({"filter", "several pages"})
+"""Decisions that accept what a read costs; a key still has to find its items."""
+
 
 class DesignConstraints(msgspec.Struct, frozen=True):
     """The decisions that constrain the solver."""
@@ -37,7 +40,7 @@ def constraints_of(workload: Workload) -> DesignConstraints:
         return frozenset(pin.entity for pin in pins if isinstance(pin, Without) and pin.what in (what, "structures"))
 
     # A pattern with an accepted filter still needs a key; the other accepted patterns do not.
-    aside = {p.pattern for p in pins if isinstance(p, OutOfScope) or (isinstance(p, Accept) and p.how != "filter")}
+    aside = {p.pattern for p in pins if isinstance(p, OutOfScope) or (isinstance(p, Accept) and p.how not in _KEYED)}
     return DesignConstraints(
         most("GSIs", MOST_INDEXES),
         most("copies", UNLIMITED),

@@ -1,47 +1,49 @@
 """The integer program of one component: its variables, its constraints and its cost functions.
 
 All variables are 0 or 1. After NoSE (Mior et al., ICDE 2016), one variable says whether a candidate is used. Here it is
-a `Placement`: candidate c is the key of item i of entity e in slot s, where item 0 is the entity's own item and 1, 2, …
-are copies, and slot 0 is the table and 1, 2, … are indexes. Further variables say that an index is used, that a copy
-exists, that a read of several entities is served in one place (`CollectionPlace`), that a read or write is not served,
-that a write has to find its item first, and that a write takes two requests. The constraints:
+a `Placement`: candidate c is the key of item i of entity e in slot s. Item 0 is the entity's own item, any other a
+copy; slot 0 is the table. Further variables say that an index is used, that a read of several entities is served in one
+place (`CollectionPlace`), how a read is answered if that makes a difference (`Answer`), that a read or write is not
+served, that a write has to find or read its item first, and that a write becomes a transaction. The constraints:
 
-Keys: an entity's own item has exactly one key in the table. A copy has one if it exists. Every item has at most one key
-in each index, and only in a used index.
+Keys: an entity's own item has exactly one key in the table, and no more keys in new indexes than there are new indexes.
+A copy is in the table only: an item is not stored twice to gain index keys. It serves a read that the own item's key in
+the table does not serve.
 
 Reads: of the placements that serve a read, at least one is chosen, or the read is counted as not served. A read of
 several entities needs one place where each of them has a key.
 
 Writes: a write that does not know the item's key needs a placement that finds the item, or is not served.
 
+Symmetry: new indexes are alike, so a placement says only that a key is in a new index; `numbered` then distributes the
+keys over the indexes, with those that are read together in one. Where that is impossible, or where a cut speaks of
+an index, the program is `split`: it numbers the new indexes itself.
+
 Contiguity cuts: types that one Query reads together must be neighbours in sort order. Stating that for all orders in
 advance would take too many constraints, so the program ignores it at first. When `solve` finds that the chosen keys
 cannot be ordered so, it forbids this set of keys (`Problem.forbidden`) or of places (`Problem.rivals`) in every index,
 and solves again.
 
-Symmetry: index n + 1 is used only if index n is, and copies are numbered in the same way.
-
-The functions `lost`, `price`, `taste` and `everything` are the costs. The search decides which of them to minimise, and
-with how many indexes.
+The functions `lost`, `complexity`, `money`, `reading` and `taste` are the costs, in the order of the objective.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations, pairwise, permutations, product
+from itertools import combinations, pairwise, permutations
 
 import msgspec
+from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import per_second
-from prejoin.design.cost.upkeep import copy_cents, find_cents, index_cents, reads_first, writes_of
+from prejoin.design.cost.objective import WEIGHTS, pattern_weight
+from prejoin.design.layout.key_words import Alike
 from prejoin.design.mapping.addressing import known
-from prejoin.design.solver.candidates import MOST_PERMUTED, Candidate, base_candidates, index_candidates
+from prejoin.design.solver.candidates import MOST_PERMUTED, base_candidates, index_candidates
 from prejoin.design.solver.integer_program import IntegerProgram
 from prejoin.design.solver.needs import Need, ReadNeeds, item_changes
 from prejoin.design.solver.placement import (
     BASE,
-    MOST_COPIES,
     OWN,
     CollectionPlace,
     Component,
@@ -52,8 +54,34 @@ from prejoin.design.solver.placement import (
     lies_in,
     placement_answers,
 )
+from prejoin.design.solver.pricing import Answer, Price, Prices
+from prejoin.design.solver.taste import Taste
 from prejoin.workload.lookup import root
 from prejoin.workload.model import Action, Entity, Write
+
+_FINEST = 1e-4
+"""The smallest difference between two prices that counts, in dollars a month."""
+_MOST_UNITS = 1e6
+"""The largest price in the program: HiGHS tells larger numbers apart less well."""
+_HALVES = {what: int(2 * weight) for what, weight in WEIGHTS.items()}
+
+
+class Option(msgspec.Struct, frozen=True, eq=False):
+    """A key that an item may have, with what it serves and costs."""
+
+    place: Placement
+    """Its slot is the table or a fixed index; `Formulation.new` for an option in any new index."""
+    price: Price
+    ways: frozenset[CollectionPlace]
+    """The places of reads of several entities in which it lies."""
+    finds: frozenset[tuple[str, str]]
+    """The writes and entities whose items it finds."""
+    knows: frozenset[tuple[str, str]] = frozenset()
+    """The writes and entities that know all attributes of this key of the table."""
+
+    @property
+    def serves(self) -> frozenset[str | CollectionPlace]:
+        return frozenset(self.price.answers) | self.ways
 
 
 class ComponentProgram(msgspec.Struct):
@@ -62,45 +90,197 @@ class ComponentProgram(msgspec.Struct):
     program: IntegerProgram
     places: dict[Placement, int]
     together: dict[CollectionPlace, int]
+    answers: dict[tuple[str, Answer], int]
+    """How a read is answered, where that makes a difference."""
     found: dict[tuple[str, str], int]
     """Writes that find an entity's items first."""
+    first: dict[tuple[str, str], int]
+    """Writes that read an entity's item first."""
     twice: dict[str, int]
-    """Writes that take two requests, because they read an item first."""
+    """Writes that take two requests."""
+    atomic: dict[tuple[str, str], int]
+    """Writes that are transactions only because of the chosen keys."""
     unserved: dict[str, int]
     used: list[int]
+    """One for each new index that is used."""
     copies: list[int]
+    split: bool
 
 
 class Formulation:
-    """All candidates of a component and their costs."""
+    """All options of a component and their costs."""
 
     def __init__(self, problem: Problem, component: Component) -> None:
         self._problem = problem
         self._workload = problem.workload
         self._fixed = problem.fixed
         self._component = component
+        self.new = problem.fixed.indexes + 1
+        """The number of the first new index. In a program that is not split it stands for all of them."""
         names = {e.name for e in component.entities}
         asked = (*component.reads, *(find for find in problem.finds if find.ask.entities[0] in names))
         self._asks = {(n.read, n.entity): q for q in asked for n in q.needs}
-        needs = {name: [n for q in asked for n in q.needs if n.entity == name] for name in names}
-        self._bases = {e.name: base_candidates(self._workload, e, needs[e.name]) for e in component.entities}
-        self._others = {e.name: index_candidates(self._workload, e, needs[e.name]) for e in component.entities}
-        self.candidates = len({c for found in (self._bases, self._others) for keys in found.values() for c in keys})
-        """The number of keys to choose from."""
-        self._reading: dict[tuple[object, ...], bool] = {}
+        self._needs = {name: [n for q in asked for n in q.needs if n.entity == name] for name in names}
         self._knowing: dict[tuple[str, Action], frozenset[str]] = {}
-        self._weights = {q.read.id: max(1, round(100 * per_second(q.read.rate))) for q in asked}
-        self.most_indexes = max(map(len, needs.values()), default=0) + problem.fixed.indexes
+        alike = Alike(problem)
+        self._prices = {e.name: Prices(problem, e, component.reads, alike) for e in component.entities}
+        self._taste_of = Taste(problem.workload)
+        self._shared = any(len(q.needs) > 1 for q in component.reads)
+        self.candidates = 0
+        """The number of keys to choose from."""
+        self._bases: dict[str, list[Option]] = {}
+        self._others: dict[str, list[Option]] = {}
+        self._copies: dict[str, list[Option]] = {}
+        for entity in component.entities:
+            self._add_options(entity)
+        self.most_indexes = max(map(len, self._needs.values()), default=0) + problem.fixed.indexes
         """More indexes would be of no use."""
 
-    def lost(self, model: ComponentProgram) -> dict[int, int]:
-        """The cost of patterns that are not served: their rates."""
-        return {at: self._weights.get(name, 1) for name, at in model.unserved.items()}
+    # --- Options ------------------------------------------------------------------------------------------------------
 
-    def price(self, model: ComponentProgram) -> dict[int, int]:
-        """The cost in cents a month of keys that could be left out."""
-        found = {at: cents for place, at in model.places.items() if (cents := self._cents(place))}
-        return found | {at: self._find_cents(way) for way, at in model.found.items()}
+    def _add_options(self, entity: Entity) -> None:
+        name, prices, needs = entity.name, self._prices[entity.name], self._needs[entity.name]
+        pins = self._problem.constraints
+        fixed = self._fixed.candidates.get((name, OWN, BASE))
+        if fixed:
+            self._bases[name] = [self._fixed_option(Placement(name, OWN, BASE, fixed))]
+        else:
+            found = base_candidates(self._workload, entity, needs)
+            self._bases[name] = self._undominated(
+                [self._option(Placement(name, OWN, BASE, one), prices.base(one)) for one in found]
+            )
+            self.candidates += len(found)
+        others = index_candidates(self._workload, entity, needs)
+        self.candidates += len(others)
+        free = [] if name in pins.without_indexes else others
+        self._others[name] = self._undominated(
+            [self._option(Placement(name, OWN, self.new, one), prices.index(one)) for one in free]
+        )
+        free = [] if name in pins.without_copies else others
+        item = len(self._fixed.copies(name)) + 1
+        copies = [self._option(Placement(name, item, BASE, one), prices.copy(one)) for one in free]
+        self._copies[name] = self._undominated([one for one in copies if one.serves])
+
+    def _option(self, place: Placement, price: Price) -> Option:
+        needs = self._needs[place.entity]
+        ways = frozenset(
+            way
+            for need in needs
+            if need.shared and not price.cut
+            for way in self._ways[need.read]
+            if lies_in(replace(place, slot=BASE), self._asks[need.read, need.entity], need, way)
+        )
+        finds = frozenset((n.read, n.entity) for n in needs if self._is_find(n.read) and placement_answers(place, n))
+        knows = self._known(place) if (place.item, place.slot) == (OWN, BASE) else frozenset()
+        return Option(place, price, frozenset(replace(way, slot=place.slot) for way in ways), finds, knows)
+
+    def _fixed_option(self, place: Placement) -> Option:
+        """A key that exists: the planner says what it serves, and it costs nothing more."""
+        where = (place.entity, place.item, place.slot)
+        answers: dict[str, Answer] = {}
+        ways: set[CollectionPlace] = set()
+        finds: set[tuple[str, str]] = set()
+        for need in self._needs[place.entity]:
+            question = self._asks[need.read, need.entity]
+            if (need.read, place) in self._problem.refused or not self._fixed.answers(where, question):
+                continue
+            if self._is_find(need.read):
+                finds.add((need.read, need.entity))
+            elif not need.shared:
+                answers[need.read] = Answer(False, 0.0)
+            else:
+                for way in self._ways[need.read]:
+                    pk, rest = key_as_asked(place, question, len(way.rest))
+                    if (frozenset(pk), rest) == (frozenset(way.names), way.rest):
+                        ways.add(replace(way, slot=place.slot))
+        return Option(place, Price(0.0, answers), frozenset(ways), frozenset(finds), self._known(place))
+
+    def _undominated(self, options: Sequence[Option]) -> list[Option]:
+        """The options without those that another one replaces in every selection, at no more cost."""
+        ranked = sorted(options, key=lambda one: (self._taste(one.place), str(one.place.candidate), one.place))
+        kept: list[Option] = []
+        for one in sorted(ranked, key=lambda one: -len(one.serves) - len(one.finds) - len(one.knows)):
+            if not any(self._dominates(other, one) for other in kept):
+                kept = [other for other in kept if not self._dominates(one, other)] + [one]
+        return sorted(kept, key=lambda one: one.place)
+
+    def _dominates(self, one: Option, other: Option) -> bool:
+        """Whether an option is at least as good as another in every respect. The key that ranks first wins a tie."""
+        if not (one.serves >= other.serves and one.finds >= other.finds and one.knows >= other.knows):
+            return False
+        mine, theirs = one.price, other.price
+        if self._shared and frozenset(one.place.candidate.pk) != frozenset(other.place.candidate.pk):
+            return False  # another partition may have other neighbours
+        if self._problem.constraints.under and self._roots(one.place) != self._roots(other.place):
+            return False
+        better = (
+            mine.dollars <= theirs.dollars
+            and mine.guards <= theirs.guards
+            and mine.read_first <= theirs.read_first
+            and mine.atomic <= theirs.atomic
+            and all(mine.answers[read] <= answer for read, answer in theirs.answers.items())
+            and all(mine.answers[read].fans_out <= answer.fans_out for read, answer in theirs.answers.items())
+        )
+        return better and self._taste(one.place) <= self._taste(other.place)
+
+    @cached_property
+    def _ways(self) -> dict[str, list[CollectionPlace]]:
+        return {q.read.id: list(_ways(q)) for q in self._component.reads if len(q.needs) > 1}
+
+    def _is_find(self, pattern: str) -> bool:
+        return not any(q.read.id == pattern for q in self._component.reads)
+
+    def _known(self, place: Placement) -> frozenset[tuple[str, str]]:
+        """The writes that know all attributes of an item's key."""
+        changes = [(w, a) for w, a in item_changes(self._workload) if a.entity == place.entity]
+        blind = {w.id for w, a in changes if not self._knows(w, a, place)}
+        return frozenset((write.id, place.entity) for write, _ in changes if write.id not in blind)
+
+    def _knows(self, write: Write, action: Action, place: Placement) -> bool:
+        if (write.id, action) not in self._knowing:
+            self._knowing[write.id, action] = known(self._workload, write, action)
+        return self._knowing[write.id, action].issuperset(place.candidate.attributes)
+
+    # --- Costs --------------------------------------------------------------------------------------------------------
+
+    def lost(self, model: ComponentProgram) -> dict[int, int]:
+        """The weight of patterns that are not served: their rates."""
+        patterns = {pattern.id: pattern for pattern in self._workload.patterns}
+        return {at: pattern_weight(patterns[name]) for name, at in model.unserved.items()}
+
+    def complexity(self, model: ComponentProgram, indexes: bool = True) -> dict[int, int]:
+        """The complexity in halves: of copies, guards and fan-out reads, and of new indexes."""
+        found = dict.fromkeys(model.copies, _HALVES["copy"])
+        found |= dict.fromkeys(model.used if indexes else (), _HALVES["index"])
+        for option in self._every:
+            if option.price.guards and option.place in model.places:
+                found[model.places[option.place]] = option.price.guards * _HALVES["guard of a key"]
+        return found | {at: _HALVES["fan-out read"] for (_, answer), at in model.answers.items() if answer.fans_out}
+
+    def reading(self, model: ComponentProgram) -> dict[int, int]:
+        """The number of writes that have to read first, and of items that they find by another key."""
+        return dict.fromkeys((*model.twice.values(), *model.found.values()), 1)
+
+    def dollars(self, model: ComponentProgram) -> dict[int, float]:
+        """The part of the monthly bill that depends on the selection."""
+        writes = {w.id: w for w in (*self._workload.writes, *self._workload.deletes)}
+        prices = {option.place: option.price.dollars for option in self._every}
+        found = {at: prices.get(replace(p, slot=min(p.slot, self.new)), 0.0) for p, at in model.places.items()}
+        found |= {at: answer.dollars for (_, answer), at in model.answers.items()}
+        found |= {at: self._prices[name].find(writes[id_]) for (id_, name), at in model.found.items()}
+        found |= {at: self._prices[name].read_first(writes[id_]) for (id_, name), at in model.first.items()}
+        for (id_, name), at in model.atomic.items():
+            found[at] = self._prices[name].transaction(writes[id_])
+        return found
+
+    def money(self, model: ComponentProgram) -> tuple[dict[int, int], int]:
+        """The same as whole numbers, for the program; and how many of them are half a cent."""
+        every = self.dollars(model)
+        unit = max([_FINEST, *(abs(money) / _MOST_UNITS for money in every.values())])
+        return {at: round(money / unit) for at, money in every.items() if round(money / unit)}, int(0.005 / unit)
+
+    def _taste(self, place: Placement) -> int:
+        return self._taste_of(place) + min(place.slot, self.new)
 
     def taste(self, model: ComponentProgram) -> dict[int, int]:
         """The preference among keys of the same cost."""
@@ -111,133 +291,81 @@ class Formulation:
         """The number of copies in the approved design."""
         return sum(len(self._fixed.copies(e.name)) for e in self._component.entities)
 
-    def model(self, indexes: int, most_copies: int) -> ComponentProgram:
-        """The program with this many indexes, and at most `most_copies` copies of each entity."""
+    @cached_property
+    def constant(self) -> int:
+        """The complexity in halves of what every selection has: copies of an approved design, and forced guards."""
+        guards = sum(prices.forced for prices in self._prices.values())
+        return self.kept * _HALVES["copy"] + guards * _HALVES["guard"]
+
+    @cached_property
+    def _every(self) -> list[Option]:
+        found = (self._bases, self._others, self._copies)
+        return [option for options in found for own in options.values() for option in own]
+
+    # --- The program --------------------------------------------------------------------------------------------------
+
+    def model(self, indexes: int, copies: bool = True, split: bool = False) -> ComponentProgram:
+        """The program with at most this many indexes."""
         program = IntegerProgram(self._problem.limit)
-        places: dict[Placement, int] = {}
-        copies: list[int] = []
-        used = [program.choice() for _ in range(indexes)]
+        cuts = {p.slot for one in self._problem.forbidden for p in one} | {
+            way.slot for one in self._problem.rivals for way in one
+        }
+        split = split or bool(cuts - {BASE})
+        used = [program.choice() for _ in range(self.new, indexes + 1)]
         for one, other in pairwise(used):
             program.at_least(0, {one: 1, other: -1})
-        for one in used[: self._fixed.indexes]:
-            program.at_least(1, {one: 1})
+        unserved = {q.read.id: program.choice() for q in self._component.reads}
+        model = ComponentProgram(program, {}, {}, {}, {}, {}, {}, {}, unserved, used, [], split)
+        chosen: dict[Option, int] = {}
         for entity in self._component.entities:
-            copies += self._place(program, places, entity, used, most_copies)
-        self._live_under(program, places)
-        for forbidden in self._problem.forbidden:
-            self._forbid(program, places, forbidden, indexes)
-        unserved: dict[str, int] = {}
-        together: dict[CollectionPlace, int] = {}
+            self._place(model, chosen, entity, copies)
+        self._live_under(program, model.places)
         for question in self._component.reads:
-            unserved[question.read.id] = lost = program.choice()
-            self._serve(program, places, together, question, indexes, lost)
+            if len(question.needs) == 1:
+                self._serve(model, chosen, question)
+            else:
+                self._serve_together(model, chosen, question, indexes)
+        for forbidden in self._problem.forbidden:
+            self._forbid(model, forbidden)
         for rivals in self._problem.rivals:
-            self._rival(program, places, together, rivals, indexes)
-        found: dict[tuple[str, str], int] = {}
-        self._find(program, places, unserved, found)
-        twice = self._twice(program, places, found)
-        return ComponentProgram(program, places, together, found, twice, unserved, used, copies)
+            self._rival(model, chosen, rivals)
+        self._find(model, chosen)
+        self._read_first(model, chosen)
+        self._transact(model, chosen)
+        return model
 
-    def _forbid(
-        self, program: IntegerProgram, places: Mapping[Placement, int], forbidden: Forbidden, indexes: int
-    ) -> None:
-        """A contiguity cut: these keys cannot all be in one slot, in any index and for any copies."""
-        (slot,) = {placed.slot for placed in forbidden}
-        copies = sorted({(placed.entity, placed.item) for placed in forbidden if placed.item != OWN})
-        for other in range(1, indexes + 1) if slot != BASE else [BASE]:
-            for items in product(range(1, MOST_COPIES + 1), repeat=len(copies)):
-                item = dict(zip(copies, items, strict=True))
-                here = {
-                    msgspec.structs.replace(one, slot=other, item=item.get((one.entity, one.item), OWN))
-                    for one in forbidden
-                }
-                if len(here) == len(forbidden) and all(placed in places for placed in here):
-                    program.at_most(len(here) - 1, {places[placed]: 1 for placed in here})
+    def _place(self, model: ComponentProgram, chosen: dict[Option, int], entity: Entity, copies: bool) -> None:
+        """The keys of an entity: exactly one in the table, and at most one in each index."""
+        program, name = model.program, entity.name
 
-    def _rival(
-        self,
-        program: IntegerProgram,
-        places: Mapping[Placement, int],
-        together: Mapping[CollectionPlace, int],
-        rivals: frozenset[CollectionPlace],
-        indexes: int,
-    ) -> None:
-        """A contiguity cut: not all of these places in one slot, unless a copy there makes room for another."""
-        slot = min(way.slot for way in rivals)
-        asked = {q.read.id: q for q in self._component.reads}
-        for other in range(1, indexes + 1) if slot != BASE else [BASE]:
-            here = [msgspec.structs.replace(way, slot=other) for way in rivals]
-            if any(way not in together for way in here):
-                continue
-            copies = {
-                at: -1
-                for place, at in places.items()
-                if place.item != OWN
-                for way in here
-                for need in asked[way.read].needs
-                if self._lies(place, asked[way.read], need, way)
-            }
-            program.at_most(len(here) - 1, {**{together[way]: 1 for way in here}, **copies})
+        def choice(option: Option) -> int:
+            chosen[option] = model.places[option.place] = at = program.choice()
+            return at
 
-    def _place(
-        self,
-        program: IntegerProgram,
-        places: dict[Placement, int],
-        entity: Entity,
-        used: Sequence[int],
-        most_copies: int,
-    ) -> list[int]:
-        """The items of an entity and their keys: exactly one in the table, at most one in each index."""
-        name = entity.name
-        fixed = self._fixed.candidates.get((name, OWN, BASE))
-        bases = {Placement(name, OWN, BASE, c): program.choice() for c in ([fixed] if fixed else self._bases[name])}
-        places.update(bases)
-        program.at_least(1, dict.fromkeys(bases.values(), 1))
-        program.at_most(1, dict.fromkeys(bases.values(), 1))
-        kept = len(self._fixed.copies(name))
-        others = self._others[name]
-        most = 0 if name in self._problem.constraints.without_copies else min(most_copies, len(others))
-        copies: list[int] = []
-        for item in range(kept + most + 1):
-            sparse: dict[int, int] = {}
-            there: dict[int, int] = {}
-            if item > kept:
-                there = {program.choice(): -1}
-                if copies:
-                    program.at_least(0, {copies[-1]: 1, **there})
-                copies += there
-            if item:
-                keys = self._keys(program, places, name, item, BASE)
-                one = {**dict.fromkeys(keys.values(), 1), **there}
-                program.at_least(0 if there else 1, one)
-                program.at_most(0 if there else 1, one)
-                sparse = {at: 1 for place, at in keys.items() if _sparse(entity, place.candidate)}
-            for slot, index in enumerate(used, 1):
-                keys = self._keys(program, places, name, item, slot)
-                taken = dict.fromkeys(keys.values(), 1)
-                if any(place.candidate.fixed for place in keys):
-                    program.at_least(1, taken)
-                    continue
-                if not taken:
-                    continue
-                program.at_most(0, {**taken, index: -1})
-                if there:
-                    program.at_most(0, {**taken, **there})
-                if sparse:
-                    # A sparse copy would be sparse in its indexes, too.
-                    program.at_most(1, {**taken, **sparse})
-        return copies
-
-    def _keys(
-        self, program: IntegerProgram, places: dict[Placement, int], name: str, item: int, slot: int
-    ) -> dict[Placement, int]:
-        """The keys that an item may have in a slot; at most one is chosen."""
-        fixed = self._fixed.candidates.get((name, item, slot))
-        without = slot != BASE and name in self._problem.constraints.without_indexes
-        free = [] if without or not self._fixed.is_open(slot) else self._others[name]
-        keys = {Placement(name, item, slot, c): program.choice() for c in ([fixed] if fixed else free)}
-        places.update(keys)
-        return keys
+        bases = [choice(option) for option in self._bases[name]]
+        program.at_least(1, dict.fromkeys(bases, 1))
+        program.at_most(1, dict.fromkeys(bases, 1))
+        for (owner, item, slot), candidate in self._fixed.candidates.items():
+            if owner == name and (item, slot) != (OWN, BASE):
+                at = choice(self._fixed_option(Placement(name, item, slot, candidate)))
+                program.at_least(1, {at: 1})
+        for slot in range(1, self.new):
+            if (name, OWN, slot) not in self._fixed.candidates and self._fixed.is_open(slot):
+                here = [choice(_moved(option, slot)) for option in self._others[name]]
+                program.at_most(1, dict.fromkeys(here, 1))
+        if model.split:
+            for slot, index in enumerate(model.used, self.new):
+                here = [choice(_moved(option, slot)) for option in self._others[name]]
+                program.at_most(0, {**dict.fromkeys(here, 1), index: -1})
+        elif model.used:
+            here = [choice(option) for option in self._others[name]]
+            program.at_most(0, {**dict.fromkeys(here, 1), **dict.fromkeys(model.used, -1)})
+        for option in self._copies[name] if copies else ():
+            # A copy serves a read that the own item in the table does not serve.
+            needed = {chosen[base]: 1 for base in self._bases[name] if not option.serves <= base.serves}
+            at = choice(option)
+            model.copies.append(at)
+            program.at_least(0, {**needed, at: -1})
 
     def _live_under(self, program: IntegerProgram, places: Mapping[Placement, int]) -> None:
         """An entity under a parent has the parent's id as its partition, or shares the parent's partition."""
@@ -256,6 +384,167 @@ class Formulation:
                 if roots != ids:
                     program.at_least(0, {**same, at: -1})
 
+    def _serve(self, model: ComponentProgram, chosen: Mapping[Option, int], question: ReadNeeds) -> None:
+        """A read of one entity. How it is answered is a variable only where answers differ."""
+        read = question.read.id
+        answers: dict[Answer, dict[int, int]] = {}
+        for option, at in chosen.items():
+            if answer := option.price.answers.get(read):
+                answers.setdefault(answer, {})[at] = 1
+        lost = {model.unserved[read]: 1}
+        if len(answers) < 2 and not any(answer.fans_out for answer in answers):
+            model.program.at_least(1, {at: 1 for ways in answers.values() for at in ways} | lost)
+            return
+        for answer in sorted(answers):
+            model.answers[read, answer] = at = model.program.choice()
+            lost[at] = 1
+            model.program.at_least(0, {**answers[answer], at: -1})
+        model.program.at_least(1, lost)
+
+    def _serve_together(
+        self, model: ComponentProgram, chosen: Mapping[Option, int], question: ReadNeeds, indexes: int
+    ) -> None:
+        """A read of several entities: one place where each of them has a key."""
+        last = indexes if model.split else min(indexes, self.new)
+        served = {model.unserved[question.read.id]: 1}
+        for slot in range(1 if question.ask.consistent else last + 1):
+            for way in (replace(way, slot=slot) for way in self._ways[question.read.id]):
+                here: dict[str, dict[int, int]] = {need.entity: {} for need in question.needs}
+                for option, at in chosen.items():
+                    if way in option.ways:
+                        here[option.place.entity][at] = 1
+                if all(here.values()):
+                    model.together[way] = at = model.program.choice()
+                    served[at] = 1
+                    for mine in here.values():
+                        model.program.at_least(0, {**mine, at: -1})
+        model.program.at_least(1, served)
+
+    def _forbid(self, model: ComponentProgram, forbidden: Forbidden) -> None:
+        """A contiguity cut: these keys cannot all be in one slot, in any index."""
+        (slot,) = {placed.slot for placed in forbidden}
+        for other in range(1, self.new + len(model.used)) if slot != BASE else [BASE]:
+            here = [self._copied(replace(one, slot=other)) for one in forbidden]
+            if all(placed in model.places for placed in here):
+                model.program.at_most(len(here) - 1, {model.places[placed]: 1 for placed in here})
+
+    def _copied(self, placed: Placement) -> Placement:
+        """A placement of a selection as the program has it: new copies have no numbers."""
+        new = len(self._fixed.copies(placed.entity)) + 1
+        return replace(placed, item=min(placed.item, new))
+
+    def _rival(self, model: ComponentProgram, chosen: Mapping[Option, int], rivals: frozenset[CollectionPlace]) -> None:
+        """A contiguity cut: not all of these places in one slot, unless a copy there makes room for another."""
+        slot = min(way.slot for way in rivals)
+        for other in range(1, self.new + len(model.used)) if slot != BASE else [BASE]:
+            here = [replace(way, slot=other) for way in rivals]
+            if any(way not in model.together for way in here):
+                continue
+            copies = {at: -1 for o, at in chosen.items() if o.place.item != OWN and not o.ways.isdisjoint(here)}
+            model.program.at_most(len(here) - 1, {**{model.together[way]: 1 for way in here}, **copies})
+
+    def _find(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
+        """A write that does not know the key of its item has to find it first, by a key that serves that."""
+        names = {e.name for e in self._component.entities}
+        for write, action in item_changes(self._workload):
+            if action.entity not in names or write.id in self._problem.constraints.aside:
+                continue
+            key = (write.id, action.entity)
+            if (action.many and key not in self._asks) or key in model.found:
+                continue  # it means all items: that is a Scan, and no key helps
+            own = {option: at for option, at in chosen.items() if option.place.entity == action.entity}
+            blind = [
+                at
+                for option, at in own.items()
+                if (option.place.item, option.place.slot) == (OWN, BASE) and key not in option.knows
+            ]
+            if not blind:
+                continue
+            ways = {at: 1 for option, at in own.items() if key in option.finds}
+            if write.id not in model.unserved:
+                model.unserved[write.id] = model.program.choice()
+            model.found[key] = sought = model.program.choice()
+            for at in blind:
+                model.program.at_least(0, {model.unserved[write.id]: 1, sought: 1, at: -1})
+            model.program.at_least(0, {**ways, sought: -1})
+            model.program.at_least(0, {**dict.fromkeys(blind, 1), sought: -1})
+
+    def _read_first(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
+        """Writes that have to find or read an item first, because they do not know all of its keys."""
+        because: dict[tuple[str, str], list[int]] = {}
+        for option, at in chosen.items():
+            for write in option.price.read_first:
+                because.setdefault((write, option.place.entity), []).append(at)
+        always = {(write, name) for name, prices in self._prices.items() for write in prices.always_first}
+        for key in sorted(because):
+            model.first[key] = first = model.program.choice()
+            # What was found is known.
+            found = {model.found[key]: 1} if key in model.found else {}
+            for at in because[key]:
+                model.program.at_least(0, {first: 1, **found, at: -1})
+        twice = {write for write, _ in always}
+        for (write, _), at in (*model.first.items(), *model.found.items()):
+            if write in twice:
+                continue
+            if write not in model.twice:
+                model.twice[write] = model.program.choice()
+            model.program.at_least(0, {model.twice[write]: 1, at: -1})
+
+    def _transact(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
+        """Writes that become transactions."""
+        for option, at in chosen.items():
+            for key in sorted(option.price.atomic):
+                if key not in model.atomic:
+                    model.atomic[key] = model.program.choice()
+                model.program.at_least(0, {model.atomic[key]: 1, at: -1})
+
+    # --- The indexes --------------------------------------------------------------------------------------------------
+
+    def numbered(self, model: ComponentProgram) -> tuple[tuple[Placement, ...], tuple[CollectionPlace, ...]] | None:
+        """The chosen placements and places with the numbers of their indexes and copies; None if there are too few.
+
+        Keys that a read of several entities finds together get the same index, two keys of one entity different ones.
+        """
+        chosen = model.program.chosen
+        placed = sorted(place for place, at in model.places.items() if at in chosen)
+        together = sorted(way for way, at in model.together.items() if at in chosen)
+        numbers: dict[Placement, int] = {}
+        if not model.split:
+            ways = {option.place: option.ways for own in self._others.values() for option in own}
+            groups = [{place} for place in placed if place.slot == self.new]
+            for way in (way for way in together if way.slot == self.new):
+                found = {
+                    next(p for p in placed if p.entity == n.entity and way in ways.get(p, ()))
+                    for n in self._wanted(way)
+                }
+                joined = [group for group in groups if group & found]
+                groups = [group for group in groups if not group & found] + [set().union(*joined)]
+            distributed = _distributed(sorted(groups, key=lambda one: (-len(one), sorted(one))), len(model.used))
+            if distributed is None:
+                return None
+            numbers = {place: self.new + at for at, group in distributed for place in group}
+            where = {
+                way: next(numbers[p] for p in sorted(numbers) if way in ways.get(p, ()))
+                for way in together
+                if way.slot == self.new
+            }
+            together = sorted(replace(way, slot=where.get(way, way.slot)) for way in together)
+        copies: dict[str, int] = {}
+        found_: list[Placement] = []
+        for place in placed:
+            if place in numbers:
+                place = replace(place, slot=numbers[place])
+            elif place.item > len(self._fixed.copies(place.entity)):
+                copies[place.entity] = number = copies.get(place.entity, place.item - 1) + 1
+                place = replace(place, item=number)
+            found_.append(place)
+        return tuple(sorted(found_)), tuple(together)
+
+    def _wanted(self, way: CollectionPlace) -> Iterable[Need]:
+        return next(q.needs for q in self._component.reads if q.read.id == way.read)
+
+    # --- Taste --------------------------------------------------------------------------------------------------------
+
     def _roots(self, place: Placement) -> frozenset[tuple[str, str]]:
         """The entities whose ids make up the partition."""
         entity = self._entity(place.entity)
@@ -266,165 +555,34 @@ class Formulation:
         assert found is not None
         return found
 
-    def _answers(self, place: Placement, need: Need) -> bool:
-        if (need.read, place) in self._problem.refused:
-            return False
-        if not place.candidate.fixed:
-            return placement_answers(place, need)
-        question = self._asks[need.read, need.entity]
-        return place.entity == need.entity and self._fixed.answers((place.entity, place.item, place.slot), question)
 
-    def _lies(self, place: Placement, question: ReadNeeds, need: Need, way: CollectionPlace) -> bool:
-        if not place.candidate.fixed:
-            return lies_in(place, question, need, way)
-        if (place.entity, place.slot) != (need.entity, way.slot) or not self._answers(place, need):
-            return False
-        pk, rest = key_as_asked(place, question, len(way.rest))
-        return (frozenset(pk), rest) == (frozenset(way.names), way.rest)
-
-    def _serve(
-        self,
-        program: IntegerProgram,
-        places: dict[Placement, int],
-        together: dict[CollectionPlace, int],
-        question: ReadNeeds,
-        indexes: int,
-        lost: int,
-    ) -> None:
-        slots = range(1 if question.ask.consistent else indexes + 1)
-        if len(question.needs) == 1:
-            (need,) = question.needs
-            ways = {at: 1 for place, at in places.items() if place.slot in slots and self._answers(place, need)}
-            program.at_least(1, {**ways, lost: 1})
-            return
-        ways = {}
-        for way in _ways(question, slots):
-            mine = [{k: 1 for p, k in places.items() if self._lies(p, question, n, way)} for n in question.needs]
-            if not all(mine):
-                continue
-            together[way] = at = program.choice()
-            ways[at] = 1
-            for here in mine:
-                program.at_least(0, {**here, at: -1})
-        program.at_least(1, {**ways, lost: 1})
-
-    def _find(
-        self,
-        program: IntegerProgram,
-        places: Mapping[Placement, int],
-        unserved: dict[str, int],
-        found: dict[tuple[str, str], int],
-    ) -> None:
-        """A write that does not know the key of its item has to find it first, by a key that serves that."""
-        names = {e.name for e in self._component.entities}
-        for write, action in item_changes(self._workload):
-            if action.entity not in names or write.id in self._problem.constraints.aside:
-                continue
-            find = self._asks.get((write.id, action.entity))
-            if action.many and find is None:
-                continue  # it means all items: that is a Scan, and no key helps
-            blind = [
-                at
-                for place, at in places.items()
-                if (place.entity, place.item, place.slot) == (action.entity, OWN, BASE)
-                and not self._knows(write, action, place)
-            ]
-            if not blind:
-                continue
-            ways = {at: 1 for place, at in places.items() if find and self._answers(place, find.needs[0])}
-            if write.id not in unserved:
-                unserved[write.id] = program.choice()
-            found[write.id, action.entity] = sought = program.choice()
-            for at in blind:
-                program.at_least(0, {unserved[write.id]: 1, sought: 1, at: -1})
-            program.at_least(0, {**ways, sought: -1})
-
-    def _twice(
-        self, program: IntegerProgram, places: Mapping[Placement, int], found: Mapping[tuple[str, str], int]
-    ) -> dict[str, int]:
-        """Writes that have to read an item first, because they do not know all of its keys."""
-        twice: dict[str, int] = {}
-        for entity in self._component.entities:
-            others = [
-                (p, at) for p, at in places.items() if p.entity == entity.name and (p.item, p.slot) != (OWN, BASE)
-            ]
-            for write, action in writes_of(self._workload, entity):
-                sought = found.get((write.id, entity.name))
-                because = [at for p, at in others if self._reads_first(p, write, action)]
-                for at in because if sought is None else [*because, sought]:
-                    twice.setdefault(write.id, program.choice() if write.id not in twice else twice[write.id])
-                    program.at_least(0, {twice[write.id]: 1, at: -1})
-        return twice
-
-    def _reads_first(self, place: Placement, write: Write, action: Action) -> bool:
-        key = (place.entity, place.candidate, place.slot == BASE, write.id, action)
-        if key not in self._reading:
-            entity = self._entity(place.entity)
-            self._reading[key] = reads_first(
-                self._workload, entity, place.candidate, write, action, copy=place.slot == BASE
-            )
-        return self._reading[key]
-
-    def _knows(self, write: Write, action: Action, place: Placement) -> bool:
-        """Whether a write knows all attributes of an item's key."""
-        if (write.id, action) not in self._knowing:
-            self._knowing[write.id, action] = known(self._workload, write, action)
-        return self._knowing[write.id, action].issuperset(place.candidate.attributes)
-
-    def _cents(self, place: Placement) -> int:
-        entity = self._entity(place.entity)
-        if place.slot != BASE:
-            return index_cents(self._workload, entity, place.candidate)
-        if place.item != OWN:
-            return copy_cents(self._workload, entity, place.candidate)
-        if self._is_everything(place):
-            # One partition for all items of an entity is worth it to save an index, but not for the money alone.
-            return index_cents(self._workload, entity, place.candidate) + 1
-        return 0
-
-    def _is_everything(self, place: Placement) -> bool:
-        """Whether a key of the table puts all items of an entity into one partition."""
-        own = (place.item, place.slot) == (OWN, BASE) and not place.candidate.fixed
-        return own and not place.candidate.pk and bool(self._entity(place.entity).id)
-
-    def everything(self, model: ComponentProgram) -> list[int]:
-        """The keys of the table that put all items of an entity into one partition."""
-        return [at for place, at in model.places.items() if self._is_everything(place)]
-
-    def _find_cents(self, way: tuple[str, str]) -> int:
-        pattern = self._workload.pattern(way[0])
-        return find_cents(pattern.rate if pattern else None, self._entity(way[1]))
-
-    def _taste(self, place: Placement) -> int:
-        """Prefers short keys and partitions made of the id of one entity; avoids partitions that hold everything."""
-        candidate = place.candidate
-        roots = self._roots(place)
-        # The longest id within the partition: items that share only a part of an id share a partition.
-        known = max((len(ids) for ids in self._ids if ids <= roots), default=0)
-        everything = not candidate.pk and not self._entity(place.entity).singleton
-        return (
-            1
-            + 4 * len(candidate.sk)
-            + 6 * abs(len(candidate.pk) - max(known, 1))
-            + 20 * (bool(candidate.pk) and not known)
-            + 40 * everything
-            + place.slot
-            + (2 if candidate.when else 0)
-        )
-
-    @cached_property
-    def _ids(self) -> list[frozenset[tuple[str, str]]]:
-        """The ids of all entities."""
-        every = self._workload.entities
-        return [frozenset(root(self._workload, e, a) for a in e.id) for e in every if e.id]
+def _distributed(
+    groups: Sequence[set[Placement]], indexes: int, taken: tuple[frozenset[str], ...] = ()
+) -> list[tuple[int, set[Placement]]] | None:
+    """An index for each group of keys, the lowest that has no key of the same entities yet; None if there is none."""
+    taken = taken or (frozenset(),) * indexes
+    if not groups:
+        return []
+    names = [place.entity for place in groups[0]]
+    if len(set(names)) < len(names):
+        return None
+    tried: set[frozenset[str]] = set()
+    for at, there in enumerate(taken):
+        if there.isdisjoint(names) and there not in tried:
+            tried.add(there)
+            rest = _distributed(groups[1:], indexes, (*taken[:at], there.union(names), *taken[at + 1 :]))
+            if rest is not None:
+                return [(at, groups[0]), *rest]
+    return None
 
 
-def _sparse(entity: Entity, candidate: Candidate) -> bool:
-    """Whether some items lack the key."""
-    return bool(candidate.when) or any((a := entity.attribute(name)) and a.optional for name in candidate.pk)
+def _moved(option: Option, slot: int) -> Option:
+    """An option of a new index in a certain one."""
+    ways = frozenset(replace(way, slot=slot) for way in option.ways)
+    return replace(option, place=replace(option.place, slot=slot), ways=ways)
 
 
-def _ways(question: ReadNeeds, slots: range) -> Iterator[CollectionPlace]:
+def _ways(question: ReadNeeds) -> Iterator[CollectionPlace]:
     """Places where several entities can be neighbours: some given attributes are the partition, the rest comes first
     in the sort key.
     """
@@ -436,5 +594,4 @@ def _ways(question: ReadNeeds, slots: range) -> Iterator[CollectionPlace]:
         for pk in combinations(every, size):
             rest = [name for name in every if name not in pk]
             for order in permutations(rest) if len(rest) <= MOST_PERMUTED else [tuple(rest)]:
-                for slot in slots:
-                    yield CollectionPlace(question.read.id, slot, pk, order)
+                yield CollectionPlace(question.read.id, BASE, pk, order)

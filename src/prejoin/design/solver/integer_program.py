@@ -103,8 +103,8 @@ class IntegerProgram:
     def _row(self, low: float, high: float, terms: Mapping[int, int]) -> None:
         self._highs.addRow(low, high, len(terms), list(terms), [float(weight) for weight in terms.values()])
 
-    def minimise(self, costs: Mapping[int, int]) -> int:
-        """Minimise a cost and return it. From here on no selection may cost more."""
+    def minimise(self, costs: Mapping[int, int], slack: int = 0) -> int:
+        """Minimise a cost and return it. From here on no selection may cost more, or more than `slack` more."""
         if self._limit is not None and not self._within(self._limit):
             # The selection for the earlier goals satisfies all constraints.
             self.exact, self.bound = False, 0
@@ -135,7 +135,7 @@ class IntegerProgram:
         self.bound = best if status == self._highspy.HighsModelStatus.kOptimal else max(0, math.ceil(least - 1e-6))
         if costs:
             # Costs are integers: half a unit is slack for the tolerance of the solver.
-            self._row(-math.inf, best + 0.5, costs)
+            self._row(-math.inf, best + slack + 0.5, costs)
         return best
 
     def _within(self, limit: TimeLimit) -> bool:

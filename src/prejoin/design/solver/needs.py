@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from prejoin.design.mapping.map_reads import ask_of
-from prejoin.keys import Lookup
+from prejoin.keys import Lookup, When
 from prejoin.workload.constants import constant_text
 from prejoin.workload.lookup import bare_name, changes, means, root
 from prejoin.workload.model import Action, CheckKind, Entity, Op, OutOfScope, Read, Verb, Workload, Write
@@ -19,6 +19,14 @@ class SortAttribute(msgspec.Struct, frozen=True, order=True):
 
     attribute: str
     descending: bool = False
+
+
+class Membership(msgspec.Struct, frozen=True, order=True):
+    """A condition for an item to be in a sparse index: the attribute exists, has one of some values, or is absent."""
+
+    attribute: str
+    values: tuple[str, ...] = ()
+    absent: bool = False
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -39,6 +47,8 @@ class Need(msgspec.Struct, frozen=True):
     """Whether the read asks for other entities, too."""
     interleaved: bool = False
     """Whether several entities come in one order, so that the type follows the attributes they are sorted by."""
+    only: tuple[Membership, ...] = ()
+    """Conditions that a sparse index can meet; otherwise they are left to a filter."""
     tenant: frozenset[str] = frozenset()
     """The tenant attribute, if the entity belongs to tenants. Knowing it says nothing about a single item."""
 
@@ -93,10 +103,16 @@ def item_changes(workload: Workload) -> Iterator[tuple[Write, Action]]:
     update.
     """
     for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
-        yield from ((write, action) for action in write.actions if action.verb in (Verb.UPDATE, Verb.DELETE))
+        yield from ((write, action) for action in write.actions if action.updates or action.verb is Verb.DELETE)
         written = {action.entity for action in write.actions}
         looked_at = {check.entity for check in write.checks if check.entity and check.kind is not CheckKind.UNIQUE}
         yield from ((write, Action(Verb.UPDATE, name)) for name in sorted(looked_at - written) if workload.entity(name))
+
+
+def writes_to(workload: Workload, entity: Entity) -> list[Write]:
+    """The writes and deletes with an action on an entity."""
+    every = (*workload.writes, *workload.deletes)
+    return [write for write in every if any(action.entity == entity.name for action in write.actions)]
 
 
 def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> list[str]:
@@ -106,6 +122,10 @@ def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> lis
     roots = {root(workload, e, a) for e in workload.entities if (a := e.attribute(name))}
     same = [a.name for a in entity.attributes if root(workload, entity, a) in roots]
     return same if len(same) == 1 else []
+
+
+def _membership(when: When) -> Membership:
+    return Membership(when.attribute, tuple(sorted(map(constant_text, when.values or ()))), when.absent)
 
 
 def _need(read: Read, ask: Lookup, name: str, workload: Workload) -> Need:
@@ -141,5 +161,6 @@ def _need(read: Read, ask: Lookup, name: str, workload: Workload) -> Need:
         ask.within is not None and own(ask.within.attribute) is not None,
         len(ask.entities) > 1,
         interleaved,
+        tuple(sorted(_membership(when) for when in ask.only)),
         frozenset(common_tenant(workload, name)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 import msgspec
 
@@ -17,8 +18,6 @@ OWN = 0
 """The entity's own item; copies are 1, 2, …"""
 BASE = 0
 """The table; indexes are 1, 2, …"""
-MOST_COPIES = 4
-"""The most copies of one entity that are considered."""
 
 
 class Placement(msgspec.Struct, frozen=True, order=True):
@@ -58,12 +57,15 @@ class Selection(msgspec.Struct, frozen=True):
     indexes: int
     copies: int
     money: int
+    """The part of the bill that depends on the selection, in cents a month."""
     ended: bool = True
     """Whether the solver compared all combinations of the candidates. If not, this is the best one found."""
-    least: int = 0
-    """A lower bound of the structures of any combination of candidates that serves as much."""
+    least: Decimal = Decimal()
+    """A lower bound of the complexity of any combination of candidates that serves as much."""
     candidates: int = 0
     """The number of candidates."""
+    reading: int = 0
+    """Writes that have to read first because of the selected keys."""
 
     @property
     def score(self) -> Score:

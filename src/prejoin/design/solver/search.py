@@ -1,29 +1,31 @@
 """The search for the best selection of keys, in lexicographic order of goals.
 
-The goals: as few patterns not served as possible, weighted by their rates; then as few indexes and copies; then as few
-copies; then as few writes that read first; then the least cost. The search counts indexes upwards and asks for the
-fewest copies with each number, because a program with a fixed number of indexes is small.
+The goals are those of `prejoin.design.cost.objective`: as few patterns not served as possible, weighted by their rates;
+then the least complexity; then as few writes that read first; then the least bill. The search counts indexes upwards
+and asks for the least complexity beside them, because a program with a fixed number of indexes is small.
 
 Entities that no read asks for together are independent: each connected component has its own program. Indexes are
-shared, so the table needs as many as the component that needs most. Copies add up. Where a decision limits copies,
-`_limited` distributes them by dynamic programming over the components.
+shared, so the table needs as many as the component that needs most. Everything else adds up. Where a decision limits
+copies, `_limited` distributes them by dynamic programming over the components.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from functools import cached_property
 from zlib import crc32
 
 import msgspec
 
+from prejoin.design.cost.objective import WEIGHTS
 from prejoin.design.model import Design
-from prejoin.design.solver.constraints import UNLIMITED, DesignConstraints, constraints_of
+from prejoin.design.solver.constraints import DesignConstraints, constraints_of
 from prejoin.design.solver.fixed_keys import fixed_keys
 from prejoin.design.solver.formulation import ComponentProgram, Formulation
 from prejoin.design.solver.integer_program import InfeasibleError, TimeLimit
 from prejoin.design.solver.needs import ReadNeeds, find_needs
-from prejoin.design.solver.placement import MOST_COPIES, CollectionPlace, Component, Placement, Problem, Selection
+from prejoin.design.solver.placement import CollectionPlace, Component, Placement, Problem, Selection
 from prejoin.design.solver.violations import has_contradiction, violations
 from prejoin.workload.model import Entity, Workload
 
@@ -74,7 +76,7 @@ def components(problem: Problem) -> list[Component]:
 
 
 def choose(problem: Problem) -> Selection:
-    """The best selection: all that can be served is served, with the fewest structures, at the least cost.
+    """The best selection: all that can be served is served, with the least complexity, at the least cost.
 
     If limits do not allow that, patterns of the lowest rate are not served. Raises InfeasibleError if an approved
     design exceeds a limit already.
@@ -85,33 +87,37 @@ def choose(problem: Problem) -> Selection:
     pieces = [_Search(problem, component) for component in components(problem)]
     if limits.money:
         return _bounded(problem, _cheapest(pieces, limits) or _limited(problem, pieces))
-    already = problem.fixed.indexes
-    fewest: int | None = None
-    counts: dict[int, int] = {}
-    untried = UNLIMITED
-    """The smallest number of indexes that was not tried, because the time was over."""
-    for indexes in range(already, limits.indexes + 1):
-        if fewest is not None and indexes > fewest:
+    most = max([problem.fixed.indexes, *(piece.most_indexes for piece in pieces)])
+    most = min(most, limits.indexes, limits.structures)
+    totals: dict[int, int] = {}
+    """The complexity in halves, by the number of indexes."""
+    for indexes in range(problem.fixed.indexes, most + 1):
+        if totals and (_index(indexes) >= min(totals.values()) or _out_of_time(problem)):
             break
-        if fewest is not None and _out_of_time(problem):
-            untried = indexes
-            break
-        known = f": with {_counted(fewest, 'structure', 'structures')} it can be done" if fewest is not None else ""
+        known = f": a complexity of {min(totals.values()) / 2:g} is possible" if totals else ""
         problem.told(f"{_counted(indexes, 'index', 'indexes')}{known}")
-        room = min(limits.copies, (limits.structures if fewest is None else fewest) - indexes)
-        copies = _copies(pieces, indexes, room) if room >= 0 else None
-        if copies is not None:
-            counts[indexes] = indexes + copies
-            fewest = indexes + copies
-        if copies == 0:
-            break
-    if fewest is None:
+        needed = [piece.needed(indexes) for piece in pieces]
+        further = [one for one in needed if one is not None]
+        copies = sum(one.copies for one in further)
+        if len(further) == len(needed) and copies <= min(limits.copies, limits.structures - indexes):
+            totals[indexes] = _index(indexes) + sum(one.halves for one in further)
+            if not any(piece.spares(indexes) for piece in pieces):
+                break
+    if not totals:
         return _bounded(problem, _limited(problem, pieces))
-    # Of the same number of structures, the most indexes leave the fewest copies.
-    found = _joined([piece.solve(max(at for at, count in counts.items() if count == fewest)) for piece in pieces])
-    least = min(at + sum(piece.least.get(at, piece.copies(at, UNLIMITED) or 0) for piece in pieces) for at in counts)
+    least = min(totals.values())
+    found = min(
+        (_joined([piece.solve(at) for piece in pieces]) for at in sorted(totals) if totals[at] == least),
+        key=lambda chosen: (chosen.reading, chosen.money, chosen.copies),
+    )
     ended = found.ended and all(piece.ended for piece in pieces) and not (problem.limit and problem.limit.struck)
-    return msgspec.structs.replace(found, ended=ended, least=fewest if ended else min(least, fewest, untried))
+    bound = least if ended else max((piece.bound for piece in pieces), default=0)
+    constant = sum(piece.constant for piece in pieces)
+    return msgspec.structs.replace(found, ended=ended, least=Decimal(bound + constant) / 2)
+
+
+def _index(count: int) -> int:
+    return count * int(2 * WEIGHTS["index"])
 
 
 def _out_of_time(problem: Problem) -> bool:
@@ -126,28 +132,17 @@ def _bounded(problem: Problem, chosen: Selection) -> Selection:
     """A selection of a search without a bound of its own: if the search was cut short, it claims nothing."""
     if problem.limit is None or not problem.limit.struck:
         return chosen
-    return msgspec.structs.replace(chosen, ended=False, least=0)
+    return msgspec.structs.replace(chosen, ended=False, least=Decimal())
 
 
 def _counted(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def _copies(pieces: Sequence[_Search], indexes: int, room: int) -> int | None:
-    """The number of copies that all components need with this many indexes; None if that exceeds `room`."""
-    total = 0
-    for piece in pieces:
-        needed = piece.copies(indexes, room - total)
-        if needed is None:
-            return None
-        total += needed
-    return total
-
-
 def _cheapest(pieces: Sequence[_Search], limits: DesignConstraints) -> Selection | None:
     """The selection of the least cost, with any number of structures; None if that exceeds a limit."""
     most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
-    found = msgspec.structs.replace(_joined([piece.solve(most, cheapest=True) for piece in pieces]), least=0)
+    found = msgspec.structs.replace(_joined([piece.solve(most, cheapest=True) for piece in pieces]), least=Decimal())
     fits = found.copies <= limits.copies and found.indexes + found.copies <= limits.structures
     return found if fits else None
 
@@ -160,14 +155,13 @@ def _limited(problem: Problem, pieces: Sequence[_Search]) -> Selection:
     for indexes in range(problem.fixed.indexes, max(most, problem.fixed.indexes) + 1):
         problem.told(f"not all can be served: {_counted(indexes, 'index', 'indexes')}")
         for copies, (lost, shares) in _shared(pieces, indexes, min(limits.copies, limits.structures - indexes)).items():
-            found = (lost, indexes + copies, copies, shares)
+            halves = _index(indexes) + copies * int(2 * WEIGHTS["copy"])
+            found = (lost, halves, indexes, shares)
             best = min(best or found, found)
     if best is None:
         raise InfeasibleError
-    _, structures, copies, shares = best
-    return _joined(
-        [piece.solve_within(structures - copies, share) for piece, share in zip(pieces, shares, strict=True)]
-    )
+    _, _, indexes, shares = best
+    return _joined([piece.solve_within(indexes, share) for piece, share in zip(pieces, shares, strict=True)])
 
 
 def _shared(pieces: Sequence[_Search], indexes: int, most: int) -> dict[int, tuple[int, tuple[int, ...]]]:
@@ -194,9 +188,17 @@ def _joined(found: Sequence[Selection]) -> Selection:
         copies,
         sum(chosen.money for chosen in found),
         all(chosen.ended for chosen in found),
-        indexes + copies,
-        sum(chosen.candidates for chosen in found),
+        candidates=sum(chosen.candidates for chosen in found),
+        reading=sum(chosen.reading for chosen in found),
     )
+
+
+class _Needed(msgspec.Struct, frozen=True):
+    """What one component needs beside a number of indexes, to serve all that can be served."""
+
+    halves: int
+    """The complexity of its copies, guards and fan-out reads."""
+    copies: int
 
 
 class _Search:
@@ -204,103 +206,136 @@ class _Search:
 
     def __init__(self, problem: Problem, component: Component) -> None:
         self._problem = problem
-        self._component = component
         self._formulation = Formulation(problem, component)
         self._kept = self._formulation.kept
-        self._copies: dict[int, int] = {}
+        self._needed: dict[int, _Needed | None] = {}
         self._left: dict[tuple[int, int], int] = {}
         self.most_indexes = self._formulation.most_indexes
+        self.constant = self._formulation.constant
         self.ended = True
         """Whether every answer so far is proven."""
-        self.least: dict[int, int] = {}
-        """A lower bound of the copies, by the number of indexes."""
 
     @cached_property
     def _floor(self) -> int:
-        """The weight of patterns that no key can serve. Enough copies, or indexes if copies are not allowed, serve
-        the rest.
-        """
-        barred = self._problem.constraints.without_copies & {e.name for e in self._component.entities}
-        most = min(self.most_indexes, self._problem.constraints.indexes) if barred else 0
-        model = self._formulation.model(max(self._problem.fixed.indexes, most), len(self._component.reads))
-        return model.program.minimise(self._formulation.lost(model))
+        """The weight of patterns that no key can serve, with as many structures as may be."""
+        most = max(self._problem.fixed.indexes, min(self.most_indexes, self._problem.constraints.indexes))
+        model = self._formulation.model(most)
+        found = model.program.minimise(self._formulation.lost(model))
+        self.ended &= model.program.exact
+        return found
 
-    def copies(self, indexes: int, most: int) -> int | None:
-        """The fewest copies that serve all that can be served with this many indexes; None if that exceeds `most`."""
-        if self._copies.get(indexes - 1) == self._kept:
-            self._copies[indexes] = self._kept
-        if indexes not in self._copies:
-            model = self._formulation.model(indexes, min(most, MOST_COPIES))
-            model.program.at_most(self._floor, self._formulation.lost(model))
-            model.program.at_most(most - self._kept, dict.fromkeys(model.copies, 1))
+    @cached_property
+    def _least(self) -> int:
+        """The complexity of what no number of indexes replaces."""
+        model = self._served(self.most_indexes)
+        return model.program.minimise(self._formulation.complexity(model, indexes=False))
+
+    def _served(self, indexes: int, split: bool = False) -> ComponentProgram:
+        """The program in which all that can be served is served."""
+        model = self._formulation.model(indexes, split=split)
+        model.program.at_most(self._floor, self._formulation.lost(model))
+        return model
+
+    def spares(self, indexes: int) -> bool:
+        """Whether more indexes than these could spare something else."""
+        needed = self.needed(indexes)
+        return indexes < self.most_indexes and (needed is None or (needed.halves > 0 and needed.halves > self._least))
+
+    @property
+    def bound(self) -> int:
+        """A lower bound of the complexity in halves, beside the constant part."""
+        possible = [at for at, needed in self._needed.items() if needed is not None]
+        return _index(min(possible)) if self.ended and possible else 0
+
+    def needed(self, indexes: int) -> _Needed | None:
+        """What serving all that can be served needs with this many indexes; None if it is impossible."""
+        if indexes not in self._needed:
+            before = self._needed.get(indexes - 1)
+            if before is not None and not self.spares(indexes - 1):
+                self._needed[indexes] = before
+                return before
+            model = self._served(indexes)
             try:
-                self._copies[indexes] = self._kept + model.program.minimise(dict.fromkeys(model.copies, 1))
+                halves = model.program.minimise(self._formulation.complexity(model, indexes=False))
+                chosen = model.program.chosen
+                self._needed[indexes] = _Needed(halves, self._kept + sum(at in chosen for at in model.copies))
             except InfeasibleError:
-                self.ended &= model.program.exact
-                return None
+                self._needed[indexes] = None
             self.ended &= model.program.exact
-            self.least[indexes] = self._kept + model.program.bound
-        return self._copies[indexes]
+        return self._needed[indexes]
 
     def solve(self, indexes: int, cheapest: bool = False) -> Selection:
-        """The cheapest selection with the fewest copies; or the cheapest of all."""
-        fewest = self.copies(indexes, UNLIMITED)
-        assert fewest is not None
-        model = self._formulation.model(indexes, MOST_COPIES if cheapest else fewest)
-        model.program.at_most(self._floor, self._formulation.lost(model))
-        if not cheapest:
-            model.program.at_most(fewest - self._kept, dict.fromkeys(model.copies, 1))
-        return self._finished(model, cheapest)
+        """The best selection with the least complexity; or the cheapest of all."""
+        needed = None if cheapest else self.needed(indexes)
+        for split in (False, True):
+            model = self._served(indexes, split)
+            if needed is not None:
+                model.program.at_most(needed.halves, self._formulation.complexity(model, indexes=False))
+            found = self._finished(model, cheapest)
+            if found is not None:
+                return found
+        raise AssertionError("a program that numbers its indexes needs no numbers")
 
     def left(self, indexes: int, most: int) -> Iterator[tuple[int, int]]:
         """For each number of copies up to `most`, while more copies help: the weight of what is not served."""
         for copies in range(self._kept, most + 1):
             if (indexes, copies) not in self._left:
-                model = self._formulation.model(indexes, copies)
+                model = self._formulation.model(indexes)
                 model.program.at_most(copies - self._kept, dict.fromkeys(model.copies, 1))
                 try:
                     self._left[indexes, copies] = model.program.minimise(self._formulation.lost(model))
                 except InfeasibleError:
                     return
+                self.ended &= model.program.exact
             yield copies, self._left[indexes, copies]
-            if self._left[indexes, copies] <= self._floor or copies == self._kept + MOST_COPIES:
+            if self._left[indexes, copies] <= self._floor:
                 return
 
     def solve_within(self, indexes: int, copies: int) -> Selection:
         """The selection that serves most with this many indexes and copies."""
-        model = self._formulation.model(indexes, min(copies, MOST_COPIES))
-        model.program.at_most(copies - self._kept, dict.fromkeys(model.copies, 1))
-        model.program.minimise(self._formulation.lost(model))
-        model.program.minimise(dict.fromkeys((*model.copies, *model.used), 1))
-        return self._finished(model)
+        for split in (False, True):
+            model = self._formulation.model(indexes, split=split)
+            model.program.at_most(copies - self._kept, dict.fromkeys(model.copies, 1))
+            model.program.minimise(self._formulation.lost(model))
+            model.program.minimise(self._formulation.complexity(model))
+            found = self._finished(model)
+            if found is not None:
+                return found
+        raise AssertionError("a program that numbers its indexes needs no numbers")
 
-    def _finished(self, model: ComponentProgram, cheapest: bool = False) -> Selection:
-        program = model.program
-        price = self._formulation.price(model)
-        money = program.minimise(price) if cheapest else 0
-        # An index that exists in any case is better than one partition for all items of an entity.
-        program.minimise(dict.fromkeys((*model.used, *self._formulation.everything(model)), 1))
-        program.minimise(dict.fromkeys(model.copies, 1))
+    def _finished(self, model: ComponentProgram, cheapest: bool = False) -> Selection | None:
+        """The best selection by the remaining goals; None if its keys cannot be distributed over the indexes."""
+        program, formulation = model.program, self._formulation
+        money, half_a_cent = formulation.money(model)
+        if cheapest:
+            program.minimise(money, slack=half_a_cent)
+            program.minimise(formulation.complexity(model))
         if self._problem.fixed.facets:  # least change: as few new keys as possible
             program.minimise({at: 1 for place, at in model.places.items() if not place.candidate.fixed})
-        program.minimise(dict.fromkeys(model.twice.values(), 1))
-        money = program.minimise(price)
-        program.minimise(self._formulation.taste(model))
+        reading = program.minimise(formulation.reading(model))
+        program.minimise(money)
+        program.minimise(formulation.taste(model))
         # What is equal by all goals so far is decided by a fixed draw, so the path of the solver does not matter.
         program.minimise(
             {at: _draw(_placement_text(one)) for one, at in model.places.items()}
             | {at: _draw(_collection_text(one)) for one, at in model.together.items()}
         )
         chosen = program.chosen
+        found = formulation.numbered(model)
+        if found is None:
+            return None
+        placed, together = found
+        dollars = formulation.dollars(model)
         return Selection(
-            tuple(place for place, at in sorted(model.places.items()) if at in chosen),
-            tuple(way for way, at in sorted(model.together.items()) if at in chosen),
+            placed,
+            together,
             tuple(name for name, at in sorted(model.unserved.items()) if at in chosen),
-            sum(at in chosen for at in model.used),
+            max([self._problem.fixed.indexes, *(one.slot for one in placed)]),
             self._kept + sum(at in chosen for at in model.copies),
-            money,
+            round(100 * sum(dollars[at] for at in chosen if at in dollars)),
             program.exact,
-            candidates=self._formulation.candidates,
+            candidates=formulation.candidates,
+            reading=reading,
         )
 
 

@@ -41,9 +41,9 @@ class Solution(msgspec.Struct, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """Whether no design at all serves as much with fewer indexes and copies.
+        """Whether no design at all serves as much with less complexity.
 
-        That is known only if everything is served without any: keys beyond the candidates might save one.
+        That is known only if everything is served without any structure: keys beyond the candidates might save one.
         """
         return not self.chosen.unserved and not self.design.indexes and not self.design.copies
 
@@ -65,10 +65,10 @@ def solve(
     stays as it is, and new keys are added to it. `told` is called with the progress. With a `limit` the result is the
     best design found in that time; OutOfTimeError if there is none.
     """
-    asked, _ = read_needs(workload)
+    asked, hopeless = read_needs(workload)
     problem = problem_of(workload, asked, kept, told, limit)
     tries = 0
-    unserved: set[str] = set()
+    unserved: set[str] = set(hopeless)
     ended = True
     while True:
         chosen = choose(problem)

@@ -56,7 +56,7 @@ def _list(design: Design, entity: Entity, item: Item, facet: Facet) -> Read | No
         return None
     by = f" by {' and '.join(pk)}" if pk else ""
     told = f"List {'the' if pk else 'all'} {plural(entity.name)}{by}"
-    there = {when.attribute: _condition(when) for when in facet.when if when.values}
+    there = {when.attribute: _condition(when) for when in facet.when if when.values or when.absent}
     # An item without the sort attribute is not in the index, so the read asks for a range of it.
     sorted_by = [entity.attribute(name) for text in facet.sk for name in fields_of(text)][:1]
     spans = tuple(Input(a.name, Op.BETWEEN) for a in sorted_by if a and a.optional and a.name not in pk)
@@ -67,7 +67,9 @@ def _list(design: Design, entity: Entity, item: Item, facet: Facet) -> Read | No
 
 
 def _condition(when: When) -> Input:
-    """The condition of a sparse index as a constant input."""
+    """The condition of a sparse index as an input."""
+    if when.absent:
+        return Input(when.attribute, Op.NOT_EXISTS)
     values = tuple(Value(const=value) for value in when.values)
     return Input(when.attribute, Op.EQ if len(values) == 1 else Op.IN, values)
 

@@ -22,6 +22,8 @@ from prejoin.engine.http.messages import (
     JSON,
     NO_TOKEN,
     NOT_FOUND,
+    PLAIN_JSON,
+    STREAMS_TARGET,
     TARGET,
     TOO_LARGE,
     UNKNOWN_OPERATION,
@@ -30,6 +32,7 @@ from prejoin.engine.http.messages import (
     outer_error,
 )
 from prejoin.engine.http.origin_policy import OriginPolicy, is_preflight, with_cors_headers
+from prejoin.engine.operations import STREAM_OPERATIONS
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import KB
 
@@ -91,6 +94,8 @@ class RequestHandler:
         if refused is not None:
             return refused
         admitted = self._admit(request)
+        if request.method == b"HEAD" and isinstance(admitted, HttpResponse):
+            admitted = replace(admitted, body=b"")
         return (
             with_cors_headers(request, admitted)
             if self.policy.origins and isinstance(admitted, HttpResponse)
@@ -110,7 +115,8 @@ class RequestHandler:
         ):
             return NOT_FOUND
         target = request.header(b"x-amz-target") or b""
-        if not target.startswith(TARGET):
+        operation = _operation(target)
+        if operation is None:
             return UNKNOWN_OPERATION
         if self.keys is not None:
             refused = signature.refusal(request, self.keys)
@@ -118,7 +124,6 @@ class RequestHandler:
                 return refused
         elif not signature.has_token(request):
             return NO_TOKEN
-        operation = target[len(TARGET) :].decode("latin-1")
         return _endpoints(request) if operation == "DescribeEndpoints" else operation
 
     def _perform(
@@ -133,9 +138,9 @@ class RequestHandler:
             found = send(operation, body)
             if found is None:
                 return None
-            response = HttpResponse(200, found, JSON)
+            response = HttpResponse(200, found, _content_type(request))
         except DynamoDBError as error:
-            response = HttpResponse(error.status, error.body())
+            response = HttpResponse(error.status, error.body(), _content_type(request))
         except BodyTooLargeError:
             response = TOO_LARGE
         except Exception as error:
@@ -143,6 +148,23 @@ class RequestHandler:
         if len(response.body) > COMPRESSION_THRESHOLD:
             response = _encoded(request, response)
         return with_cors_headers(request, response) if self.policy.origins else response
+
+
+def _operation(target: bytes) -> str | None:
+    """The operation of an X-Amz-Target header. Streams are a service of their own, behind the same port."""
+    if target.startswith(TARGET):
+        operation = target[len(TARGET) :].decode("latin-1")
+        return None if operation in STREAM_OPERATIONS else operation
+    if target.startswith(STREAMS_TARGET):
+        operation = target[len(STREAMS_TARGET) :].decode("latin-1")
+        return operation if operation in STREAM_OPERATIONS else None
+    return None
+
+
+def _content_type(request: HttpRequest) -> str:
+    """The type of a response: that of the request, one of two names for JSON."""
+    given = request.header(b"content-type") or b""
+    return PLAIN_JSON if given[:16].lower() == b"application/json" else JSON
 
 
 def _encoded(request: HttpRequest, response: HttpResponse) -> HttpResponse:

@@ -21,7 +21,7 @@ class Limits:
     """From the first byte of a request to the end of its headers."""
     pause_seconds: float = 20.0
     """Between two pieces of a body, or while the client reads nothing of a response."""
-    request_seconds: float = 300.0
+    request_seconds: float = 60.0
     """From the first byte of a request to its last."""
     idle_seconds: float = 75.0
     """Between two requests of a connection."""

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 TARGET = b"DynamoDB_20120810."
+STREAMS_TARGET = b"DynamoDBStreams_20120810."
 
 
 @dataclass(slots=True)
@@ -38,6 +39,7 @@ class HttpRequest:
 
 
 JSON: Final = "application/x-amz-json-1.0"
+PLAIN_JSON: Final = "application/json"
 PLAIN: Final = "text/plain; charset=utf-8"
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import logging
 import signal
 import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
+from typing import Any
 
 from prejoin.engine.http.connection import ServerConnection
 from prejoin.engine.http.handler import SHORT_READS, SHORT_WRITES, Backend, RequestHandler
@@ -19,10 +22,15 @@ from prejoin.engine.http.signature import KeyPair
 
 _THREADS = 4
 _BACKLOG = 512
+_LOOPBACK, _LOOPBACK_6 = "127.0.0.1", "::1"
+_NO_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_QUIET_SECONDS = 60.0
+_log = logging.getLogger(__name__)
 
 
 class Server:
-    """Serves an engine on a port of this machine. Port 0 means any free port.
+    """Serves an engine on a port of this machine. Port 0 means any free port. The default host is 127.0.0.1, and with
+    it ::1: clients find `localhost` at either.
 
     In a test it runs in its own thread:
 
@@ -39,7 +47,7 @@ class Server:
         self,
         engine: Backend,
         *,
-        host: str = "127.0.0.1",
+        host: str = _LOOPBACK,
         port: int = 8000,
         keys: KeyPair | None = None,
         policy: OriginPolicy | None = None,
@@ -52,6 +60,9 @@ class Server:
         self._handler = RequestHandler(engine, policy or OriginPolicy(), keys, at_once, self._limits)
         self._address = (host, port)
         self._socket: socket.socket | None = None
+        self._second: socket.socket | None = None
+        """The socket on ::1, beside one on 127.0.0.1."""
+        self._warned = -_QUIET_SECONDS
         self._connections: set[ServerConnection] = set()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -72,7 +83,21 @@ class Server:
             host, port = self._address
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             self._socket = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+            if host == _LOOPBACK:
+                self._second = self._listen_on_ipv6(self._socket.getsockname()[1], given=port)
         return self.url
+
+    def _listen_on_ipv6(self, port: int, *, given: int) -> socket.socket | None:
+        """Bind the same port of ::1. A machine without IPv6 has none."""
+        try:
+            return socket.create_server((_LOOPBACK_6, port), family=socket.AF_INET6, backlog=_BACKLOG)
+        except OSError as error:
+            if given and error.errno == errno.EADDRINUSE:
+                assert self._socket is not None
+                self._socket.close()
+                self._socket = None
+                raise
+            return None
 
     def run(self, on_ready: Callable[[str], None] = lambda url: None) -> None:
         """Serve until SIGTERM or SIGINT. Only in a program's main thread."""
@@ -117,20 +142,36 @@ class Server:
         assert self._socket is not None
         self._loop = loop = asyncio.get_running_loop()
         self._stop_event = stop_event = asyncio.Event()
+        loop.set_exception_handler(self._report)
         if signals:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, stop_event.set)
         with ThreadPoolExecutor(_THREADS, "prejoin-engine") as pool:
-            listening = await loop.create_server(lambda: self._connection(pool), sock=self._socket)
+            sockets = [self._socket] if self._second is None else [self._socket, self._second]
+            listening = [await loop.create_server(lambda: self._connection(pool), sock=each) for each in sockets]
             caretaker = asyncio.create_task(self._look_after())
             try:
                 on_ready()
                 await stop_event.wait()
             finally:
-                listening.close()
+                for each in listening:
+                    each.close()
                 await self._finish()
                 caretaker.cancel()
-                self._socket = None
+                self._socket = self._second = None
+
+    def _report(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log an error of the event loop. Out of file descriptors, asyncio would log a traceback each second."""
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in _NO_RESOURCES:
+            loop.default_exception_handler(context)
+        elif loop.time() - self._warned > _QUIET_SECONDS:
+            self._warned = loop.time()
+            _log.warning(
+                "New connections have to wait: %s, with %d open. Raise the limit (ulimit -n), or close some.",
+                error.strerror,
+                len(self._connections),
+            )
 
     def _connection(self, pool: ThreadPoolExecutor) -> ServerConnection:
         connection = ServerConnection(self._handler, self._limits, pool, self._connections.discard)

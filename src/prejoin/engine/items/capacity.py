@@ -29,12 +29,19 @@ class Capacity:
         self.add(write_units(size, transactional=transactional), index)
 
     @property
+    def table_name(self) -> str:
+        return self._table.name
+
+    @property
     def total(self) -> float:
         return self._units + sum(self._indexes.values())
 
-    def render(self, detail: str, *, kind: str | None = None) -> dict[str, Any]:
-        """The ConsumedCapacity object. `kind`, Read or Write, adds the member that transactions have."""
-        shown: dict[str, Any] = {"TableName": self._table.name, **_units(self.total, kind)}
+    def render(self, detail: str, name: str | None, *, kind: str | None = None) -> dict[str, Any]:
+        """The ConsumedCapacity object. `kind`, Read or Write, adds the member that transactions have.
+
+        `name` is the table as the request names it, which may be by its ARN.
+        """
+        shown: dict[str, Any] = {"TableName": name or self._table.name, **_units(self.total, kind)}
         if detail == "INDEXES":
             shown["Table"] = _units(self._units, kind)
             for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False)):
@@ -76,11 +83,17 @@ class Capacities:
             found = self._by_table[table.id] = capacity_counter(table, self._detail)
         return found
 
-    def render(self, *, kind: str | None = None) -> dict[str, Any]:
-        """The ConsumedCapacity member of a response, or nothing if it was not requested."""
+    def render(self, given: dict[str, str], *, kind: str | None = None) -> dict[str, Any]:
+        """The ConsumedCapacity member of a response, or nothing if it was not requested.
+
+        `given` has for each table the name or ARN in the request.
+        """
         if not is_requested(self._detail):
             return {}
-        shown = [capacity.render(self._detail or "TOTAL", kind=kind) for capacity in self._by_table.values()]
+        shown = [
+            capacity.render(self._detail or "TOTAL", given.get(capacity.table_name), kind=kind)
+            for capacity in self._by_table.values()
+        ]
         return {"ConsumedCapacity": shown}
 
 
@@ -88,9 +101,9 @@ def is_requested(detail: str | None) -> bool:
     return detail is not None and detail != "NONE"
 
 
-def consumed_capacity(capacity: Capacity, detail: str | None) -> dict[str, Any]:
+def consumed_capacity(capacity: Capacity, detail: str | None, name: str | None) -> dict[str, Any]:
     """The ConsumedCapacity member of a response about one table, or nothing if it was not requested."""
-    return {"ConsumedCapacity": capacity.render(detail or "TOTAL")} if is_requested(detail) else {}
+    return {"ConsumedCapacity": capacity.render(detail or "TOTAL", name)} if is_requested(detail) else {}
 
 
 def _units(units: float, kind: str | None) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from prejoin.engine.items.capacity import Capacity
-from prejoin.engine.store.interface import Session, StoredRow
+from prejoin.engine.store.interface import MAX_RECORD, Session, StoredRow
 from prejoin.engine.tables.definition import IndexDefinition, TableDefinition
 from prejoin.protocol import numbers
 from prejoin.protocol.key_bytes import under
@@ -112,6 +112,7 @@ def drop_all(session: Session, table: TableDefinition) -> None:
     """Remove all items of a table and all entries of its indexes."""
     session.clear("items", under(table.prefix))
     session.clear("entries", under(table.prefix))
+    session.remove_records(table.id, MAX_RECORD)
 
 
 def set_expiries(session: Session, table: TableDefinition) -> None:

@@ -11,13 +11,13 @@ import msgspec
 from prejoin.engine.damage import remove_damaged
 from prejoin.engine.items import rows
 from prejoin.engine.items.capacity import Capacity
+from prejoin.engine.items.changes import record_change
 from prejoin.engine.items.keys import check_index_keys, check_scalar, encode_item_key, encode_key
 from prejoin.engine.items.rows import ItemVersion, expiry
 from prejoin.engine.items.write_expressions import NO_EXPRESSIONS, WriteExpressions, compile_expressions
 from prejoin.engine.requests import ConditionCheck, DeleteItemInput, PutItemInput, UpdateItemInput, WriteOptions
 from prejoin.engine.store.interface import DamageError, Session, StoredRow
 from prejoin.engine.tables.definition import TableDefinition
-from prejoin.engine.validation import expression_parameters
 from prejoin.protocol import limits
 from prejoin.protocol.errors import condition_failed, invalid, refuse
 from prejoin.protocol.expressions import Update
@@ -56,23 +56,14 @@ class WriteResult(msgspec.Struct, frozen=True):
 def prepare(request: WriteOptions, table_name: str) -> PreparedWrite:
     """Check a write as far as possible without its table."""
     kind = _KINDS[type(request)]
-    text, update_expression, legacy = request.condition_expression, None, None
-    if kind == "update":
-        update_expression, legacy = request.update_expression, request.attribute_updates  # type: ignore[attr-defined]
-    names, values = request.expression_attribute_names, request.expression_attribute_values
-    is_plain = text is None and update_expression is None
-    if (
-        (is_plain and not (names is None and values is None))
-        or legacy is not None
-        or request.expected is not None
-        or request.conditional_operator is not None
-    ):
-        _check_parameters(request)
+    text = request.condition_expression
+    update_expression = request.update_expression if kind == "update" else None  # type: ignore[attr-defined]
     content, size = measured((request.item if kind == "put" else request.key) or {})  # type: ignore[attr-defined]
     if kind == "put" and size > limits.ITEM_SIZE:
         refuse("Item size has exceeded the maximum allowed size")
-    if is_plain:
+    if text is None and update_expression is None:
         return PreparedWrite(kind, table_name, content, size)
+    names, values = request.expression_attribute_names, request.expression_attribute_values
     found, bound = compile_expressions(text, update_expression, names, values)
     shown = request.return_values_on_condition_check_failure == "ALL_OLD"
     return PreparedWrite(kind, table_name, content, size, found, bound, shown)
@@ -80,23 +71,12 @@ def prepare(request: WriteOptions, table_name: str) -> PreparedWrite:
 
 def check_expressions(request: WriteOptions) -> None:
     """Check only the expressions of a write, even if its key is invalid."""
-    _check_parameters(request)
     text, update = (
         request.condition_expression,
         request.update_expression if isinstance(request, UpdateItemInput) else None,
     )
     if text is not None or update is not None:
         compile_expressions(text, update, request.expression_attribute_names, request.expression_attribute_values)
-
-
-def _check_parameters(request: WriteOptions) -> None:
-    expressions = {"ConditionExpression": request.condition_expression}
-    legacy = {"Expected": request.expected, "ConditionalOperator": request.conditional_operator}
-    if isinstance(request, UpdateItemInput):
-        expressions = {"UpdateExpression": request.update_expression, **expressions}
-        legacy = {"AttributeUpdates": request.attribute_updates, **legacy}
-    names, values = request.expression_attribute_names, request.expression_attribute_values
-    expression_parameters(expressions, legacy, names, values)
 
 
 _KINDS = {PutItemInput: "put", UpdateItemInput: "update", DeleteItemInput: "delete", ConditionCheck: "check"}
@@ -113,11 +93,11 @@ def bind(prepared: PreparedWrite, table: TableDefinition) -> BoundWrite:
     if found.nested:
         check_scalar(table, found.nested)
     if found.update is not None:
-        _check_updated_paths(table, found.update, prepared.values)
+        _check_updated_paths(table, found, found.update, prepared.values)
     return BoundWrite(prepared, table, key)
 
 
-def _check_updated_paths(table: TableDefinition, update: Update, values: Values) -> None:
+def _check_updated_paths(table: TableDefinition, found: WriteExpressions, update: Update, values: Values) -> None:
     if _spares_indexes(table, update) or not update.heads.isdisjoint(table.keys.names):
         return  # changing the key is reported first, after the condition
     literals = {
@@ -125,7 +105,7 @@ def _check_updated_paths(table: TableDefinition, update: Update, values: Values)
         for action in update.actions
         if isinstance(action, SetAction) and isinstance(action.operand, Placeholder) and len(action.path.steps) == 1
     }
-    check_index_keys(table, literals, updated=True)
+    check_index_keys(table, literals, updated=not found.legacy)
     check_scalar(table, update.paths)
 
 
@@ -190,6 +170,8 @@ def perform(session: Session, write: BoundWrite, capacity: Capacity, *, transact
             capacity,
             stays=stays and before is not None,
         )
+    if table.stream is not None:
+        record_change(session, table, table.stream, prepared.content, before, after)
     return WriteResult(before, after)
 
 
@@ -204,11 +186,12 @@ def _updated(write: BoundWrite, old: Item | None, stays: bool) -> Item:
     changed = change(item, prepared.values)
     if stays:
         return changed
-    for attribute, _ in table.index_attributes:
+    legacy = prepared.expressions.legacy
+    for attribute, _ in () if legacy else table.index_attributes:
         value = changed.get(attribute.name)
         if value is not None and attribute.type not in value:
             refuse("The update expression attempted to update the secondary index key to unsupported type")
-    check_index_keys(table, changed, updated=True)
+    check_index_keys(table, changed, updated=not legacy)
     return changed
 
 

@@ -42,6 +42,8 @@ class WriteExpressions(msgspec.Struct, frozen=True, eq=False):
     """The attribute, if the condition is just attribute_exists or attribute_not_exists, which is the most common case.
     """
     present: bool = True
+    legacy: bool = False
+    """Whether they were translated from legacy parameters, which have their own messages."""
 
 
 NO_EXPRESSIONS = WriteExpressions()

@@ -12,8 +12,30 @@ import msgspec
 from prejoin.engine import requests
 from prejoin.engine.operations.batches import batch_get_item, batch_write_item
 from prejoin.engine.operations.database import Database, ResponseBody
+from prejoin.engine.operations.elsewhere import (
+    describe_endpoints,
+    describe_kinesis_destination,
+    describe_replica_scaling,
+    empty,
+    find_no_kinesis_stream,
+    missing,
+)
 from prejoin.engine.operations.items import delete_item, get_item, put_item, update_item
 from prejoin.engine.operations.queries import query, scan
+from prejoin.engine.operations.settings import (
+    delete_resource_policy,
+    describe_continuous_backups,
+    describe_contributor_insights,
+    get_resource_policy,
+    list_contributor_insights,
+    list_tags_of_resource,
+    put_resource_policy,
+    tag_resource,
+    untag_resource,
+    update_continuous_backups,
+    update_contributor_insights,
+)
+from prejoin.engine.operations.streams import describe_stream, get_records, get_shard_iterator, list_streams
 from prejoin.engine.operations.tables import (
     create_table,
     delete_table,
@@ -25,7 +47,7 @@ from prejoin.engine.operations.tables import (
 from prejoin.engine.operations.time_to_live import describe_time_to_live, update_time_to_live
 from prejoin.engine.operations.transactions import transact_get_items, transact_write_items
 
-__all__ = ["NOT_IMPLEMENTED", "OPERATIONS", "Database", "OperationHandler"]
+__all__ = ["NOT_IMPLEMENTED", "OPERATIONS", "STREAM_OPERATIONS", "Database", "OperationHandler"]
 
 R = TypeVar("R", bound=requests.RequestShape)
 
@@ -43,6 +65,17 @@ class OperationHandler(Generic[R]):
         """Created on first use, because few programs use all operations."""
         return msgspec.json.Decoder(self.request)
 
+
+_NO_BACKUP = missing("backupArn", "backup_arn", "BackupNotFoundException", "Backup not found: {}")
+_NO_BULK_OPERATION = missing(
+    "bulkOperationArn", "bulk_operation_arn", "ResourceNotFoundException", "Requested resource not found: {}"
+)
+_NO_GLOBAL_TABLE = missing(
+    "globalTableName",
+    "global_table_name",
+    "GlobalTableNotFoundException",
+    "Global table not found: Global table with name: '{}' does not exist.",
+)
 
 OPERATIONS: dict[str, OperationHandler[Any]] = {
     "CreateTable": OperationHandler(requests.CreateTableInput, create_table, writes=True),
@@ -63,13 +96,60 @@ OPERATIONS: dict[str, OperationHandler[Any]] = {
     "BatchWriteItem": OperationHandler(requests.BatchWriteItemInput, batch_write_item, writes=True),
     "TransactWriteItems": OperationHandler(requests.TransactWriteItemsInput, transact_write_items, writes=True),
     "TransactGetItems": OperationHandler(requests.TransactGetItemsInput, transact_get_items),
+    "ListStreams": OperationHandler(requests.ListStreamsInput, list_streams),
+    "DescribeStream": OperationHandler(requests.DescribeStreamInput, describe_stream),
+    "GetShardIterator": OperationHandler(requests.GetShardIteratorInput, get_shard_iterator),
+    "GetRecords": OperationHandler(requests.GetRecordsInput, get_records),
+    "TagResource": OperationHandler(requests.TagResourceInput, tag_resource, writes=True),
+    "UntagResource": OperationHandler(requests.UntagResourceInput, untag_resource, writes=True),
+    "ListTagsOfResource": OperationHandler(requests.ResourceInput, list_tags_of_resource),
+    "PutResourcePolicy": OperationHandler(requests.ResourcePolicyInput, put_resource_policy, writes=True),
+    "GetResourcePolicy": OperationHandler(requests.ResourceInput, get_resource_policy),
+    "DeleteResourcePolicy": OperationHandler(requests.ResourcePolicyInput, delete_resource_policy, writes=True),
+    "DescribeContinuousBackups": OperationHandler(requests.TableInput, describe_continuous_backups),
+    "UpdateContinuousBackups": OperationHandler(
+        requests.UpdateContinuousBackupsInput, update_continuous_backups, writes=True
+    ),
+    "DescribeContributorInsights": OperationHandler(requests.ContributorInsightsInput, describe_contributor_insights),
+    "UpdateContributorInsights": OperationHandler(
+        requests.ContributorInsightsInput, update_contributor_insights, writes=True
+    ),
+    "ListContributorInsights": OperationHandler(requests.TableInput, list_contributor_insights),
+    "DescribeEndpoints": OperationHandler(requests.RequestShape, describe_endpoints),
+    "DescribeKinesisStreamingDestination": OperationHandler(requests.TableInput, describe_kinesis_destination),
+    "EnableKinesisStreamingDestination": OperationHandler(requests.NamedInput, find_no_kinesis_stream),
+    "UpdateKinesisStreamingDestination": OperationHandler(requests.NamedInput, find_no_kinesis_stream),
+    "DisableKinesisStreamingDestination": OperationHandler(requests.NamedInput, find_no_kinesis_stream),
+    "DescribeTableReplicaAutoScaling": OperationHandler(requests.TableInput, describe_replica_scaling),
+    "ListBackups": OperationHandler(requests.RequestShape, empty("BackupSummaries")),
+    "ListExports": OperationHandler(requests.RequestShape, empty("ExportSummaries")),
+    "ListImports": OperationHandler(requests.RequestShape, empty("ImportSummaryList")),
+    "ListBulkOperations": OperationHandler(requests.RequestShape, empty("BulkOperationsSummaryList")),
+    "ListGlobalTables": OperationHandler(requests.RequestShape, empty("GlobalTables")),
+    "DescribeBackup": OperationHandler(requests.NamedInput, _NO_BACKUP),
+    "DeleteBackup": OperationHandler(requests.NamedInput, _NO_BACKUP),
+    "RestoreTableFromBackup": OperationHandler(requests.NamedInput, _NO_BACKUP),
+    "DescribeExport": OperationHandler(
+        requests.NamedInput, missing("exportArn", "export_arn", "ExportNotFoundException", "Export not found: {}")
+    ),
+    "DescribeImport": OperationHandler(
+        requests.NamedInput, missing("importArn", "import_arn", "ImportNotFoundException", "Import not found: {}")
+    ),
+    "DescribeBulkOperation": OperationHandler(requests.NamedInput, _NO_BULK_OPERATION),
+    "CancelBulkOperation": OperationHandler(requests.NamedInput, _NO_BULK_OPERATION),
+    "DescribeGlobalTable": OperationHandler(requests.NamedInput, _NO_GLOBAL_TABLE),
+    "DescribeGlobalTableSettings": OperationHandler(requests.NamedInput, _NO_GLOBAL_TABLE),
+    "UpdateGlobalTable": OperationHandler(requests.NamedInput, _NO_GLOBAL_TABLE),
+    "UpdateGlobalTableSettings": OperationHandler(requests.NamedInput, _NO_GLOBAL_TABLE),
 }
 
+STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
+"""Operations of a service of their own, DynamoDB Streams."""
 NOT_IMPLEMENTED = frozenset(
     {
         *("ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"),
-        *("TagResource", "UntagResource", "ListTagsOfResource"),
-        *("ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"),
+        *("CreateBackup", "RestoreTableToPointInTime", "ExportTableToPointInTime", "ImportTable", "StartBulkPutItems"),
+        *("CreateGlobalTable", "UpdateTableReplicaAutoScaling", "SearchVectors"),
     }
 )
 """Operations of DynamoDB that the engine does not have yet. The error says so."""

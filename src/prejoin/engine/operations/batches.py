@@ -7,12 +7,14 @@ from typing import Any
 
 import msgspec
 
+from prejoin.engine import legacy
 from prejoin.engine.items.capacity import Capacities
 from prejoin.engine.items.keys import check_key_elements, check_scalar, encode_key
 from prejoin.engine.items.write import BoundWrite, PreparedWrite, bind, perform
 from prejoin.engine.operations.database import Database
 from prejoin.engine.operations.items import bind_request_projection, canonical_key, collection_metrics, rendered_item
 from prejoin.engine.requests import Attributes, BatchGetItemInput, BatchWriteItemInput, WriteRequest
+from prejoin.engine.store.interface import Session
 from prejoin.engine.tables.definition import TableDefinition
 from prejoin.engine.validation import CAPACITY, METRICS, Constraints, is_table_name, table_name
 from prejoin.protocol import limits
@@ -52,6 +54,7 @@ def batch_get_item(database: Database, request: BatchGetItemInput) -> dict[str, 
                 f"1 validation error detected: Value at 'RequestItems.{name}.member.Keys' failed to satisfy "
                 f"constraint: Member must have length {bound}"
             )
+        legacy.constrain_attributes(constraints, f"requestItems.{name}.member.attributesToGet", wish.attributes_to_get)
     constraints.finish()
     for name, wish in request.request_items.items():
         keys = [canonical_key(key) for key in wish.keys or ()]
@@ -63,9 +66,10 @@ def batch_get_item(database: Database, request: BatchGetItemInput) -> dict[str, 
     capacities = Capacities(request.return_consumed_capacity)
     total = 0
     with database.store.reading() as session:
-        tables = {name: database.catalog.find(session, table_name(name)) for name in wishes}
+        tables = _find_tables(database, session, wishes)
         places = {name: [encode_key(tables[name], key) for key in keys] for name, (keys, _, _) in wishes.items()}
-        if any(len(set(keys)) < len(keys) for keys in places.values()):
+        # A table may be given twice, by its name and by its ARN.
+        if len({place for keys in places.values() for place in keys}) < sum(map(len, places.values())):
             refuse(_DUPLICATES)
         for name, (_, projection, _) in wishes.items():
             if projection is not None:
@@ -84,7 +88,18 @@ def batch_get_item(database: Database, request: BatchGetItemInput) -> dict[str, 
                 if row is not None:
                     found.append(rendered_item(row.content, projection))
     response: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
-    return response | capacities.render()
+    return response | capacities.render({table.name: name for name, table in tables.items()})
+
+
+def _find_tables(database: Database, session: Session, wishes: dict[str, Any]) -> dict[str, TableDefinition]:
+    """The tables of a BatchGetItem. DynamoDB reports duplicate keys before a missing table."""
+    try:
+        return {name: database.catalog.find(session, table_name(name)) for name in wishes}
+    except DynamoDBError:
+        for keys, _, _ in wishes.values():
+            if any(key in keys[:number] for number, key in enumerate(keys)):
+                refuse(_DUPLICATES)
+        raise
 
 
 def _are_names(tables: Iterable[str] | None) -> bool:
@@ -103,6 +118,7 @@ def _left(request: BatchGetItemInput, name: str, keys: list[Item]) -> dict[str, 
         "ConsistentRead": wish.consistent_read,
         "ProjectionExpression": wish.projection_expression,
         "ExpressionAttributeNames": wish.expression_attribute_names,
+        "AttributesToGet": wish.attributes_to_get,
     }
     return {member: content for member, content in members.items() if content is not None}
 
@@ -144,7 +160,7 @@ def batch_write_item(database: Database, request: BatchWriteItemInput) -> dict[s
     response: dict[str, Any] = {"UnprocessedItems": {}}
     if request.return_item_collection_metrics == "SIZE":
         response["ItemCollectionMetrics"] = metrics
-    return response | capacities.render()
+    return response | capacities.render({table_name(name): name for name in request.request_items})
 
 
 def _echo(wishes: dict[str, list[WriteRequest]]) -> str:

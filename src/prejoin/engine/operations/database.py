@@ -17,6 +17,8 @@ class Database:
     catalog: Catalog
     counter: Counter
     tokens: ClientTokens
+    shard_records: int = 0
+    """The number of records after which a shard of a stream is closed; 0 for never."""
 
 
 ResponseBody = dict[str, Any] | bytes

@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import msgspec
+from msgspec.structs import replace
 
+from prejoin.engine import legacy
 from prejoin.engine.items import rows
 from prejoin.engine.items.capacity import capacity_counter, consumed_capacity
 from prejoin.engine.items.keys import check_scalar, encode_key
 from prejoin.engine.items.write import PreparedWrite, WriteResult, bind, perform, prepare
 from prejoin.engine.operations.database import Database
-from prejoin.engine.requests import DeleteItemInput, GetItemInput, PutItemInput, UpdateItemInput, WriteOptions
+from prejoin.engine.requests import (
+    DeleteItemInput,
+    GetItemInput,
+    KeysAndAttributes,
+    PutItemInput,
+    UpdateItemInput,
+    WriteOptions,
+)
 from prejoin.engine.tables.definition import TableDefinition
 from prejoin.engine.validation import (
     CAPACITY,
@@ -33,6 +42,8 @@ def get_item(database: Database, request: GetItemInput) -> dict[str, Any]:
     constraints = Constraints()
     constraints.required("key", request.key)
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
+    if request.attributes_to_get is not None:
+        legacy.constrain_attributes(constraints, "attributesToGet", request.attributes_to_get)
     constraints.finish()
     projection = bind_request_projection(request)
     key = canonical_key(request.key)
@@ -48,7 +59,7 @@ def get_item(database: Database, request: GetItemInput) -> dict[str, Any]:
     response: dict[str, Any] = {}
     if row is not None:
         response["Item"] = rendered_item(row.content, projection)
-    return response | consumed_capacity(capacity, request.return_consumed_capacity)
+    return response | consumed_capacity(capacity, request.return_consumed_capacity, request.table_name)
 
 
 def canonical_key(key: Any) -> Item:
@@ -59,11 +70,22 @@ def canonical_key(key: Any) -> Item:
         raise newer_wording(error) from None
 
 
-def bind_request_projection(request: Any) -> ProjectionExpression | None:
-    """The bound projection of a GetItem, or of a member of BatchGetItem or TransactGetItems."""
-    text, names = request.projection_expression, request.expression_attribute_names
-    legacy = {"AttributesToGet": request.attributes_to_get}
-    expression_parameters({"ProjectionExpression": text}, legacy, names, None)
+def bind_request_projection(request: GetItemInput | KeysAndAttributes) -> ProjectionExpression | None:
+    """The bound projection of a GetItem, or of a member of BatchGetItem."""
+    text, names, attributes = (
+        request.projection_expression,
+        request.expression_attribute_names,
+        request.attributes_to_get,
+    )
+    if names is not None or attributes is not None:
+        expression_parameters({"ProjectionExpression": text}, {"AttributesToGet": attributes}, names, None)
+    if attributes is not None:
+        return legacy.projection(attributes)
+    return bind_text_projection(text, names)
+
+
+def bind_text_projection(text: str | None, names: dict[str, str] | None) -> ProjectionExpression | None:
+    """A ProjectionExpression, bound to its names; None if there is none."""
     if text is None:
         return None
     substitutions = Substitutions(names)
@@ -83,21 +105,51 @@ def put_item(database: Database, request: PutItemInput) -> dict[str, Any]:
     name = _check(request)
     if request.return_values not in (None, "NONE", "ALL_OLD"):
         refuse("ReturnValues can only be ALL_OLD or NONE")
-    return _write(database, request, prepare(request, name))
+    return _write(database, request, _prepared(request, name))
 
 
 def delete_item(database: Database, request: DeleteItemInput) -> dict[str, Any]:
     name = _check(request)
     if request.return_values not in (None, "NONE", "ALL_OLD"):
         refuse("ReturnValues can only be ALL_OLD or NONE")
-    return _write(database, request, prepare(request, name))
+    return _write(database, request, _prepared(request, name))
 
 
 def update_item(database: Database, request: UpdateItemInput) -> dict[str, Any]:
     if request.key is None:
         _refuse_keyless(request)
     name = _check(request)
-    return _write(database, request, prepare(request, name))
+    return _write(database, request, _prepared(request, name))
+
+
+def _prepared(request: PutItemInput | DeleteItemInput | UpdateItemInput, name: str) -> PreparedWrite:
+    """Prepare a write that may have legacy parameters."""
+    is_legacy = _is_legacy(request)
+    if is_legacy or request.expression_attribute_names is not None or request.expression_attribute_values is not None:
+        _check_parameters(request)
+    prepared = prepare(request, name)
+    if not is_legacy:
+        return prepared
+    expressions, values = legacy.write_expressions(request)
+    shown = request.return_values_on_condition_check_failure == "ALL_OLD"
+    return replace(prepared, expressions=expressions, values=values, show_on_failure=shown)
+
+
+def _is_legacy(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> bool:
+    return (
+        request.expected is not None
+        or request.conditional_operator is not None
+        or (isinstance(request, UpdateItemInput) and request.attribute_updates is not None)
+    )
+
+
+def _check_parameters(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> None:
+    expressions = {"ConditionExpression": request.condition_expression}
+    others: dict[str, Any] = {"Expected": request.expected, "ConditionalOperator": request.conditional_operator}
+    if isinstance(request, UpdateItemInput):
+        expressions = {"UpdateExpression": request.update_expression, **expressions}
+        others = {"AttributeUpdates": request.attribute_updates, **others}
+    expression_parameters(expressions, others, request.expression_attribute_names, request.expression_attribute_values)
 
 
 def _check(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> str:
@@ -113,6 +165,8 @@ def _check(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> str:
     constraints.one_of(
         "returnValuesOnConditionCheckFailure", request.return_values_on_condition_check_failure, ON_FAILURE
     )
+    if _is_legacy(request):
+        legacy.constrain_write(constraints, request)
     constraints.finish()
     return name
 
@@ -135,7 +189,7 @@ def _write(database: Database, request: WriteOptions, prepared: PreparedWrite) -
         capacity = capacity_counter(table, request.return_consumed_capacity)
         outcome = perform(session, bind(prepared, table), capacity)
     response = _returned(request.return_values, prepared, outcome)
-    response |= consumed_capacity(capacity, request.return_consumed_capacity)
+    response |= consumed_capacity(capacity, request.return_consumed_capacity, request.table_name)
     if request.return_item_collection_metrics == "SIZE" and table.has_local_indexes:
         response["ItemCollectionMetrics"] = collection_metrics(table, prepared)
     return response

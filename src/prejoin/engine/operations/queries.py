@@ -6,12 +6,13 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from prejoin.engine import legacy
 from prejoin.engine.items import rows
 from prejoin.engine.items.capacity import Capacity, consumed_capacity, is_requested
 from prejoin.engine.items.keys import check_not_empty, check_scalar, storage_key
 from prejoin.engine.items.read import PageQuery, PartitionRange, RowPage, key_range, read_page, segment_range
 from prejoin.engine.operations.database import Database, ResponseBody
-from prejoin.engine.requests import QueryInput, ReadOptions, ScanInput
+from prejoin.engine.requests import LegacyCondition, QueryInput, ReadOptions, ScanInput
 from prejoin.engine.tables.catalog import index_of
 from prejoin.engine.tables.definition import IndexDefinition, KeySchema, TableDefinition
 from prejoin.engine.validation import CAPACITY, SELECT, Constraints, expression_parameters, table_name
@@ -47,11 +48,15 @@ class _CheckedRead(msgspec.Struct, frozen=True):
     filter: BoundCondition | None
     projection: ProjectionExpression | None
     conditions: dict[str, AttributeCondition] | None = None
+    filter_name: str = "Filter Expression"
+    """The name of the filter's parameter in messages."""
 
 
 def query(database: Database, request: QueryInput) -> ResponseBody:
     name = table_name(request.table_name)
     constraints = _constraints(request)
+    if request.key_condition_expression is None:
+        legacy.constrain_read(constraints, request)
     if request.limit is not None and request.limit < 1:
         raise invalid(
             "1 validation error detected: Value at 'Limit' failed to satisfy constraint: "
@@ -68,17 +73,19 @@ def query(database: Database, request: QueryInput) -> ResponseBody:
             "AttributesToGet": request.attributes_to_get,
             "QueryFilter": request.query_filter,
             "ConditionalOperator": request.conditional_operator,
-            "KeyConditions": request.key_conditions,
+            # KeyConditions may come with the other expressions.
+            "KeyConditions": None if request.key_condition_expression is None else request.key_conditions,
         },
         request.expression_attribute_names,
         request.expression_attribute_values,
     )
     text = request.key_condition_expression
-    if text is None:
+    if text is None and request.key_conditions is None:
         refuse("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
     names, values = request.expression_attribute_names, request.expression_attribute_values
     substitutions = Substitutions(names, values, newer_words=True)
-    checked = _check_read(request, substitutions, bind_key_conditions(text, substitutions))
+    keys = None if text is None else bind_key_conditions(text, substitutions)
+    checked = _check_read(request, substitutions, keys, request.key_conditions, request.query_filter)
     return _read(database, name, request, checked, forward=request.scan_index_forward is not False)
 
 
@@ -87,11 +94,14 @@ def scan(database: Database, request: ScanInput) -> ResponseBody:
     constraints = _constraints(request)
     constraints.at_least("limit", request.limit, 1)
     constraints.at_least("segment", request.segment, 0)
+    if request.segment is not None and request.segment >= _SEGMENTS:
+        constraints.fail("segment", request.segment, f"Member must have value less than or equal to {_SEGMENTS - 1}")
     constraints.at_least("totalSegments", request.total_segments, 1)
     if request.total_segments is not None and request.total_segments > _SEGMENTS:
         constraints.fail(
             "totalSegments", request.total_segments, f"Member must have value less than or equal to {_SEGMENTS}"
         )
+    legacy.constrain_read(constraints, request)
     constraints.finish()
     expression_parameters(
         {
@@ -111,7 +121,8 @@ def scan(database: Database, request: ScanInput) -> ResponseBody:
     segment = None
     if request.segment is not None and request.total_segments is not None:
         segment = (request.segment, request.total_segments)
-    return _read(database, name, request, _check_read(request, substitutions), segment=segment)
+    checked = _check_read(request, substitutions, old_filter=request.scan_filter)
+    return _read(database, name, request, checked, segment=segment)
 
 
 def _check_segments(request: ScanInput) -> None:
@@ -143,33 +154,48 @@ def _constraints(request: ReadOptions) -> Constraints:
 
 
 def _check_read(
-    request: ReadOptions, substitutions: Substitutions, keys: BoundKeyConditions | None = None
+    request: ReadOptions,
+    substitutions: Substitutions,
+    keys: BoundKeyConditions | None = None,
+    old_keys: dict[str, LegacyCondition] | None = None,
+    old_filter: dict[str, LegacyCondition] | None = None,
 ) -> _CheckedRead:
     text = request.filter_expression
     found = None if text is None else bind_condition(text, substitutions, "FilterExpression")
     text = request.projection_expression
     projection = None if text is None else bind_projection(text, substitutions)
     substitutions.finish()
+    if old_filter is not None or request.conditional_operator is not None:
+        found = legacy.filter_condition(old_filter, request.conditional_operator)
+    if request.attributes_to_get is not None:
+        projection = legacy.projection(request.attributes_to_get)
     conditions = None if keys is None else key_conditions(keys)
+    if old_keys is not None:
+        conditions = legacy.key_conditions(old_keys)
     start = None
     if request.exclusive_start_key is not None:
         try:
             start = canonical_item(request.exclusive_start_key)
         except DynamoDBError as error:
-            if keys is not None:
+            if conditions is not None:
                 raise newer_wording(error) from None
             raise DynamoDBError(error.code, f"{_START}: {error.message}") from None
-    _check_select(request)
-    return _CheckedRead(start, found, projection, conditions)
+    _check_select(request, "" if conditions is None else "1 validation error detected: ")
+    name = "Filter Expression" if old_filter is None else "QueryFilter"
+    return _CheckedRead(start, found, projection, conditions, name)
 
 
-def _check_select(request: ReadOptions) -> None:
-    select, projected = request.select, request.projection_expression is not None
+def _check_select(request: ReadOptions, prefix: str) -> None:
+    """Check Select. A Query, unlike a Scan, puts a prefix before two of its messages."""
+    select, member = request.select, "ProjectionExpression" if request.attributes_to_get is None else "AttributesToGet"
+    projected = request.projection_expression is not None or request.attributes_to_get is not None
     if select == "SPECIFIC_ATTRIBUTES" and not projected:
-        refuse("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
+        refuse(
+            f"{prefix}Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
+        )
     if projected and select not in (None, "SPECIFIC_ATTRIBUTES"):
         what = "only the Count" if select == "COUNT" else select
-        refuse(f"Cannot specify the ProjectionExpression when choosing to get {what}")
+        refuse(f"{prefix}Cannot specify the {member} when choosing to get {what}")
     if select == "ALL_PROJECTED_ATTRIBUTES" and request.index_name is None:
         refuse("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
 
@@ -246,7 +272,8 @@ def _check_expressions(table: TableDefinition, index: IndexDefinition | None, ch
     for path in paths:
         if path.steps[0] in names:
             refuse(
-                f"Filter Expression can only contain non-primary key attributes: Primary key attribute: {path.steps[0]}"
+                f"{checked.filter_name} can only contain non-primary key attributes: "
+                f"Primary key attribute: {path.steps[0]}"
             )
     check_scalar(table, paths)
     projected = None if index is None else table.projected(index)
@@ -351,7 +378,7 @@ def _response(
         capacity.add(read_units(page.size, factor), index)
         for size in page.fetched_units:
             capacity.add(read_units(size, factor))
-        response |= consumed_capacity(capacity, request.return_consumed_capacity)
+        response |= consumed_capacity(capacity, request.return_consumed_capacity, request.table_name)
     if not is_plain or request.select == "COUNT":
         return response
     return _with_items(page.items, response)

@@ -11,10 +11,16 @@ from prejoin.engine.items import rows
 from prejoin.engine.operations.database import Database
 from prejoin.engine.requests import CreateTableInput, ListTablesInput, RequestShape, TableInput, UpdateTableInput
 from prejoin.engine.store.interface import Session
-from prejoin.engine.tables.create import check_create_table, read_definition
-from prejoin.engine.tables.definition import IndexDefinition, KeySchema, TableDefinition
+from prejoin.engine.tables.create import WARM, check_create_table, merged_limits, new_stream, read_definition
+from prejoin.engine.tables.definition import (
+    IndexDefinition,
+    KeySchema,
+    OnDemandLimits,
+    TableDefinition,
+    ThroughputChanges,
+)
 from prejoin.engine.tables.totals import NOTHING, Totals
-from prejoin.engine.tables.update import check_update_table, next_definition
+from prejoin.engine.tables.update import check_update_table, decreases_today, next_definition
 from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol.errors import DynamoDBError, not_found, refuse
 
@@ -24,8 +30,6 @@ _OF_THE_DELETED = (
     *("DeletionProtectionEnabled", "BillingModeSummary", "TableClassSummary"),
 )
 """The members of a description that DeleteTable returns: no keys, indexes or creation date."""
-_WARM = (12_000, 4_000)
-"""Reads and writes per second that a new on-demand table can take."""
 
 
 def create_table(database: Database, request: CreateTableInput) -> dict[str, Any]:
@@ -35,6 +39,9 @@ def create_table(database: Database, request: CreateTableInput) -> dict[str, Any
     table = replace(
         table, uuid=str(uuid.uuid4()), created=now, on_demand_since=now if table.throughput is None else None
     )
+    wish = request.stream_specification
+    if wish is not None and wish.stream_enabled:
+        table = replace(table, streams=(new_stream(wish, now, 1, database.shard_records),))
     with database.store.writing() as session:
         if database.catalog.get(session, name) is not None:
             raise DynamoDBError("ResourceInUseException", f"Table already exists: {name}")
@@ -47,7 +54,8 @@ def update_table(database: Database, request: UpdateTableInput) -> dict[str, Any
     name = check_update_table(request)
     with database.store.writing() as session:
         table = _find(database, session, name)
-        change = next_definition(request, table, time.time())
+        last = session.last_record(table.id)
+        change = next_definition(request, table, time.time(), last, database.shard_records)
         if change.deleted is not None:
             rows.drop_index(session, table, change.deleted)
         if change.created is not None:
@@ -61,9 +69,11 @@ def update_table(database: Database, request: UpdateTableInput) -> dict[str, Any
         shown = replace(change.table, indexes=table.indexes, attributes=table.attributes)
     else:
         shown = change.table
+    shown = _in_progress(table, shown)
     key = change.table.encryption_key
     return {
         "TableDescription": describe(shown, "UPDATING", totals, statuses)
+        | _asked_limits(request)
         | _describe_encryption(key or table.encryption_key, changing=key != table.encryption_key)
     }
 
@@ -134,14 +144,13 @@ def describe(
     is_new = status == "CREATING"
     shown: dict[str, Any] = {
         "AttributeDefinitions": [
-            {"AttributeName": attribute.name, "AttributeType": attribute.type}
-            for attribute in sorted(table.attributes, key=lambda attribute: attribute.name)
+            {"AttributeName": attribute.name, "AttributeType": attribute.type} for attribute in table.attributes
         ],
         "TableName": table.name,
-        "KeySchema": _key_schema(table.keys),
+        "KeySchema": key_schema(table.keys),
         "TableStatus": status,
         "CreationDateTime": table.created,
-        "ProvisionedThroughput": _throughput(table.throughput),
+        "ProvisionedThroughput": _throughput(table.throughput, table.changes),
         "TableSizeBytes": totals.items[1],
         "ItemCount": totals.items[0],
         "TableArn": table.arn,
@@ -154,7 +163,13 @@ def describe(
             **({} if is_new else {"LastUpdateToPayPerRequestDateTime": table.on_demand_since}),
         }
     if not is_new:
-        shown["WarmThroughput"] = _warm_throughput(table.throughput)
+        shown["WarmThroughput"] = _warm_throughput(table.warm or table.throughput)
+    shown |= _limits(table.on_demand)
+    if table.stream is not None:
+        shown["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": table.stream.view}
+    if table.streams:
+        stream = table.streams[-1]
+        shown |= {"LatestStreamLabel": stream.label, "LatestStreamArn": table.stream_arn(stream)}
     if table.table_class is not None:
         shown["TableClassSummary"] = {"TableClass": table.table_class}
     shown |= _describe_encryption(table.encryption_key)
@@ -181,25 +196,26 @@ def _describe_index(
     """The description of an index. `is_new` says that it was created with its table, so it is not backfilled."""
     projection: dict[str, Any] = {"ProjectionType": index.projection}
     if index.included:
-        projection["NonKeyAttributes"] = sorted(index.included)
+        projection["NonKeyAttributes"] = list(index.included)
     shown: dict[str, Any] = {
         "IndexName": index.name,
-        "KeySchema": _key_schema(index.keys),
+        "KeySchema": key_schema(index.keys),
         "Projection": projection,
         "IndexSizeBytes": totals[1],
         "ItemCount": totals[0],
         "IndexArn": f"{table.arn}/index/{index.name}",
     }
     if index.is_global:
-        shown |= {"IndexStatus": status, "ProvisionedThroughput": _throughput(index.throughput)}
+        shown |= {"IndexStatus": status, "ProvisionedThroughput": _throughput(index.throughput, index.changes)}
+        shown |= _limits(index.on_demand)
         if not is_new:
-            shown["WarmThroughput"] = _warm_throughput(index.throughput)
+            shown["WarmThroughput"] = _warm_throughput(index.warm or index.throughput)
             if status == "CREATING":
                 shown["Backfilling"] = False  # AWS starts backfilling later, when the index has its resources
     return shown
 
 
-def _key_schema(keys: KeySchema) -> list[dict[str, str]]:
+def key_schema(keys: KeySchema) -> list[dict[str, str]]:
     return [
         {"AttributeName": attribute.name, "KeyType": kind}
         for kind, attributes in (("HASH", keys.partition), ("RANGE", keys.sort))
@@ -208,13 +224,38 @@ def _key_schema(keys: KeySchema) -> list[dict[str, str]]:
 
 
 def _warm_throughput(units: tuple[int, int] | None) -> dict[str, Any]:
-    read, write = units or _WARM
+    read, write = units or WARM
     return {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write, "Status": "ACTIVE"}
 
 
-def _throughput(units: tuple[int, int] | None) -> dict[str, int]:
+def _throughput(units: tuple[int, int] | None, changes: ThroughputChanges) -> dict[str, Any]:
     read, write = units or (0, 0)
-    return {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": read, "WriteCapacityUnits": write}
+    times = {"LastIncreaseDateTime": changes.increased, "LastDecreaseDateTime": changes.decreased}
+    return {
+        **{member: moment for member, moment in times.items() if moment is not None},
+        "NumberOfDecreasesToday": decreases_today(changes, time.time()),
+        "ReadCapacityUnits": read,
+        "WriteCapacityUnits": write,
+    }
+
+
+def _limits(limits: OnDemandLimits) -> dict[str, Any]:
+    """The OnDemandThroughput member of a description, if there is a limit."""
+    members = {"MaxReadRequestUnits": limits[0], "MaxWriteRequestUnits": limits[1]}
+    given = {member: units for member, units in members.items() if units is not None}
+    return {"OnDemandThroughput": given} if given else {}
+
+
+def _asked_limits(request: UpdateTableInput) -> dict[str, Any]:
+    """The limits that an update asks for. AWS repeats them, also a -1 that removes one."""
+    return _limits(merged_limits((None, None), request.on_demand_throughput))
+
+
+def _in_progress(old: TableDefinition, new: TableDefinition) -> TableDefinition:
+    """A table as AWS describes it while an update is in progress: with the units that it had before."""
+    units = {index.name: index.throughput for index in old.indexes}
+    indexes = [replace(index, throughput=units.get(index.name, index.throughput)) for index in new.indexes]
+    return replace(new, throughput=old.throughput or new.throughput, indexes=tuple(indexes))
 
 
 def _describe_encryption(key: str | None, *, changing: bool = False) -> dict[str, dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar
 
@@ -13,10 +13,11 @@ from prejoin.engine.items.keys import EmptyKeyError, check_scalar, encode_key
 from prejoin.engine.items.write import BoundWrite, PreparedWrite, bind, check_expressions, perform, prepare
 from prejoin.engine.operations.client_tokens import digest_of, hashed_token
 from prejoin.engine.operations.database import Database
-from prejoin.engine.operations.items import bind_request_projection, collection_metrics, rendered_item
+from prejoin.engine.operations.items import bind_text_projection, collection_metrics, rendered_item
 from prejoin.engine.requests import (
     ConditionCheck,
     DeleteItemInput,
+    GetItemInput,
     PutItemInput,
     TransactGetItemsInput,
     TransactWriteItem,
@@ -59,7 +60,7 @@ def transact_write_items(database: Database, request: TransactWriteItemsInput) -
         sizes = _performed(session, writes, capacities)
         if len(sizes) > _SURELY_SMALL:
             _check_size(sizes)
-        response = capacities.render(kind="Write")
+        response = {} if request.return_consumed_capacity is None else capacities.render(_given(actions), kind="Write")
         if request.return_item_collection_metrics == "SIZE":
             response |= _metrics(writes)
         if token is not None:
@@ -148,6 +149,11 @@ def _names(request: TransactWriteItemsInput, actions: list[WriteOptions]) -> lis
         raise
 
 
+def _given(actions: Sequence[WriteOptions | GetItemInput | None]) -> dict[str, str]:
+    """The tables by name, each as the request names it."""
+    return {table_name(action.table_name): str(action.table_name) for action in actions if action is not None}
+
+
 def _prepared(action: WriteOptions, name: str) -> PreparedWrite:
     """Prepare an action. In a transaction, DynamoDB reports invalid expressions before an invalid key."""
     try:
@@ -204,8 +210,11 @@ _SURELY_SMALL = limits.TRANSACTION_SIZE // limits.ITEM_SIZE
 
 def _check_size(sizes: Iterable[int]) -> None:
     """Check the total size of the items sent, written or read by a transaction."""
-    if sum(sizes) > limits.TRANSACTION_SIZE:
-        refuse("Transaction request size exceeds the limit of 4 MB")
+    if (size := sum(sizes)) > limits.TRANSACTION_SIZE:
+        refuse(
+            "Transaction payload size cannot exceed 4MB. Payload Size: "
+            f": Transaction payload size cannot exceed 4MB. Payload Size: {size}"
+        )
 
 
 _REASONS = {
@@ -256,7 +265,11 @@ def transact_get_items(database: Database, request: TransactGetItemsInput) -> di
             constraints.table(f"{where}.tableName", get.table_name)
     constraints.finish()
     wishes = [
-        (table_name(get.table_name), canonical_item(get.key), bind_request_projection(get))
+        (
+            table_name(get.table_name),
+            canonical_item(get.key),
+            bind_text_projection(get.projection_expression, get.expression_attribute_names),
+        )
         for get in gets
         if get is not None
     ]
@@ -281,7 +294,9 @@ def transact_get_items(database: Database, request: TransactGetItemsInput) -> di
             row = session.get(place)
             sizes.append(row.size if row else 0)
             capacities.of(table).add(read_units(row.size if row else 0, TRANSACTIONAL))
-            responses.append({} if row is None else {"Item": rendered_item(row.content, projection)})
+            item = None if row is None else rendered_item(row.content, projection)
+            # Unlike GetItem, which returns an empty item if the projection selects nothing.
+            responses.append({"Item": item} if item else {})
     _check_size(sizes)
     response: dict[str, Any] = {"Responses": responses}
-    return response | capacities.render(kind="Read")
+    return response | capacities.render(_given(gets), kind="Read")

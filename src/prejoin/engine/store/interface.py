@@ -18,6 +18,8 @@ Ts = TypeVarTuple("Ts")
 
 _EXPIRY = Struct("<d")
 
+MAX_RECORD = (1 << 40) - 1
+"""The largest number of a stream record."""
 Durability = Literal["memory", "normal", "full"]
 Keyspace = Literal["items", "entries"]
 """Items and index entries live in two keyspaces, each ordered by key."""
@@ -91,6 +93,24 @@ class Session(ABC):
     @abstractmethod
     def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, StoredRow]]:
         """The index entries of a range. Damaged entries are raised, or added to a list."""
+
+    @abstractmethod
+    def append_record(self, table: int, first: int, rest: bytes) -> None:
+        """Add a stream record of a table, under the next number, which is at least `first`. Its content is a JSON array
+        that begins with the number; `rest` is what follows.
+        """
+
+    @abstractmethod
+    def records(self, table: int, first: int, last: int, limit: int) -> list[bytes]:
+        """The stream records of a table from one number to another, the first ones."""
+
+    @abstractmethod
+    def last_record(self, table: int) -> int | None:
+        """The number of the newest stream record of a table."""
+
+    @abstractmethod
+    def remove_records(self, table: int, last: int) -> None:
+        """Remove the stream records of a table up to a number."""
 
     @abstractmethod
     def contents(self, scan: RangeScan) -> Iterator[list[bytes]]:

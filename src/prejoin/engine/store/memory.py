@@ -160,6 +160,9 @@ class MemorySession(Session):
         """The keys of items that expire, behind the second at which they do."""
         self._tables, self._names, self._tokens = UndoableDict(), UndoableDict(), UndoableDict()
         self._last_table = 0
+        self._records = SortedMap()
+        self._numbers: dict[int, int] = {}
+        """The number of the newest record of each table. A rollback leaves a gap."""
         self._undo: list[tuple[UndoableDict | SortedMap, Any, Any]] = []
         """Of each change, what it changed and what was there before; noted before it is made."""
 
@@ -170,7 +173,7 @@ class MemorySession(Session):
     def undo(self, *, repair: bool) -> None:
         """Roll back the changes since the last `keep`. If this is interrupted, it can be called again."""
         if repair:
-            for ordered in (self._items, self._entries, self._due):
+            for ordered in (self._items, self._entries, self._due, self._records):
                 ordered.repair()
         while self._undo:
             mapping, key, before = self._undo[-1]
@@ -269,6 +272,26 @@ class MemorySession(Session):
         values = self._entries.values
         return ((key, values[key]) for key in self._keys("entries", bounds))
 
+    def append_record(self, table: int, first: int, rest: bytes) -> None:
+        number = self._numbers[table] = max(self._numbers.get(table, 0) + 1, first)
+        key = _record_key(table, number)
+        self._undo.append((self._records, key, None))
+        self._records.add(key, b"[%d%b" % (number, rest))
+
+    def records(self, table: int, first: int, last: int, limit: int) -> list[bytes]:
+        bounds = Range(_record_key(table, first), _record_key(table, last + 1))
+        return [self._records.values[key] for key in self._records.keys(bounds, limit=limit)]
+
+    def last_record(self, table: int) -> int | None:
+        bounds = Range(_record_key(table, 0), _record_key(table + 1, 0))
+        newest = self._records.keys(bounds, forward=False, limit=1)
+        return int.from_bytes(newest[0][4:]) if newest else None
+
+    def remove_records(self, table: int, last: int) -> None:
+        bounds = Range(_record_key(table, 0), _record_key(table, last + 1))
+        for key in self._records.keys(bounds, limit=len(self._records.values)):
+            self._set(self._records, key, None)
+
     def contents(self, scan: RangeScan) -> Iterator[list[bytes]]:
         mapping = self._mappings[scan.keyspace]
         values = mapping.values
@@ -355,6 +378,10 @@ class MemorySession(Session):
 
 def _due(second: int) -> bytes:
     return second.to_bytes(8)
+
+
+def _record_key(table: int, number: int) -> bytes:
+    return table.to_bytes(4) + number.to_bytes(8)
 
 
 class MemoryStore(Store):

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
+
 from prejoin.engine.requests import (
     AttributeDefinition,
     CreateTableInput,
     KeySchemaElement,
+    OnDemandThroughput,
     ProvisionedThroughput,
     SecondaryIndex,
     SSESpecification,
     StreamSpecification,
+    WarmThroughput,
 )
-from prejoin.engine.tables.definition import IndexDefinition, KeyElement, KeySchema, TableDefinition
+from prejoin.engine.tables.definition import (
+    IndexDefinition,
+    KeyElement,
+    KeySchema,
+    OnDemandLimits,
+    StreamDefinition,
+    TableDefinition,
+)
+from prejoin.engine.tables.tags import check_tags, with_tags
 from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol import limits
 from prejoin.protocol.errors import refuse
@@ -39,10 +52,13 @@ def check_create_table(request: CreateTableInput) -> str:
     ):
         for number, index in enumerate(indexes or (), 1):
             check_index(constraints, f"{member}.{number}.member", index, most)
+    check_warm_throughput(constraints, "warmThroughput", request.warm_throughput)
     check_encryption(constraints, request.encryption)
+    check_tags(constraints, request.tags)
+    check_stream(constraints, request.stream_specification)
     constraints.finish()
     check_table_class(request.table_class)
-    check_streams(request.stream_specification)
+    check_stream_view(request.stream_specification)
     return name
 
 
@@ -54,9 +70,26 @@ def check_table_class(wish: str | None) -> None:
         )
 
 
-def check_streams(wish: StreamSpecification | None) -> None:
-    if wish is not None and wish.stream_enabled:
-        refuse("StreamSpecification: this engine has no streams yet")
+VIEWS = ("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
+
+
+def check_stream(constraints: Constraints, wish: StreamSpecification | None) -> None:
+    if wish is not None:
+        constraints.required("streamSpecification.streamEnabled", wish.stream_enabled)
+        constraints.one_of("streamSpecification.streamViewType", wish.stream_view_type, VIEWS)
+
+
+def check_stream_view(wish: StreamSpecification | None) -> None:
+    """Check that a stream has a view if it is enabled, and none otherwise."""
+    if wish is not None and wish.stream_enabled and wish.stream_view_type is None:
+        refuse(_INVALID + "Table is being created with a stream enabled, StreamViewType must be specified")
+    if wish is not None and not wish.stream_enabled and wish.stream_view_type is not None:
+        refuse(_INVALID + "Table is being created with a stream disabled, UpdateViewType should not be specified")
+
+
+def new_stream(wish: StreamSpecification, now: float, first: int, shard_records: int) -> StreamDefinition:
+    label = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
+    return StreamDefinition(label, str(wish.stream_view_type), now, first, shard_records)
 
 
 def check_attributes(constraints: Constraints, definitions: list[AttributeDefinition] | None) -> None:
@@ -97,6 +130,13 @@ def check_index(constraints: Constraints, where: str, index: SecondaryIndex, mos
         for number, name in enumerate(included or (), 1):
             check_attribute_name(constraints, f"{where}.projection.nonKeyAttributes.{number}.member", name)
     check_throughput(constraints, f"{where}.provisionedThroughput", index.provisioned_throughput)
+    check_warm_throughput(constraints, f"{where}.warmThroughput", index.warm_throughput)
+
+
+def check_warm_throughput(constraints: Constraints, where: str, warm: WarmThroughput | None) -> None:
+    if warm is not None:
+        constraints.at_least(f"{where}.readUnitsPerSecond", warm.read_units_per_second, 1)
+        constraints.at_least(f"{where}.writeUnitsPerSecond", warm.write_units_per_second, 1)
 
 
 def _check_key_schema(constraints: Constraints, where: str, elements: list[KeySchemaElement] | None, most: int) -> None:
@@ -173,6 +213,8 @@ def read_definition(request: CreateTableInput, name: str) -> TableDefinition:
             refuse(_INVALID + f"ProvisionedThroughput is not specified for index: {index.name}")
     if len(globals_) > limits.GLOBAL_INDEXES:
         refuse(_INVALID + "GlobalSecondaryIndex count exceeds the per-table limit of 20")
+    for wish in global_wishes:
+        _new_limits(wish.on_demand_throughput, f"index: {wish.index_name}", on_demand)
     indexes = (*local, *globals_)
     check_indexes_together(indexes)
     return TableDefinition(
@@ -184,6 +226,10 @@ def read_definition(request: CreateTableInput, name: str) -> TableDefinition:
         attributes=tuple(KeyElement(attribute, kind) for attribute, kind in types.items()),
         indexes=indexes,
         throughput=throughput,
+        on_demand=_new_limits(request.on_demand_throughput, "table", on_demand),
+        warm=warm_units(request.warm_throughput, throughput, None),
+        tags=with_tags((), request.tags or []),
+        policy=None if request.resource_policy is None else (request.resource_policy, new_revision()),
         protected=bool(request.deletion_protection_enabled),
         table_class=request.table_class,
         encryption_key=encryption_key(request.encryption),
@@ -282,8 +328,18 @@ def read_index(number: int, index: SecondaryIndex, keys: KeySchema, *, is_global
     for number_of_name, name in enumerate(included):
         if name in included[:number_of_name]:
             refuse(_INVALID + f"Duplicate element in NonKeyAttributes: {name}")
-    throughput = throughput_of(index.provisioned_throughput)
-    return IndexDefinition(number, str(index.index_name), keys, is_global, kind, tuple(included), throughput)
+    throughput = throughput_of(index.provisioned_throughput, index.index_name)
+    return IndexDefinition(
+        number,
+        str(index.index_name),
+        keys,
+        is_global,
+        kind,
+        tuple(included),
+        throughput,
+        on_demand=merged_limits((None, None), index.on_demand_throughput),
+        warm=warm_units(index.warm_throughput, throughput, None),
+    )
 
 
 def check_indexes_together(indexes: tuple[IndexDefinition, ...]) -> None:
@@ -296,10 +352,65 @@ def check_indexes_together(indexes: tuple[IndexDefinition, ...]) -> None:
         refuse(_INVALID + "Number of NonKeyAttributes over all indexes exceeds the limit of 100")
 
 
-def throughput_of(throughput: ProvisionedThroughput | None) -> tuple[int, int] | None:
+def throughput_of(throughput: ProvisionedThroughput | None, index: str | None = None) -> tuple[int, int] | None:
+    """Read and write units, within DynamoDB's bounds. `index` is the name of the index that has them."""
     if throughput is None:
         return None
-    return throughput.read_capacity_units or 0, throughput.write_capacity_units or 0
+    read, write = throughput.read_capacity_units or 0, throughput.write_capacity_units or 0
+    for member, units in (("ReadCapacityUnits", read), ("WriteCapacityUnits", write)):
+        if units > limits.PROVISIONED_UNITS:
+            where = "" if index is None else f" for index {index}"
+            refuse(f"Given value {units} for {member} is out of bounds{where}")
+    return read, write
+
+
+_LIMITS = (("MaxReadRequestUnits", 0), ("MaxWriteRequestUnits", 1))
+
+
+def _new_limits(wish: OnDemandThroughput | None, where: str, on_demand: bool) -> OnDemandLimits:
+    """The limits of a new table or index, which have to be on demand."""
+    found = merged_limits((None, None), wish)
+    for member, place in _LIMITS:
+        if found[place] is not None and not on_demand:
+            refuse(
+                _INVALID + f"{member} for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED."
+            )
+    check_limits(found, where, least=1)
+    return found
+
+
+def check_limits(wish: OnDemandLimits, where: str, least: int) -> None:
+    for member, place in _LIMITS:
+        units = wish[place]
+        if units is not None and (units < least or units == 0):
+            refuse(_INVALID + f"Requested {member} for OnDemandThroughput for {where} is outside of valid range")
+
+
+def merged_limits(current: OnDemandLimits, wish: OnDemandThroughput | None) -> OnDemandLimits:
+    """The limits after a change, which keeps those that it does not mention."""
+    if wish is None:
+        return current
+    read, write = wish.max_read_request_units, wish.max_write_request_units
+    return (current[0] if read is None else read, current[1] if write is None else write)
+
+
+WARM = (12_000, 4_000)
+"""Reads and writes per second that a new on-demand table can take."""
+
+
+def warm_units(
+    wish: WarmThroughput | None, throughput: tuple[int, int] | None, current: tuple[int, int] | None
+) -> tuple[int, int] | None:
+    """The warm throughput that a request asks for; None for the default."""
+    if wish is None or (wish.read_units_per_second is None and wish.write_units_per_second is None):
+        return current
+    read, write = current or throughput or WARM
+    return wish.read_units_per_second or read, wish.write_units_per_second or write
+
+
+def new_revision() -> str:
+    """An identifier of a revision of a resource policy, which are numbers in text."""
+    return str(time.time_ns() // 1_000_000)
 
 
 def check_encryption(constraints: Constraints, wish: SSESpecification | None) -> None:

@@ -12,6 +12,9 @@ import msgspec
 from prejoin.engine.store.key_layout import EntryKey, ItemKey, entry_key, item_key
 from prejoin.protocol.values import Item, Value
 
+ARN_PREFIX = "arn:aws:dynamodb:local:000000000000:"
+"""The beginning of every ARN of this engine: its region and account."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeyElement:
@@ -37,6 +40,20 @@ class KeySchema:
         return tuple(attribute.name for attribute in self.attributes)
 
 
+@dataclass(frozen=True, slots=True)
+class ThroughputChanges:
+    """When the provisioned throughput was last raised and lowered, and how often it was lowered on that day."""
+
+    increased: float | None = None
+    decreased: float | None = None
+    decreases: int = 0
+
+
+UNCHANGED = ThroughputChanges()
+OnDemandLimits = tuple[int | None, int | None]
+"""MaxReadRequestUnits and MaxWriteRequestUnits; None is no limit."""
+
+
 @dataclass(frozen=True)
 class IndexDefinition:
     """A secondary index. Its number is unique within the table and part of the keys of its entries."""
@@ -48,6 +65,33 @@ class IndexDefinition:
     projection: str
     included: tuple[str, ...] = ()
     throughput: tuple[int, int] | None = None
+    changes: ThroughputChanges = UNCHANGED
+    on_demand: OnDemandLimits = (None, None)
+    warm: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class StreamDefinition:
+    """A stream of a table, enabled or disabled. Its shards follow from its sequence numbers."""
+
+    label: str
+    view: str
+    created: float
+    first: int
+    """The sequence number of its first record."""
+    shard_records: int = 0
+    """The number of records after which a shard is closed and has a child; 0 for never."""
+    ended: float | None = None
+    last: int | None = None
+    """The sequence number of its last record, once it is disabled."""
+
+    @cached_property
+    def has_new_image(self) -> bool:
+        return self.view in ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
+
+    @cached_property
+    def has_old_image(self) -> bool:
+        return self.view in ("OLD_IMAGE", "NEW_AND_OLD_IMAGES")
 
 
 @dataclass(frozen=True)
@@ -70,6 +114,28 @@ class TableDefinition:
     """When the table last became on demand. Its description shows this from then on."""
     encryption_key: str | None = None
     """The ARN of the key that the table claims to be encrypted with."""
+    changes: ThroughputChanges = UNCHANGED
+    on_demand: OnDemandLimits = (None, None)
+    warm: tuple[int, int] | None = None
+    """Reads and writes per second that were asked for; None for the default."""
+    tags: tuple[tuple[str, str], ...] = ()
+    policy: tuple[str, str] | None = None
+    """The resource policy and its revision. It is kept, and nobody enforces it."""
+    recovery: tuple[float, int] | None = None
+    """Since when point-in-time recovery is on, and for how many days."""
+    insights: tuple[tuple[str, str, float], ...] = ()
+    """Where contributor insights are on: the index ("" for the table), the mode, and since when."""
+
+    streams: tuple[StreamDefinition, ...] = ()
+    """The newest last. At most that one is enabled."""
+
+    @cached_property
+    def stream(self) -> StreamDefinition | None:
+        """The enabled stream."""
+        return self.streams[-1] if self.streams and self.streams[-1].ended is None else None
+
+    def stream_arn(self, stream: StreamDefinition) -> str:
+        return f"{self.arn}/stream/{stream.label}"
 
     @cached_property
     def prefix(self) -> bytes:
@@ -159,7 +225,7 @@ class TableDefinition:
 
     @property
     def arn(self) -> str:
-        return f"arn:aws:dynamodb:local:000000000000:table/{self.name}"
+        return f"{ARN_PREFIX}table/{self.name}"
 
     def position_names(self, index: IndexDefinition | None) -> tuple[str, ...]:
         """The attributes of a LastEvaluatedKey: the table's keys and, if an index is read, the index's keys."""

@@ -4,21 +4,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from prejoin.engine.requests import GlobalIndexUpdate, IndexDeletion, IndexUpdate, SecondaryIndex, UpdateTableInput
+from prejoin.engine.requests import (
+    GlobalIndexUpdate,
+    IndexDeletion,
+    IndexThroughput,
+    OnDemandThroughput,
+    SecondaryIndex,
+    StreamSpecification,
+    UpdateTableInput,
+)
 from prejoin.engine.tables.create import (
     check_attributes,
     check_encryption,
     check_index,
     check_indexes_together,
-    check_streams,
+    check_limits,
+    check_stream,
+    check_stream_view,
     check_table_class,
     check_throughput,
+    check_warm_throughput,
     encryption_key,
     global_index_keys,
+    merged_limits,
+    new_stream,
     read_index,
     throughput_of,
+    warm_units,
 )
-from prejoin.engine.tables.definition import IndexDefinition, KeyElement, KeySchema, TableDefinition
+from prejoin.engine.tables.definition import (
+    IndexDefinition,
+    KeyElement,
+    KeySchema,
+    OnDemandLimits,
+    TableDefinition,
+    ThroughputChanges,
+)
 from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, not_found, refuse
@@ -50,14 +71,19 @@ def check_update_table(request: UpdateTableInput) -> str:
             check_index(constraints, f"{where}.create", update.create, 8)
         if update.update is not None:
             constraints.name(f"{where}.update.indexName", update.update.index_name)
-            constraints.required(f"{where}.update.provisionedThroughput", update.update.provisioned_throughput)
-            check_throughput(constraints, f"{where}.update.provisionedThroughput", update.update.provisioned_throughput)
+            wish = update.update
+            if wish.on_demand_throughput is None and wish.warm_throughput is None:
+                constraints.required(f"{where}.update.provisionedThroughput", wish.provisioned_throughput)
+            check_throughput(constraints, f"{where}.update.provisionedThroughput", wish.provisioned_throughput)
+            check_warm_throughput(constraints, f"{where}.update.warmThroughput", wish.warm_throughput)
         if update.delete is not None:
             constraints.name(f"{where}.delete.indexName", update.delete.index_name)
+    check_warm_throughput(constraints, "warmThroughput", request.warm_throughput)
     check_encryption(constraints, request.encryption)
+    check_stream(constraints, request.stream_specification)
     constraints.finish()
     check_table_class(request.table_class)
-    check_streams(request.stream_specification)
+    check_stream_view(request.stream_specification)
     asked = (
         request.provisioned_throughput,
         request.billing_mode,
@@ -65,6 +91,8 @@ def check_update_table(request: UpdateTableInput) -> str:
         request.table_class,
         request.stream_specification,
         request.encryption,
+        request.on_demand_throughput,
+        request.warm_throughput,
     )
     if not updates and all(member is None for member in asked):
         refuse(
@@ -92,6 +120,8 @@ def _check_one_concern(request: UpdateTableInput, updates: list[GlobalIndexUpdat
         "Stream": request.stream_specification,
         "Indexes": updates or None,
         "Encryption": request.encryption,
+        "OnDemandThroughput": request.on_demand_throughput,
+        "WarmThroughput": request.warm_throughput,
     }
     given = [concern for concern, wish in asked.items() if wish is not None]
     if given[0] in ("DeletionProtection", "TableClass") and len(given) > 1:
@@ -100,7 +130,7 @@ def _check_one_concern(request: UpdateTableInput, updates: list[GlobalIndexUpdat
         refuse(_INVALID + "You cannot create or delete index while updating table IOPS")
 
 
-def _actions(update: GlobalIndexUpdate) -> list[SecondaryIndex | IndexUpdate | IndexDeletion]:
+def _actions(update: GlobalIndexUpdate) -> list[IndexThroughput | IndexDeletion]:
     return [action for action in (update.update, update.create, update.delete) if action is not None]
 
 
@@ -126,9 +156,16 @@ def _check_updates(updates: list[GlobalIndexUpdate]) -> None:
         raise DynamoDBError("LimitExceededException", _ONE_AT_A_TIME)
 
 
-def next_definition(request: UpdateTableInput, table: TableDefinition, now: float) -> TableChange:
-    """Build the new definition, after checking the rules that depend on the current one."""
+def next_definition(
+    request: UpdateTableInput, table: TableDefinition, now: float, last_record: int | None, shard_records: int
+) -> TableChange:
+    """Build the new definition, after checking the rules that depend on the current one.
+
+    `last_record` is the sequence number of the newest stream record.
+    """
     changed = _with_throughput(request, table, now)
+    if request.stream_specification is not None:
+        changed = _with_stream(request.stream_specification, changed, now, last_record, shard_records)
     if request.deletion_protection_enabled is not None:
         changed = replace(changed, protected=request.deletion_protection_enabled)
     if request.table_class is not None:
@@ -144,6 +181,28 @@ def next_definition(request: UpdateTableInput, table: TableDefinition, now: floa
             deleted = _existing(table, update.delete.index_name, "delete")
             changed = replace(changed, indexes=tuple(index for index in changed.indexes if index is not deleted))
     return TableChange(replace(changed, attributes=_used_attributes(changed)), created, deleted)
+
+
+_KEPT_SECONDS = 86_400
+"""How long a disabled stream can still be read."""
+
+
+def _with_stream(
+    wish: StreamSpecification, table: TableDefinition, now: float, last_record: int | None, shard_records: int
+) -> TableDefinition:
+    current = table.stream
+    kept = tuple(each for each in table.streams if each.ended is None or each.ended > now - _KEPT_SECONDS)
+    if wish.stream_enabled:
+        if current is not None:
+            refuse("Table already has an enabled stream: TableName: " + table.name)
+        first = 1 if last_record is None else last_record + 1
+        # Labels have milliseconds, and no two streams of a table have the same.
+        begin = max((now, *(each.created + 0.001 for each in kept)))
+        return replace(table, streams=(*kept, new_stream(wish, begin, first, shard_records)))
+    if current is None:
+        refuse("Table has no stream to disable: TableName: " + table.name)
+    last = current.first - 1 if last_record is None else max(last_record, current.first - 1)
+    return replace(table, streams=(*kept[:-1], replace(current, ended=now, last=last)))
 
 
 def _existing(table: TableDefinition, name: str | None, verb: str) -> IndexDefinition:
@@ -227,20 +286,29 @@ def _with_throughput(request: UpdateTableInput, table: TableDefinition, now: flo
     given: set[str] = set()
     for update in request.global_secondary_index_updates or ():
         if update.update is not None:
-            index = _existing(table, update.update.index_name, "update")
-            if on_demand:
+            wish = update.update
+            index = _existing(table, wish.index_name, "update")
+            if on_demand and wish.provisioned_throughput is not None:
                 refuse(
                     _INVALID + f"The only Updates for index: {index.name} when TableThroughputMode is PAY_PER_REQUEST "
                     "can be to OnDemandThroughput, WarmThroughput"
                 )
-            units = throughput_of(update.update.provisioned_throughput)
+            units = throughput_of(wish.provisioned_throughput, index.name)
             _check_changes(index.throughput, units, f"index {index.name}", f"the index {index.name}")
-            indexes[index.name] = replace(index, throughput=units)
+            indexes[index.name] = replace(
+                index,
+                throughput=index.throughput if units is None else units,
+                changes=_noted(index.changes, index.throughput, units, now),
+                on_demand=_next_limits(index.on_demand, wish.on_demand_throughput, f"index: {index.name}", on_demand),
+                warm=warm_units(wish.warm_throughput, index.throughput, index.warm),
+            )
             given.add(index.name)
         if update.delete is not None:
             given.add(str(update.delete.index_name))
     if on_demand and not was_on_demand:
         indexes = {name: replace(index, throughput=None) for name, index in indexes.items()}
+    if was_on_demand and not on_demand:
+        indexes = {name: replace(index, on_demand=(None, None)) for name, index in indexes.items()}
     if was_on_demand and not on_demand:
         missing = [index.name for index in table.indexes if index.is_global and index.name not in given]
         if missing:
@@ -249,8 +317,51 @@ def _with_throughput(request: UpdateTableInput, table: TableDefinition, now: flo
         table,
         indexes=tuple(indexes.values()),
         throughput=None if on_demand else wanted or table.throughput,
+        changes=_noted(table.changes, table.throughput, wanted, now),
+        on_demand=_next_limits(table.on_demand, request.on_demand_throughput, "table", on_demand),
+        warm=warm_units(request.warm_throughput, table.throughput, table.warm),
         on_demand_since=now if on_demand and not was_on_demand else table.on_demand_since,
     )
+
+
+def _noted(
+    changes: ThroughputChanges, current: tuple[int, int] | None, wanted: tuple[int, int] | None, now: float
+) -> ThroughputChanges:
+    """The changes after another one. Decreases are counted by the day."""
+    if current is None or wanted is None or current == wanted:
+        return changes
+    rises = any(new > old for new, old in zip(wanted, current, strict=True))
+    falls = any(new < old for new, old in zip(wanted, current, strict=True))
+    today = decreases_today(changes, now)
+    return ThroughputChanges(
+        now if rises else changes.increased, now if falls else changes.decreased, today + 1 if falls else today
+    )
+
+
+def decreases_today(changes: ThroughputChanges, now: float) -> int:
+    is_today = changes.decreased is not None and int(changes.decreased // _DAY) == int(now // _DAY)
+    return changes.decreases if is_today else 0
+
+
+_DAY = 86_400
+
+
+def _next_limits(
+    current: OnDemandLimits, wish: OnDemandThroughput | None, where: str, on_demand: bool
+) -> OnDemandLimits:
+    """The limits on demand after an update, in which -1 removes one."""
+    asked = merged_limits((None, None), wish)
+    if not on_demand:
+        for member, units in zip(("MaxReadRequestUnits", "MaxWriteRequestUnits"), asked, strict=True):
+            if units is not None:
+                refuse(
+                    _INVALID + f"{member} for OnDemandThroughput cannot be specified when the table BillingMode is "
+                    "PROVISIONED"
+                )
+        return (None, None)
+    check_limits(asked, where, least=-1)
+    read, write = merged_limits(current, wish)
+    return (None if read == -1 else read, None if write == -1 else write)
 
 
 def _check_changes(current: tuple[int, int] | None, wanted: tuple[int, int] | None, where: str, what: str) -> None:

@@ -7,6 +7,8 @@ from functools import cached_property
 
 import msgspec
 
+from prejoin.keys.facet import When
+
 RANGE_OPS = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
 
 
@@ -59,6 +61,9 @@ class Lookup(msgspec.Struct, frozen=True, dict=True):
     needs: frozenset[str] | None = None
     """The attributes needed in the result; None for all."""
     roles: tuple[AttributeRole, ...] = ()
+    only: frozenset[When] = frozenset()
+    """Further conditions of the result, by the entity's own attributes. Sparse facets meet them; filters test the
+    rest, of the attributes in `filtered`."""
 
     @classmethod
     def of(
@@ -72,6 +77,7 @@ class Lookup(msgspec.Struct, frozen=True, dict=True):
         filtered: Iterable[str] = (),
         needs: Iterable[str] | None = None,
         roles: Iterable[AttributeRole | tuple[str, str, str]] = (),
+        only: Iterable[When] = (),
     ) -> Lookup:
         """A lookup from ordinary lists. An order may be text, with `-` before the attribute for descending."""
         return cls(
@@ -84,6 +90,7 @@ class Lookup(msgspec.Struct, frozen=True, dict=True):
             frozenset(filtered),
             None if needs is None else frozenset(needs),
             tuple(AttributeRole(*role) if isinstance(role, tuple) else role for role in roles),
+            frozenset(only),
         )
 
     @cached_property
@@ -111,6 +118,7 @@ class Lookup(msgspec.Struct, frozen=True, dict=True):
         by = sorted(self.equal) + [f"{name} = {value}" for name, value in sorted(self.constants, key=str)]
         if self.within:
             by.append(f"{self.within.attribute} {self.within.op}")
+        by += sorted(map(str, self.only))
         text = " and ".join(self.entities) + (f" by {', '.join(by)}" if by else ", all of them")
         if self.order:
             text += " sorted by " + ", ".join(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import msgspec
 
-from prejoin.keys.facet import TABLE, Facet, KeyForm
+from prejoin.keys.facet import TABLE, Facet, KeyForm, When
 from prejoin.keys.template.parts import KeyField, KeyText
 
 from .lookup import RANGE_OPS, Lookup, Order, Within
@@ -45,6 +45,8 @@ class FacetMatch(msgspec.Struct, frozen=True):
     filtered_range: bool = False
     compared: frozenset[str] = frozenset()
     """Given attributes that the single item under the key is compared with."""
+    tested: frozenset[When] = frozenset()
+    """Conditions of the lookup that only a filter can test."""
 
     @property
     def whole_key(self) -> bool:
@@ -67,6 +69,9 @@ def match_facet(facet: Facet, lookup: Lookup, everywhere: frozenset[str] = froze
     if facet.holds is not None and (lookup.needs is None or not _needs(facet, lookup) - everywhere <= facet.holds):
         raise Mismatch("it does not hold all attributes that are asked for")
     taken = _implied(facet, lookup)
+    tested = frozenset(one for one in lookup.only if not any(when.implies(one) for when in facet.when))
+    if unmet := sorted(str(one) for one in tested if one.attribute not in lookup.filtered):
+        raise Mismatch(f"{' and '.join(unmet)} would be left to a filter")
     fans = _partition(facet, lookup, taken)
     depth = _known(facet, lookup, taken)
     within = lookup.within
@@ -75,14 +80,15 @@ def match_facet(facet: Facet, lookup: Lookup, everywhere: frozenset[str] = froze
         raise Mismatch(_no_range(facet, lookup, within, depth))
     left = lookup.given - taken
     if left and within is None and _is_whole(facet, depth, fans) and _comparable(facet, lookup, left):
-        return FacetMatch(facet, depth, fans, False, depth, frozenset(), compared=left)
+        return FacetMatch(facet, depth, fans, False, depth, frozenset(), compared=left, tested=tested)
     if left - lookup.filtered:
         raise Mismatch(f"{_list(left - lookup.filtered)} would be left to a filter")
     buckets = {lookup.name(facet.entity, fan.field.attribute) for fan in fans if fan.bucket}
     if buckets and not ranged:
         raise Mismatch(f"it is cut by time, and {_list(buckets)} is not a range that its sort key continues with")
     reverse, reach = _sorted(facet, lookup, depth, buckets)
-    return FacetMatch(facet, depth, fans, reverse, max(reach, depth + ranged), left, bool(within) and not ranged)
+    most = max(reach, depth + ranged)
+    return FacetMatch(facet, depth, fans, reverse, most, left, bool(within) and not ranged, tested=tested)
 
 
 def _is_whole(facet: Facet, depth: int, fans: tuple[Fan, ...]) -> bool:
@@ -110,8 +116,11 @@ def _implied(facet: Facet, lookup: Lookup) -> set[str]:
     constants = dict(lookup.constants)
     for when in facet.when:
         name = lookup.name(facet.entity, when.attribute)
+        if any(one.implies(when) for one in lookup.only):
+            continue
         present = name in lookup.given or (lookup.within is not None and lookup.within.attribute == name)
-        if not (present if when.values is None else name in constants and constants[name] in when.values):
+        known = present if when.values is None else name in constants and constants[name] in when.values
+        if when.absent or not known:
             raise Mismatch(f"it has only the items where {when}")
         if when.values is not None and len(when.values) == 1:
             taken.add(name)

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from prejoin.keys.facet import TABLE, Facet
+from prejoin.keys.facet import TABLE, Facet, When
 from prejoin.keys.template.parts import KeyField
 from prejoin.keys.template.template import alike, disjoint
 
@@ -45,6 +45,8 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
     compared: frozenset[str] = frozenset()
     """Attributes given besides the whole key of one item. The item is read, and is the result if it has these values.
     """
+    tested: frozenset[When] = frozenset()
+    """Conditions of the lookup that only a filter can test. Empty unless the lookup allows it."""
 
     @cached_property
     def conditions(self) -> Conditions:
@@ -166,7 +168,7 @@ def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
 
 
 def _price(found: Plan) -> tuple[int, int, int, bool]:
-    filtered = len(found.filtered) + (found.lookup.within is not None and found.within is None)
+    filtered = len(found.filtered) + len(found.tested) + (found.lookup.within is not None and found.within is None)
     return filtered, len(found.fans), found.shards, found.operation != "GetItem"
 
 
@@ -182,10 +184,12 @@ def _join(facets: Sequence[Facet], lookup: Lookup, slot: str, matches: tuple[Fac
     filtered = frozenset().union(*(one.filtered for one in matches))
     reverse = any(one.reverse for one in matches)
     if len(matches) == 1 and first.whole_key and slot == TABLE and not filtered and not lookup.within:
-        return Plan(lookup, "GetItem", slot, chosen, SortKeyScope("exact", first.depth), compared=first.compared)
+        scope = SortKeyScope("exact", first.depth)
+        return Plan(lookup, "GetItem", slot, chosen, scope, compared=first.compared, tested=first.tested)
     others = [f for f in facets if f.slot == slot and f not in chosen and not disjoint(f.pk, first.facet.pk)]
     scope = scope_of(matches, others, lookup)
-    return Plan(lookup, "Query", slot, chosen, scope, reverse, first.fans, filtered)
+    tested = frozenset().union(*(one.tested for one in matches))
+    return Plan(lookup, "Query", slot, chosen, scope, reverse, first.fans, filtered, tested=tested)
 
 
 def _same_partition(one: FacetMatch, other: FacetMatch, lookup: Lookup) -> None:

@@ -61,6 +61,10 @@ class Encoding(msgspec.Struct, frozen=True, dict=True):
     """Whether the text of a value's beginning is the beginning of its text, so that `begins_with` works."""
     bucket: str = ""
     shards: int = 0
+    digits: int = 0
+    """The number of digits of a padded integer."""
+    folds: bool = False
+    """Whether texts that differ in case are written alike."""
     settled: bool = True
     """Whether a value is always in the shard computed for it. False while the number of shards is being changed: older
     items may be in any shard.
@@ -273,8 +277,8 @@ def padded_integer(width: int, descending: bool = False) -> Encoding:
 
     shape = (Chars(DIGIT),) * width
     if descending:
-        return Encoding(f"{width} digits desc", encode, decode, shape, descending=True)
-    return Encoding(f"{width} digits", encode, decode, shape, inline=inline)
+        return Encoding(f"{width} digits desc", encode, decode, shape, descending=True, digits=width)
+    return Encoding(f"{width} digits", encode, decode, shape, digits=width, inline=inline)
 
 
 def descending_encoding(type_: Type, plain_: Encoding) -> Encoding:

@@ -262,7 +262,7 @@ def _folded(word: str, of: Encoding) -> Encoding:
             raise type_error(value, "text")
         return str(of.encode(fold(value)))
 
-    return Encoding(f"{of.name} {word}", encode, None, of.shape, of.ordered)
+    return Encoding(f"{of.name} {word}", encode, None, of.shape, of.ordered, folds=True)
 
 
 __all__ = ["BUCKETS", "MOST_BUCKETS", "MOST_SHARDS", "buckets", "encoding_for", "path_names", "shard_labels"]

@@ -140,7 +140,7 @@ class Aggregate(BoundPattern):
         match write.verb:
             case "insert":
                 return self._moved({}, write.values)
-            case "put" | "upsert" if write.was is None:
+            case "put" | "upsert" if write.stored is None:
                 raise UnknownValue(
                     f"this {write.verb} of {write.entity.tag} changes {self.cls.__name__}.{self.attribute} only if it "
                     "creates an item, which is not known. Use insert or update, or pass read=True"
@@ -257,7 +257,7 @@ class ParentAggregate(Aggregate):
 def known_after(write: Write) -> Mapping[str, Any]:
     """Return the known attributes after an update. An attribute that is changed inside is known only if it was read."""
     after, changes = write.after, write.changes
-    if write.becomes is not None or not changes.nested:
+    if write.read_after is not None or not changes.nested:
         return after
     inside = {at[0] for at in changes.all if not isinstance(at, str)}
     return {name: value for name, value in after.items() if name not in inside}

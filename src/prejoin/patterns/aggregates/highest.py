@@ -180,10 +180,10 @@ class Extremum(ParentAggregate):
 
     def depends(self, write: Write) -> tuple[str, ...]:
         match write.verb:
-            case "put" if write.was is not None:
+            case "put" if write.stored is not None:
                 return self.needed
             case "update" if self._rises(write):
-                return self.needed if write.was is not None else self._unset(write)
+                return self.needed if write.stored is not None else self._unset(write)
             case "upsert":
                 return tuple(name for name in self._unset(write) if name not in write.entity.base.attributes)
             case _:
@@ -195,7 +195,7 @@ class Extremum(ParentAggregate):
         new = None if after is None else self.share(after)
         if new is None:
             return
-        before = write.was if write.verb in ("put", "update") else None
+        before = write.stored.values if write.stored and write.verb in ("put", "update") else None
         old = None if before is None else self.share(before)
         if old is None or old[0] != new[0] or self._beyond(new[1], old[1]):
             yield new
@@ -217,7 +217,7 @@ class Extremum(ParentAggregate):
                 return known_after(write)
             case "update" if self._rises(write):
                 after, amount = known_after(write), self._amount(write)
-                if amount is not None and write.becomes is None:
+                if amount is not None and write.read_after is None:
                     after = {**after, self.of: (write.before[self.of] or 0) + amount}
                 write.need(self.needed, after, self.what)
                 return after

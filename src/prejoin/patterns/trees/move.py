@@ -8,12 +8,10 @@ all, and concurrent changes are not lost. `resume_moves` finds the journals, and
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping, Sequence
-from functools import reduce
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import msgspec
-from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Bounds, Template
 from prejoin.keys.planner.key_condition import range_condition
@@ -21,17 +19,16 @@ from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import TRANSACTION_ACTIONS, TRANSACTION_SIZE
 from prejoin.protocol.sizes import item_size
 from prejoin.table.codec.values import Json
-from prejoin.table.condition.record import Compare, Condition, Exists, Stored, both
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import AlreadyExists, Conflict, NotFound, TableError
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.key_attributes import key_text, wire
 from prejoin.table.schema.schema import Schema
-from prejoin.table.write.actions import item_name, merge_actions
+from prejoin.table.write.actions import item_name, merge_actions, unknown_attributes
 from prejoin.table.write.expand import expand
 from prejoin.table.write.merge import add_pattern_writes
-from prejoin.table.write.model import ItemAction, Write
+from prejoin.table.write.model import ItemAction, StoredObject, Write
 
 from .tree import BoundTree, below, checked_path, tree_of
 
@@ -299,38 +296,15 @@ def _actions(move: _Move, items: Sequence[Json]) -> Sequence[ItemAction]:
     """Return the actions that move items: a delete if the item has not changed, an insert, and those of patterns."""
     schema, entity = move.schema, move.entity
     writes: list[Write] = []
-    moved: dict[int, Json] = {}
     for item in items:
         values = entity.codec.values(entity.codec.decode(item))
         path = move.target + values[move.tree.path].removeprefix(move.source)
         key = {name: values[name] for name in entity.base.attributes}
-        writes.append(Write("delete", entity, key, values, where=_unchanged(entity, item), item=item, seen=False))
-        writes.append(Write("insert", entity, move.tree.placed(entity, values, path)))
-        moved[id(writes[-1])] = item
-    actions: list[ItemAction] = []
-    for write, _ in add_pattern_writes(schema, writes):
-        own, *others = expand(schema, write)
-        if id(write) in moved:
-            own = replace(own, parameters={**own.parameters, "Item": _whole(schema, entity, moved[id(write)], own)})
-        actions += [own, *others]
-    return merge_actions(actions)
-
-
-def _unchanged(entity: Bound[Any], item: Json) -> Condition | None:
-    """Return the condition that an item has not changed."""
-    conditions: list[Condition] = []
-    for name, attribute in entity.codec.attributes.items():
-        if name not in entity.base.attributes:
-            found = item.get(attribute.wire)
-            conditions.append(Exists((name,), False) if found is None else Compare((name,), "=", Stored(found)))
-    return reduce(both, conditions) if conditions else None
-
-
-def _whole(schema: Schema, entity: Bound[Any], item: Json, put: ItemAction) -> Json:
-    """Return the item at its new path, with the attributes that its class does not have."""
-    ours = {name for facet in entity.indexes.values() for name in schema.template_keys(facet).names}
-    ours |= {attribute.wire for attribute in entity.codec.attributes.values()}
-    return {**{name: value for name, value in item.items() if name not in ours}, **put.parameters["Item"]}
+        writes.append(Write("delete", entity, key, StoredObject(values, item, whole=True), seen=False))
+        extra = unknown_attributes(schema, entity, item)
+        writes.append(Write("insert", entity, move.tree.placed(entity, values, path), extra=extra))
+    found = add_pattern_writes(schema, writes)
+    return merge_actions([action for write, _ in found for action in expand(schema, write)])
 
 
 def _is_journal(move: _Move, to: Placeholders) -> str:

@@ -15,7 +15,7 @@ from prejoin.design.document.read_document import parse_document
 from prejoin.design.explain.phrases import count, listed
 from prejoin.design.files import design_beside, read_design_file, read_design_text
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import Design
+from prejoin.design.model import Design, ItemName
 from prejoin.design.solver.violations import ignored_decisions, violations
 from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.pipeline.codes import NO_PATTERNS
@@ -148,9 +148,8 @@ def places_in(reading: DesignReading) -> At:
     design, places = reading.design, reading.places
 
     def at(name: str, slot: str) -> Span | None:
-        entity, _, copy = name.partition("/")
         for number, item in enumerate(design.items):
-            if item.entity == entity and item.copy == copy:
+            if item.name == name:
                 numbers = [n for n, facet in enumerate(item.facets) if facet.slot == slot]
                 return places.find(("items", number, "facets", *numbers) if numbers else ("items", number))
         for kind, names in (
@@ -174,7 +173,7 @@ def places_of(document: Document) -> At:
     known |= {write_pin(one.pin): ("decisions", number) for number, one in enumerate(w.decisions) if one.pin}
 
     def at(name: str, slot: str) -> Span | None:
-        found = known.get(name) or known.get(name.partition("/")[0])
+        found = known.get(name) or known.get(ItemName.parse(name).entity)
         return places.find(found) if found else None
 
     return at

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 
 from prejoin.design import codes as design_codes
 from prejoin.design.checks import TableFit, check_design, fit, new_attributes
+from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.bill import Bill, bill
+from prejoin.design.cost.objective import complexity
 from prejoin.design.explain import (
     Alternative,
     Explanation,
@@ -25,6 +27,7 @@ from prejoin.design.explain import (
 from prejoin.design.explain import why as explain_topic
 from prejoin.design.explain import without as design_without
 from prejoin.design.explain.text import WIDTH, as_text
+from prejoin.design.frontier import FrontierPoint, proposal
 from prejoin.design.layout.growth import Growth, growth
 from prejoin.design.model import Design, Operation
 from prejoin.design.solver.conflicts import ConflictStatement, conflicts
@@ -116,6 +119,8 @@ class DesignResult:
     """What has to be done to the table that is in use, if the request keeps its design."""
     conflicts: tuple[ConflictSet, ...] = ()
     """Why patterns are not served: the statements that cannot all hold."""
+    proposal: FrontierPoint | None = None
+    """A design that costs over 10 % less for one more structure."""
     cut_short: bool = False
     """Whether the time limit ended the search, so that another run may find another design."""
 
@@ -140,9 +145,9 @@ class DesignResult:
         return Source(document.file, document.text, said)
 
     def _time_limit(self) -> Diagnostic:
-        least = self.solution.chosen.least
-        found = self.explanation.structures
-        bound = f"{counted(found, 'structure')}, and no fewer than {min(least, found)} can serve as much"
+        found = complexity(self.workload, self.design)
+        least = min(self.solution.chosen.least, found)
+        bound = f"a complexity of {found:.3g}, and no less than {least:.3g} can serve as much"
         limit = f"the time limit of {self.request.time_limit:g} s"
         message = f"{limit} ended the search; the best design found has {bound}"
         return codes.TIME_LIMIT.at(None, message, "allow more time: another run may find another design")
@@ -209,6 +214,9 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
     if request.alternatives and not cut_short:  # each alternative would take as long again
         progress.begin("pricing alternatives")
         explanation = add_alternatives(workload, solution, explanation, request.kept, request.alternatives)
+    offered = None
+    if request.alternatives and not cut_short:
+        offered = proposal(workload, solution, request.kept, request.time_limit)
     found = annotate(solution.design, explanation)
     proof = prove_design(workload, found, progress=progress) if request.prove else None
     in_conflict: tuple[ConflictSet, ...] = ()
@@ -216,6 +224,8 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
         progress.begin("looking for what prevents a pattern from being served")
         in_conflict = conflicts(workload, request.kept)
     added = new_attributes(request.kept, workload, found, places_of(document)) if request.kept else []
+    wrong = false_claims(workload, solution, explanation, request.kept)
+    unfounded = [codes.FALSE_CLAIM.at(None, f"of this design, {one}", "report it, with the document") for one in wrong]
     return DesignResult(
         request,
         workload,
@@ -225,10 +235,11 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
         bill(workload, found),
         fit(workload),
         seconds,
-        in_order((*design_diagnostics(document, workload, found, proof), *added)),
+        in_order((*design_diagnostics(document, workload, found, proof), *added, *unfounded)),
         proof,
         growth=growth(request.kept, found, workload) if request.kept else None,
         conflicts=in_conflict,
+        proposal=offered,
         cut_short=cut_short,
     )
 

@@ -32,7 +32,7 @@ from prejoin.pipeline.query.arguments import example, parameter, read_value, req
 from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.proof.sample_table import SampleTable
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.render.python.method import Method
+from prejoin.render.python.method import Method, ReturnKind
 from prejoin.render.python.package import Options, repository_methods, repository_tenant
 from prejoin.render.python.repository import OF_TENANT
 from prejoin.table.client.client import Client
@@ -183,7 +183,7 @@ def run_pattern(
             require_arguments(method, hints, values)
             return _run(method, package, sample.client, values, sample.calls, frozenset(made_up))
     require_arguments(method, hints, values)
-    if method.result == "None" and not confirm(method.pattern):
+    if method.result.kind is ReturnKind.NOTHING and not confirm(method.pattern):
         message = f"{method.pattern.id} would change data in {place}"
         raise RefusedError(codes.WOULD_CHANGE, message, "pass `--yes`")
     calls: list[Call] = []

@@ -36,14 +36,16 @@ _NESTING = "Nesting Levels have exceeded supported limits"
 _PATH = "The document path provided in the update expression is invalid for update"
 
 
-def compile_update(update: Update) -> Change:
+def compile_update(update: Update, *, mismatch: str = _TYPE) -> Change:
     """A function that returns the item after the update. The given item is not changed.
+
+    `mismatch` is the message if ADD or DELETE finds a value of another type.
 
     >>> add = compile_update(Update((AddAction(DocumentPath(("n",)), Placeholder(":two")),)))
     >>> add({"n": {"N": "40"}}, {":two": {"N": "2"}})
     {'n': {'N': '42'}}
     """
-    steps = [(action.path, _effect(action)) for action in update.actions]
+    steps = [(action.path, _effect(action, mismatch)) for action in update.actions]
     nested = {str(path.steps[0]) for path in update.paths if len(path.steps) > 1}
 
     def change(item: Item, values: Values) -> Item:
@@ -87,7 +89,7 @@ def _change_documents(
         _remove(parent, step)
 
 
-def _effect(action: Action) -> Effect:
+def _effect(action: Action, mismatch: str) -> Effect:
     """The new value at an action's path: a value, None to remove it, or `_UNCHANGED`."""
     match action:
         case SetAction(_, operand):
@@ -95,7 +97,7 @@ def _effect(action: Action) -> Effect:
         case RemoveAction():
             return lambda item, values: None
         case AddAction(path, Placeholder(name)):
-            return lambda item, values: _added(read(item, path.steps), values[name])
+            return lambda item, values: _added(read(item, path.steps), values[name], mismatch)
         case DeleteAction(path, Placeholder(name)):
 
             def delete(item: Item, values: Values) -> Value | None:
@@ -103,7 +105,7 @@ def _effect(action: Action) -> Effect:
                 if existing is None:
                     _parent(item, path)
                     return _UNCHANGED
-                return _difference(existing, values[name])
+                return _difference(existing, values[name], mismatch)
 
             return delete
     raise AssertionError(action)
@@ -166,23 +168,28 @@ def _combined(combine: Callable[[str, str], str], left: Value, right: Value) -> 
     return {"N": combine(left["N"], right["N"])}
 
 
-def _added(existing: Value | None, value: Value) -> Value:
-    """ADD: a number to a number, members to a set. Without an existing value, the value itself."""
+def _added(existing: Value | None, value: Value, mismatch: str) -> Value:
+    """ADD: a number to a number, members to a set or list. Without an existing value, the value itself.
+
+    Only AttributeUpdates may add to a list.
+    """
     if existing is None:
         return value
     name = kind(value)
     if name not in existing:
-        raise invalid(_TYPE)
+        raise invalid(mismatch)
     if name == "N":
         return {"N": numbers.add(existing["N"], value["N"])}
+    if name == "L":
+        return _appended(existing, value)
     return {name: set_of(name, [*existing[name], *value[name]])}
 
 
-def _difference(existing: Value, value: Value) -> Value | None:
+def _difference(existing: Value, value: Value, mismatch: str) -> Value | None:
     """DELETE: the set without these members; None if none are left, because a set is never empty."""
     name = kind(value)
     if name not in existing:
-        raise invalid(_TYPE)
+        raise invalid(mismatch)
     left = [member for member in existing[name] if member not in value[name]]
     return {name: left} if left else None
 

@@ -127,7 +127,7 @@ def checked_values(values: Any, *, newer_words: bool = False) -> dict[str, Value
 
 def _checked_value(key: str, value: Any, newer_words: bool) -> Value:
     try:
-        return canonical(value)
+        return canonical(value, 0)  # one level deeper than an attribute: it may be compared with a whole document
     except DynamoDBError as error:
         if error.code != "ValidationException":
             raise

@@ -118,7 +118,7 @@ def _attributes(operation: Operation, request: Request, slot: Slot, design: Desi
         return ANY
     base = design.slots[0]
     named = [name.rpartition(".")[2] for name in request.attributes]
-    named += [text.partition(" ")[0] for text in request.filters]
+    named += request.filtered
     for other in operation.requests:
         if other is not request and other.each:
             named += [other.each, *fields_of(other.pk), *fields_of(other.sk)]

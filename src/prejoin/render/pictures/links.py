@@ -11,11 +11,11 @@ from prejoin.workload.model import Attribute, Entity, Relationship, Relationship
 
 @dataclass(frozen=True, slots=True)
 class RelationLink:
-    """One `parent` has one or many `child`. The child's attribute `via` holds the parent's id, if that is known."""
+    """One `parent` has one or many `child`. The child's attributes `via` hold the parent's id, if known."""
 
     parent: str
     child: str
-    via: str = ""
+    via: tuple[str, ...] = ()
     many: bool = True
     """Many of the child."""
     both: bool = False
@@ -29,9 +29,9 @@ def links_of(workload: Workload) -> tuple[RelationLink, ...]:
     >>> from prejoin.workload.model import Attribute, Entity
     >>> order = Entity("Order", attributes=(Attribute("orderId", id=True), Attribute("userId", references="User")))
     >>> links_of(Workload(entities=(Entity("User"), order)))
-    (RelationLink(parent='User', child='Order', via='userId', many=True, both=False, optional=False),)
+    (RelationLink(parent='User', child='Order', via=('userId',), many=True, both=False, optional=False),)
     """
-    found: dict[tuple[str, str, str], RelationLink] = {}
+    found: dict[tuple[str, str, tuple[str, ...]], RelationLink] = {}
     said = [link for entity in workload.entities for one in entity.relationships for link in _said(workload, one)]
     for link in (*said, *_referring(workload)):
         key = (link.parent, link.child, link.via)
@@ -41,7 +41,7 @@ def links_of(workload: Workload) -> tuple[RelationLink, ...]:
     return tuple(link for link in found.values() if not _told_better(link, found))
 
 
-def _told_better(link: RelationLink, found: dict[tuple[str, str, str], RelationLink]) -> bool:
+def _told_better(link: RelationLink, found: dict[tuple[str, str, tuple[str, ...]], RelationLink]) -> bool:
     """Whether a link has no attribute, and another between the same entities has."""
     return not link.via and any(
         other != link and other.via and {other.parent, other.child} == {link.parent, link.child}
@@ -56,21 +56,22 @@ def _said(workload: Workload, one: Relationship) -> Iterator[RelationLink]:
     if one.kind is RelationshipKind.MANY_TO_MANY:
         between = next((entity for name in one.via if (entity := workload.entity(name))), None)
         if between is None:
-            yield RelationLink(one.left, one.right, ", ".join(one.via), both=True)
+            yield RelationLink(one.left, one.right, one.via, both=True)
             return
         for side in dict.fromkeys((one.left, one.right)):
-            vias = [a.name for a in between.attributes if a.referenced_entity == side]
-            yield from (RelationLink(side, between.name, via) for via in vias or [""])
+            names = [a.name for a in between.attributes if a.referenced_entity == side]
+            links = [RelationLink(side, between.name, (name,)) for name in names]
+            yield from links or [RelationLink(side, between.name)]
         return
     many = one.kind is not RelationshipKind.ONE_TO_ONE
     if one.kind is RelationshipKind.HIERARCHY:
-        yield RelationLink(one.left, one.right, ", ".join(one.via), optional=True)
+        yield RelationLink(one.left, one.right, one.via, optional=True)
         return
     vias = [via for via in one.via if right.attribute(via)]
     if not vias and not one.via:
         vias = [a.name for a in right.attributes if a.referenced_entity == one.left][:1]
-    via = ", ".join(vias or one.via)
-    attribute = right.attribute(via)
+    via = tuple(vias) or one.via
+    attribute = right.attribute(via[0]) if len(via) == 1 else None
     yield RelationLink(one.left, one.right, via, many, optional=bool(attribute and attribute.optional))
 
 
@@ -86,7 +87,7 @@ def _referring(workload: Workload) -> Iterator[RelationLink]:
             names = {a.name for a in entity.id}
             alone = (attribute.unique and len(held) == 1) or held == names
             optional = any(a.optional for a in entity.attributes if a.name in held)
-            via = ", ".join(sorted(held, key=order.index))
+            via = tuple(sorted(held, key=order.index))
             yield RelationLink(owner.name, entity.name, via, many=not alone, optional=optional)
 
 

@@ -32,7 +32,7 @@ def mermaid_relations(workload: Workload) -> str:
         lines += [f"        {_attribute(attribute)}" for attribute in entity.attributes]
         lines.append("    }")
     for link in links_of(workload):
-        label = _quoted(link.via or "has")
+        label = _quoted(", ".join(link.via) or "has")
         lines.append(f"    {names[link.parent]} {_joint(link)} {names[link.child]} : {label}")
     return "\n".join(lines)
 

@@ -39,10 +39,10 @@ class _Frame:
     height: float
     hue: int
 
-    def row(self, name: str) -> float:
-        """The middle of the row of an attribute (the last of several), or of the head."""
+    def row(self, via: tuple[str, ...]) -> float:
+        """The middle of the row of the last of some attributes, or of the head."""
         names = [attribute.name for attribute in self.entity.attributes]
-        name = name.rpartition(", ")[2]
+        name = via[-1] if via else ""
         return self.y + _HEAD + _ROW * (names.index(name) + 0.5) + 3 if name in names else self.y + _HEAD / 2
 
 
@@ -70,7 +70,7 @@ def _description(workload: Workload, links: Sequence[RelationLink]) -> str:
     names = ", ".join(entity.name for entity in workload.entities)
     joined = "; ".join(
         f"{'many' if link.both else 'one'} {link.parent} to {'many' if link.many else 'one'} {link.child}"
-        + (f" by {link.via}" if link.via else "")
+        + (f" by {', '.join(link.via)}" if link.via else "")
         for link in links
     )
     return f"Entities: {names}." + (f" {joined[0].upper()}{joined[1:]}." if joined else "")

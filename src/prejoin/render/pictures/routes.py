@@ -5,7 +5,6 @@ A read has a dot where it reads. A write has a square where it writes, and a rin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -157,8 +156,8 @@ def _marks(design: Design, operation: Operation, slot: str) -> _Marks:
         if not request.actions and request.slot == slot:
             read |= dict.fromkeys(request.entities)
         for action in request.actions:
-            entity, mark, copy = _item(action.item)
-            item = None if mark == "!" else design.item(entity, copy)
+            entity, copy, guard = action.target.entity, action.target.copy, action.target.guard
+            item = None if guard else design.item(entity, copy)
             if action.action is Did.CHECK:
                 read |= {entity: None} if slot == TABLE else {}
             elif slot == TABLE:
@@ -166,16 +165,6 @@ def _marks(design: Design, operation: Operation, slot: str) -> _Marks:
             elif item and item.facet(slot):
                 following[entity] = None
     return _Marks(tuple(read), tuple(written), tuple(following))
-
-
-def _item(name: str) -> tuple[str, str, str]:
-    """The entity of an item's name, and whether it is a copy or a guard.
-
-    >>> _item("Order/by-user"), _item("User!email"), _item("Order")
-    (('Order', '/', 'by-user'), ('User', '!', 'email'), ('Order', '', ''))
-    """
-    found = re.fullmatch(r"(.+?)(?:([/!])(.+))?", name, re.DOTALL)
-    return (found[1], found[2] or "", found[3] or "") if found else (name, "", "")
 
 
 # --- What is drawn --------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Literal
 
 from prejoin.design.cost.bill import Bill
@@ -84,12 +85,68 @@ class ArgumentMismatch:
     """The message of the `ValueError`."""
 
 
+class ReturnKind(StrEnum):
+    NOTHING = "nothing"
+    COUNT = "count"
+    ONE = "one"
+    LIST = "list"
+    PAGE = "page"
+    COLLECTION = "collection"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedItems:
+    """The items of another entity that a join returns, by their ids."""
+
+    id: str
+    """The type of their ids."""
+    item: str
+
+    def __str__(self) -> str:
+        return f"dict[{self.id}, {self.item}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnType:
+    """The return type of a method.
+
+    >>> print(ReturnType(ReturnKind.ONE, "Book", (JoinedItems("str", "Author"),)))
+    tuple[Book | None, dict[str, Author]]
+    """
+
+    kind: ReturnKind
+    item: str = ""
+    """The class or view of the items; empty for a count, a collection or nothing."""
+    joined: tuple[JoinedItems, ...] = ()
+
+    @property
+    def items(self) -> frozenset[str]:
+        """The classes and views of all items."""
+        return frozenset({self.item, *(one.item for one in self.joined)})
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The type of each value that is returned."""
+        first = {
+            ReturnKind.NOTHING: "None",
+            ReturnKind.COUNT: "int",
+            ReturnKind.ONE: f"{self.item} | None",
+            ReturnKind.LIST: f"list[{self.item}]",
+            ReturnKind.PAGE: f"Page[{self.item}]",
+            ReturnKind.COLLECTION: "Collection",
+        }[self.kind]
+        return (first, *map(str, self.joined))
+
+    def __str__(self) -> str:
+        return f"tuple[{', '.join(self.parts)}]" if self.joined else self.parts[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
     pattern: Pattern
     name: str
     params: tuple[Param, ...]
-    result: str
+    result: ReturnType
     body: tuple[str, ...]
     mismatches: tuple[ArgumentMismatch, ...] = ()
 
@@ -117,37 +174,19 @@ class Method:
         given = ("self", *self._parameters)
         head = Group(f"{'async ' if aio else ''}def {self.name}(", given, f") -> {self.result}:")
         return [
-            *_open(lay(head, STEP)),
+            *_open(lay(head, STEP), self.result),
             *docstring(*words, indent=STEP * 2),
             *(f"{STEP * 2}{b}".rstrip() for b in self.body),
         ]
 
 
-def _open(lines: list[str]) -> list[str]:
+def _open(lines: list[str], result: ReturnType) -> list[str]:
     """The lines of a signature; a long result type has lines of its own."""
-    lead, said, parts = lines[-1].partition("tuple[")
-    if wide(lines[-1]) <= WIDTH or not said:
+    if wide(lines[-1]) <= WIDTH or not result.joined:
         return lines
-    parts = parts.removesuffix("]:")
-    listed = f"{STEP * 2}{parts}"
-    if wide(listed) > WIDTH:
-        listed = "\n".join(f"{STEP * 2}{one}," for one in _parts(parts))
-    return [*lines[:-1], f"{lead}tuple[", *listed.splitlines(), f"{STEP}]:"]
-
-
-def _parts(text: str) -> list[str]:
-    """Splits the arguments of a generic type.
-
-    >>> _parts("Book | None, dict[str, Author]")
-    ['Book | None', 'dict[str, Author]']
-    """
-    found = [""]
-    for char in text:
-        if char == "," and found[-1].count("[") == found[-1].count("]"):
-            found.append("")
-        else:
-            found[-1] += char
-    return [one.strip() for one in found]
+    listed = f"{STEP * 2}{', '.join(result.parts)}"
+    parts = [listed] if wide(listed) <= WIDTH else [f"{STEP * 2}{part}," for part in result.parts]
+    return [*lines[:-1], f"{lines[-1].removesuffix(f'{result}:')}tuple[", *parts, f"{STEP}]:"]
 
 
 @dataclass(slots=True)

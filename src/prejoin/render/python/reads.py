@@ -6,11 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, varying, wanted_of
+from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, is_tested, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
-from prejoin.render.python.method import LOCAL, InputValue, Method, Option, Param, RenderContext, body_lines
+from prejoin.render.python.method import (
+    LOCAL,
+    InputValue,
+    JoinedItems,
+    Method,
+    Option,
+    Param,
+    RenderContext,
+    ReturnKind,
+    ReturnType,
+    body_lines,
+)
 from prejoin.render.python.names import free, identifier, plural, single
 from prejoin.render.python.values import annotation, constant_text, moment_text
 from prejoin.types import Kind
@@ -49,6 +60,7 @@ _CALLS = {
 }
 _NO_VALUES = frozenset({Op.EXISTS, Op.NOT_EXISTS})
 _RESERVED = RESERVED | LOCAL | {"limit", "after", "now"}
+_COUNT = ReturnType(ReturnKind.COUNT)
 _THERE = "return [one for one in found if one is not None]"
 _ROOM = WIDTH - len(STEP * 3) - len("filter=,")
 """The width of a filter on one line. Formatters would break a longer one where it is hard to read."""
@@ -128,7 +140,7 @@ class _ReadMethod:
             return "begun(after)"
         return "dt.datetime.now(dt.UTC)"
 
-    def _body(self) -> tuple[list[Part], str]:
+    def _body(self) -> tuple[list[Part], ReturnType]:
         read, module = self.read, self.module
         cls = module.cls(self.first)
         if len(self.entities) > 1:
@@ -136,14 +148,14 @@ class _ReadMethod:
         into = self._into()
         shown = into or cls
         if read.result is Result.COUNT:
-            return [call(f"return {module.wait}self.db.count", cls, *self._asking(filters=True))], "int"
+            return [call(f"return {module.wait}self.db.count", cls, *self._asking(filters=True))], _COUNT
         if self.many is not None:
-            first, result = self._each(cls, into), f"list[{shown}]"
+            first, result = self._each(cls, into), ReturnType(ReturnKind.LIST, shown)
         elif self._gettable:
-            first, result = self._get(cls, into), f"{shown} | None"
+            first, result = self._get(cls, into), ReturnType(ReturnKind.ONE, shown)
         elif read.result is Result.ONE:
             first = [self._query(cls, into, "page = ", "1"), "return page[0] if page else None"]
-            result = f"{shown} | None"
+            result = ReturnType(ReturnKind.ONE, shown)
         else:
             first, result = self._page(cls, into, shown)
         if not self.joined:
@@ -199,12 +211,12 @@ class _ReadMethod:
         query = call(f"    found += {wait}self.db.query", cls, *self._asking(filters=True, order=True, into=into))
         return [f"found: list[{into or cls}] = []", f"for {one} in {name}:", query, "return found"]
 
-    def _page(self, cls: str, into: str, shown: str) -> tuple[list[Part], str]:
+    def _page(self, cls: str, into: str, shown: str) -> tuple[list[Part], ReturnType]:
         limit = self._limits()
         if self.paged:
             self.module.imports.name("prejoin", "Page")
-            return [self._query(cls, into, "return ", limit)], f"Page[{shown}]"
-        return [self._query(cls, into, "found = ", limit), "return list(found)"], f"list[{shown}]"
+            return [self._query(cls, into, "return ", limit)], ReturnType(ReturnKind.PAGE, shown)
+        return [self._query(cls, into, "found = ", limit), "return list(found)"], ReturnType(ReturnKind.LIST, shown)
 
     def _limits(self) -> str:
         """The limit as code; of a method with pages it is a parameter."""
@@ -221,41 +233,58 @@ class _ReadMethod:
 
     # --- Several entities -------------------------------------------------------------------------------------------
 
-    def _collection(self) -> tuple[list[Part], str]:
+    def _collection(self) -> tuple[list[Part], ReturnType]:
         module = self.module
         module.imports.name("prejoin", "Collection")
         classes = Group("(", tuple(module.cls(name) for name in self.entities), ")")
         limit = self._limits()
         roles = self._roles()
-        parts = [*([keyword("roles", roles)] if roles else []), *self._asking(order=True, limit=limit)]
+        tests = self._tests_by_class()
+        asking = self._asking(order=True, limit=limit)
+        ranged = int(any(g.input.op in RANGES and not is_filtered(g.input, self.plan) for g in self.given))
+        named = [*([keyword("roles", roles)] if roles else []), *([keyword("filters", tests)] if tests else [])]
+        parts = [*asking[:ranged], *named, *asking[ranged:]]  # the range is a positional argument
         if self.read.result is Result.COUNT:
-            return [call(f"found = {module.wait}self.db.collect", classes, *parts), "return len(found)"], "int"
-        return [call(f"return {module.wait}self.db.collect", classes, *parts)], "Collection"
+            return [call(f"found = {module.wait}self.db.collect", classes, *parts), "return len(found)"], _COUNT
+        return [call(f"return {module.wait}self.db.collect", classes, *parts)], ReturnType(ReturnKind.COLLECTION)
 
     def _roles(self) -> Part | None:
         """The `roles` argument: the names that other entities have for the given attributes."""
-        roles: dict[str, list[tuple[str, Part]]] = {}
-        for given in self.given:
-            if given.input.op is Op.EQ and not is_filtered(given.input, self.plan):
-                bound = bindings(self.module.workload, self.entities, given.input.attribute)
-                for entity, attribute in bound.items():
-                    field = self.module.names.field(entity, attribute)
-                    if field != given.field:
-                        roles.setdefault(self.module.cls(entity), []).append((string(given.field), string(field)))
-        return mapping((cls, mapping(pairs)) for cls, pairs in roles.items()) if roles else None
+        roles: dict[str, dict[str, str]] = {}
+        keyed = [(g.input.attribute, g.field) for g in self.given if not is_filtered(g.input, self.plan)]
+        for name, field in (*keyed, *((sort.attribute, "") for sort in self.read.sort)):
+            bound = bindings(self.module.workload, self.entities, name)
+            fields = {entity: self.module.names.field(entity, attribute) for entity, attribute in bound.items()}
+            field = field or next(iter(fields.values()))
+            for entity, own in fields.items():
+                if own != field:
+                    roles.setdefault(self.module.cls(entity), {})[string(field)] = string(own)
+        return mapping((cls, mapping(pairs.items())) for cls, pairs in roles.items()) if roles else None
 
-    def _with_others(self, first: list[Part], result: str) -> tuple[list[Part], str]:
+    def _tests_by_class(self) -> Part | None:
+        """The `filters` argument: for each class that has the attributes, the tests of its objects."""
+        module = self.module
+        tests: dict[str, list[Part]] = {}
+        for given in (g for g in self.given if is_tested(g.input)):
+            for entity, name in bindings(module.workload, self.entities, given.input.attribute).items():
+                attribute = single(module.workload, entity, name)
+                field = module.names.field(entity, name)
+                test = test_text(given.input.op, field, given.values, attribute, module)
+                tests.setdefault(module.cls(entity), []).append(test)
+        return mapping((cls, as_lambda(found)) for cls, found in tests.items()) if tests else None
+
+    def _with_others(self, first: list[Part], result: ReturnType) -> tuple[list[Part], ReturnType]:
         """Adds the second half of a join: the items that the first ones refer to, by their ids."""
         module = self.module
         last = first[-1]
-        one = result.endswith("| None")
+        one = result.kind is ReturnKind.ONE
         lead = "one" if one else "page"
         if isinstance(last, Group):
             head = last.head.replace("return ", f"{lead} = ", 1)
             body = [*first[:-1], Group(head, last.items, last.tail, last.commas)]
         else:
             body = [*first[:-1], flat(last).replace("return ", f"{lead} = ", 1)]
-        results = [result]
+        joined: list[JoinedItems] = []
         names: list[str] = []
         for at, name in enumerate(self.read.entities[1:]):
             links = self._links(name)
@@ -293,12 +322,12 @@ class _ReadMethod:
             others = [link.other for link in varying(links)]
             types = [annotation(a.type, module.imports, module.enum(name, a.name)) for a in others]
             type_ = types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]"
-            results.append(f"dict[{type_}, {view or cls}]")
+            joined.append(JoinedItems(type_, view or cls))
         shown = [
             f"{{{self._id(name)}: one for one in {local} if one is not None}}"
             for name, local in zip(self.read.entities[1:], names, strict=True)
         ]
-        return [*body, Group("return (", (lead, *shown), ")", loose=True)], f"tuple[{', '.join(results)}]"
+        return [*body, Group("return (", (lead, *shown), ")", loose=True)], replace(result, joined=tuple(joined))
 
     def _links(self, name: str) -> list[JoinLink]:
         """The attributes by which a join refers to another entity, without the tenant."""
@@ -315,7 +344,7 @@ class _ReadMethod:
     def _asking(self, *, filters: bool = False, order: bool = False, limit: str = "", into: str = "") -> list[Part]:
         """The arguments of a query: equalities as keywords, the range as condition, the rest as filter."""
         keyed = [g for g in self.given if not is_filtered(g.input, self.plan)]
-        ranges = [g for g in keyed if g.input.op in RANGES]
+        ranges = [g for g in keyed if g.input.op is not Op.EQ]
         parts: list[Part] = [condition(ranges, self.module)] if ranges else []
         if order and self.read.sort and self.read.result is not Result.COUNT:
             parts.append(keyword("order", self._order()))

@@ -111,6 +111,8 @@ def _key(facet: Facet, entity: Entity, fields: Mapping[str, str], design: Design
 
 def _when(when: When, entity: Entity, fields: Mapping[str, str], imports: Imports) -> Group:
     field, values = string(fields[when.attribute]), when_values(when, entity)
+    if when.absent:
+        return call("When", field, "absent=True")
     if values is None:
         return call("When", field)
     return call("When", field, Group("frozenset({", tuple(sorted(literal(v, imports) for v in values)), "})"))

@@ -35,6 +35,7 @@ from prejoin.render.python.method import (
     Option,
     RecordValue,
     RenderContext,
+    ReturnKind,
 )
 from prejoin.render.python.names import free, identifier, single
 from prejoin.render.python.seed import maker
@@ -167,10 +168,8 @@ class _Test:
         if joined:
             asked = call(f"nothing, *_ = stranger.{self.method.name}", *arguments)
         self.lines.append(asked)
-        result = self.method.result.removeprefix("tuple[") if joined else self.method.result
-        none = result.partition(",")[0].endswith("| None")
-        zero = "nothing is None" if none else "nothing == 0" if result == "int" else "len(nothing) == 0"
-        self.lines.append(f"assert {zero}")
+        zero = {ReturnKind.ONE: "nothing is None", ReturnKind.COUNT: "nothing == 0"}
+        self.lines.append(f"assert {zero.get(self.method.result.kind, 'len(nothing) == 0')}")
 
     def _asked(
         self,
@@ -214,11 +213,10 @@ class _Test:
         return item
 
     def _asserted(self, own: list[_Item], others: list[_Item], arguments: list[str]) -> None:
-        method, result = self.method, self.method.result
+        method, kind = self.method, self.method.result.kind
         lead = "found"
         if others:
             lead = ", ".join(["found", *(f"{item.name}_found" for item in others)])
-            result = result.removeprefix("tuple[")
         head = f"{lead} = repository.{method.name}"
         if wide(f"{STEP}{head}(") > WIDTH:
             self.lines += [call(f"answer = repository.{method.name}", *arguments), f"{lead} = answer"]
@@ -230,12 +228,12 @@ class _Test:
             else:
                 self.lines.append(f"assert [*{item.name}_found.values()] == [{item.name}]")
         first = own[0]
-        view = self._view(first) if method.result != "Collection" else None
-        if result == "int":
+        view = self._view(first)
+        if kind is ReturnKind.COUNT:
             self.lines.append(f"assert found == {len(own)}")
-        elif result == "Collection":
+        elif kind is ReturnKind.COLLECTION:
             self.lines += [f"assert found.all({self._cls(item)}) == [{item.name}]" for item in own]
-        elif result.partition(",")[0].endswith("| None"):
+        elif kind is ReturnKind.ONE:
             if view:
                 self.lines += ["assert found is not None", f"assert found.{view} == {first.name}.{view}"]
             else:
@@ -258,10 +256,8 @@ class _Test:
     def _view(self, item: _Item) -> str:
         """A field of the view that a read returns; empty if it returns whole items."""
         for view in self.module.views.values():
-            if view.entity == item.entity.name and view.name in self.method.result:
-                names = self.method.result.replace("[", " ").replace("]", " ").replace(",", " ").split()
-                if view.name in names:
-                    return self._field(item, view.attributes[0])
+            if view.entity == item.entity.name and view.name in self.method.result.items:
+                return self._field(item, view.attributes[0])
         return ""
 
     # --- Writes -----------------------------------------------------------------------------------------------------

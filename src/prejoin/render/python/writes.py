@@ -22,6 +22,8 @@ from prejoin.render.python.method import (
     Option,
     Param,
     RenderContext,
+    ReturnKind,
+    ReturnType,
     body_lines,
 )
 from prejoin.render.python.names import free, identifier
@@ -71,7 +73,9 @@ class _WriteMethod:
         if self.token:
             params.append(Param(self.token, "str | None", Option("token"), "None"))
         name = self.module.names.methods[self.write.id]
-        return Method(self.write, name, tuple(params), "None", body_lines(body), tuple(mismatches))
+        return Method(
+            self.write, name, tuple(params), ReturnType(ReturnKind.NOTHING), body_lines(body), tuple(mismatches)
+        )
 
     # --- What belongs together --------------------------------------------------------------------------------------
 
@@ -188,10 +192,10 @@ class _WriteMethod:
             self._change(change, entity, attribute, "", loop)  # its parameters have their names before the local has
         taken = [*LOCAL, *self.sources.params, *self.sources.locals, *([loop.record] if loop else [])]
         local = free(identifier(cls), taken)
-        opening = f"{depth}{'async ' if wait else ''}with {writer}.update"
+        opening = f"{depth}{'async ' if wait else ''}with {writer}.{action.verb}"
         yield call(opening, cls, *options, *fields, tail=f") as {local}:")
         for change, attribute in changed:
-            yield f"{depth}{STEP}{self._change(change, entity, attribute, local, loop)}"
+            yield f"{depth}{STEP}{self._change(change, entity, attribute, local, loop, action.verb is Verb.UPSERT)}"
 
     def _new(self, at: int, action: Action, entity: Entity, loop: Loop | None, writer: str) -> Part:
         record = loop.record if loop else self.sources.records[at].name
@@ -228,14 +232,16 @@ class _WriteMethod:
                 self.module.imports.name("dataclasses", "replace")
         return call("replace", record, *(keyword(n, v) for n, v in sets))
 
-    def _change(self, change: Change, entity: Entity, attribute: Attribute, local: str, loop: Loop | None) -> str:
+    def _change(
+        self, change: Change, entity: Entity, attribute: Attribute, local: str, loop: Loop | None, upsert: bool = False
+    ) -> str:
         name = f"{local}.{self.module.names.field(entity.name, attribute.name)}"
         match change.op:
             case ChangeOp.REMOVE:
                 return f"{name} = None"
             case ChangeOp.ADD | ChangeOp.SUBTRACT:
                 amount = self._amount(change, entity, attribute, loop)
-                if attribute.optional:
+                if attribute.optional or upsert:
                     self.module.imports.name("prejoin", "add")
                     sign = "-" if change.op is ChangeOp.SUBTRACT else ""
                     return f"{name} = add({name}, {sign}{amount})"
@@ -267,9 +273,8 @@ class _WriteMethod:
         entity = self.sources.entity(action.entity)
         cls, wait = self.module.cls(entity.name), self.module.wait
         request = next(r for r in self.operation.finds if entity.name in r.entities)
-        filtered = {text.partition(" ")[0] for text in request.filters}
         names = sorted(set(names) - {self.sources.tenant})
-        lists = Loop(action)
+        filtered, lists = request.filtered, Loop(action)
         sources = {n: self.sources.source(n, action, entity, lists if loop else None) for n in names}
         equal = [keyword(self.module.names.field(entity.name, n), sources[n]) for n in names if n not in filtered]
         tests: list[Part] = []
@@ -341,7 +346,7 @@ class _WriteMethod:
         first = self.module.names.field(entity.name, attribute.name)
         compared = {c.op for c in self.write.checks if c.kind is CheckKind.COMPARE and c.entity in {"", entity.name}}
         # What is not there is unlike everything: `<>` alone says nothing of whether it is.
-        if CheckKind.EXISTS in kinds and action.verb is not Verb.UPDATE and compared <= {Op.NE, Op.NOT_EXISTS}:
+        if CheckKind.EXISTS in kinds and not action.updates and compared <= {Op.NE, Op.NOT_EXISTS}:
             tests = [*tests, test_text(Op.EXISTS, first, (), attribute, self.module)]
         if CheckKind.NOT_EXISTS in kinds and action.verb is Verb.PUT:
             tests = [*tests, test_text(Op.NOT_EXISTS, first, (), attribute, self.module)]

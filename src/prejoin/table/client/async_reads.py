@@ -17,6 +17,7 @@ from prejoin.table.read.cursor import Cursors
 from prejoin.table.read.decode import Unreadable
 from prejoin.table.read.page import Collection, Page
 from prejoin.table.read.plan import Roles
+from prejoin.table.read.query import Filters
 from prejoin.table.read.transact_get import Get
 from prejoin.table.schema.schema import Schema
 
@@ -235,6 +236,7 @@ class AsyncReader(ABC):
         /,
         *,
         roles: Roles | None = None,
+        filters: Filters | None = None,
         order: str | Iterable[str | Order] = (),
         reverse: bool = False,
         limit: int | None = None,
@@ -250,11 +252,12 @@ class AsyncReader(ABC):
         with an entity sorts the items of that entity. The other arguments are those of `query`.
 
         If a class has another name for an attribute, give it in `roles`: `roles={User: {"user_id": "id"}}`.
+        `filters` leaves out objects of a class after they are read: `filters={Order: lambda o: o.status == "OPEN"}`.
         """
         given = QueryArguments(
             where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors, unreadable == "keep"
         )
-        return await self._run(query.collect(self.schema, self.table, classes, given, roles))
+        return await self._run(query.collect(self.schema, self.table, classes, given, roles, filters))
 
     @overload
     async def get_many(

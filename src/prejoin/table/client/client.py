@@ -12,9 +12,11 @@ from msgspec import DecodeError
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.conversation import Parallel, Pause, Request, Steps, read_json
 from prejoin.table.errors import NoSuchTable
-from prejoin.table.lazy import Lazy
 from prejoin.transport.errors import TransportError
 
+from .lazy_modules import execute
+from .lazy_modules import observe as observation
+from .lazy_modules import transaction as transactions
 from .reads import Reader
 from .writes import BatchWriter, Writer
 
@@ -25,18 +27,11 @@ if TYPE_CHECKING:
     from prejoin.table.admin.drift import Difference
     from prejoin.table.read.cursor import Cursors
     from prejoin.table.schema.schema import Schema
-    from prejoin.table.write import execute
     from prejoin.table.write.model import Write
     from prejoin.transport import Transport
 
-    from . import observe as observation
-    from . import transaction as transactions
     from .observe import Observer
     from .transaction import Transaction
-else:
-    execute = Lazy("prejoin.table.write.execute")
-    observation = Lazy("prejoin.table.client.observe")
-    transactions = Lazy("prejoin.table.client.transaction")
 
 R = TypeVar("R")
 

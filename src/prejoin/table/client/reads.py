@@ -1,16 +1,14 @@
-"""The read methods of `Client`.
-
-What they do is in `prejoin.table.read`, which most of them import when first called.
-"""
+"""The read methods of `Client`. What they do is in `prejoin.table.read`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from prejoin.table.lazy import Lazy
 from prejoin.table.read.get import get_item, item_exists
 from prejoin.table.read.plan import plan_read
+
+from .lazy_modules import arguments, batch_get, query, scan, transact_get
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -20,19 +18,13 @@ if TYPE_CHECKING:
     from prejoin.table.condition.record import Where
     from prejoin.table.conversation import Steps
     from prejoin.table.options import Progress, WhenUnreadable
-    from prejoin.table.read import arguments, batch_get, query, scan, transact_get
     from prejoin.table.read.cursor import Cursors
     from prejoin.table.read.decode import Unreadable
     from prejoin.table.read.page import Collection, Page
     from prejoin.table.read.plan import Roles
+    from prejoin.table.read.query import Filters
     from prejoin.table.read.transact_get import Get
     from prejoin.table.schema.schema import Schema
-else:
-    arguments = Lazy("prejoin.table.read.arguments")
-    batch_get = Lazy("prejoin.table.read.batch_get")
-    query = Lazy("prejoin.table.read.query")
-    scan = Lazy("prejoin.table.read.scan")
-    transact_get = Lazy("prejoin.table.read.transact_get")
 
 E = TypeVar("E")
 V = TypeVar("V")
@@ -261,6 +253,7 @@ class Reader(ABC):
         /,
         *,
         roles: Roles | None = None,
+        filters: Filters | None = None,
         order: str | Iterable[str | Order] = (),
         reverse: bool = False,
         limit: int | None = None,
@@ -276,11 +269,12 @@ class Reader(ABC):
         with an entity sorts the items of that entity. The other arguments are those of `query`.
 
         If a class has another name for an attribute, give it in `roles`: `roles={User: {"user_id": "id"}}`.
+        `filters` leaves out objects of a class after they are read: `filters={Order: lambda o: o.status == "OPEN"}`.
         """
         given = arguments.QueryArguments(
             where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors, unreadable == "keep"
         )
-        return self._run(query.collect(self.schema, self.table, classes, given, roles))
+        return self._run(query.collect(self.schema, self.table, classes, given, roles, filters))
 
     @overload
     def get_many(

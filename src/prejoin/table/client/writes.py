@@ -1,12 +1,14 @@
-"""The write methods of `Client` and of transactions. Each makes a `Write`, with modules imported by the first one."""
+"""The write methods of `Client` and of transactions. Each makes a `Write`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
-from prejoin.table.lazy import Lazy
 from prejoin.table.options import NOT_GIVEN
+
+from .lazy_modules import batch, from_call
+from .lazy_modules import update as update_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,15 +18,9 @@ if TYPE_CHECKING:
     from prejoin.table.options import Progress, Returning
     from prejoin.table.schema.schema import Schema
     from prejoin.table.update.changes import Changes
-    from prejoin.table.write import batch, from_call
     from prejoin.table.write.model import Write
 
-    from . import update as update_block
     from .update import UpdateBlock
-else:
-    batch = Lazy("prejoin.table.write.batch")
-    from_call = Lazy("prejoin.table.write.from_call")
-    update_block = Lazy("prejoin.table.client.update")
 
 E = TypeVar("E")
 

@@ -1,4 +1,4 @@
-"""The arguments of a query, and what a key can test of them: equalities and one range."""
+"""The arguments of a query, and what a key can test of them: equalities, a range, membership of sparse indexes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.keys import Bounds, Order, Within
+from prejoin.keys import Bounds, Order, When, Within
+from prejoin.keys.template.encoding import plain
 from prejoin.table.codec.codec import Codec
 from prejoin.table.condition.describe import condition_text
 from prejoin.table.condition.record import (
     Between,
     Compare,
     Condition,
+    Exists,
     Function,
+    In,
     Path,
     Recorder,
     Where,
@@ -24,6 +27,8 @@ from prejoin.table.condition.record import (
     recorded,
 )
 from prejoin.table.errors import TableError
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.schema import Schema
 
 from .cursor import Cursors, Position, open_cursor
 
@@ -59,12 +64,10 @@ class QueryArguments(msgspec.Struct, frozen=True):
         """Return the arguments of the next page."""
         return replace(self, after=cursor)
 
-    def key_values(self, codec: Codec[Any]) -> tuple[dict[str, Any], Within | None, Bounds | None]:
-        """Return the attributes given as equal, by keyword or in `where`, and the range over another attribute."""
-        values = dict(self.equal)
+    def key_values(self, codec: Codec[Any]) -> KeyValues:
+        """Return what a key can test: the equalities, by keyword or in `where`, and the rest of `where`."""
         where = recorded(self.where, codec)
-        within, bounds = (None, None) if where is None else key_range(where, values)
-        return values, within, bounds
+        return KeyValues(dict(self.equal)) if where is None else key_values(where, self.equal)
 
     def recorded_filter(self, codec: Codec[Any]) -> tuple[Condition | None, frozenset[str]]:
         """Return the filter, and the attributes that it tests."""
@@ -88,10 +91,31 @@ class _AttributeRecorder(Recorder):
         return found
 
 
-def key_range(where: Condition, values: dict[str, Any]) -> tuple[Within | None, Bounds | None]:
-    """Split a condition: add its equalities to `values`, and return the rest as a range over one attribute."""
+class KeyValues(msgspec.Struct, frozen=True):
+    """What a key can test of a query."""
+
+    equal: dict[str, Any]
+    within: Within | None = None
+    bounds: Bounds | None = None
+    only: frozenset[When] = frozenset()
+    """Conditions that only the membership in a sparse index can meet."""
+
+    def check_only(self, schema: Schema, entity: Bound[Any]) -> None:
+        """Refuse conditions on attributes that decide about no sparse index."""
+        deciding = {when.attribute for facet in schema.facets if facet.entity == entity.tag for when in facet.when}
+        for one in self.only:
+            if one.attribute not in deciding:
+                raise TableError(f"no key can test that {one}. If it excludes few items, pass it as filter=")
+
+
+def key_values(where: Condition, equal: Mapping[str, Any]) -> KeyValues:
+    """Split a condition: equalities, in addition to those given; a range over one attribute; and conditions that a
+    sparse index may meet.
+    """
+    values = dict(equal)
     attribute = ""
     bounds: Bounds | None = None
+    only: set[When] = set()
     for condition in conjuncts(where):
         match condition:
             case Compare((str(name),), "=", value):
@@ -105,6 +129,12 @@ def key_range(where: Condition, values: dict[str, Any]) -> tuple[Within | None, 
                 new = Bounds(low, high)
             case Function("begins_with", (str(name),), value):
                 new = Bounds.of("begins_with", value)
+            case Exists((str(name),), present):
+                only.add(When(name, absent=not present))
+                continue
+            case In((str(name),), several):
+                only.add(When(name, frozenset(map(plain, several))))
+                continue
             case _:
                 raise TableError(
                     f"no key can test {condition_text([condition])}. If it excludes few items, pass it as filter="
@@ -115,10 +145,10 @@ def key_range(where: Condition, values: dict[str, Any]) -> tuple[Within | None, 
             raise TableError(f"a query has a range over one attribute, not over {attribute} and {name}. Use filter=")
         attribute, bounds = name, new if bounds is None else _intersection(name, bounds, new)
     if bounds is None:
-        return None, None
+        return KeyValues(values, only=frozenset(only))
     if attribute in values:
         raise TableError(f"{attribute} is given both as a value and as a range")
-    return Within(attribute, _operator(bounds)), bounds
+    return KeyValues(values, Within(attribute, _operator(bounds)), bounds, frozenset(only))
 
 
 def _intersection(name: str, one: Bounds, other: Bounds) -> Bounds:

@@ -52,6 +52,8 @@ class Query(msgspec.Struct, frozen=True):
     """The time of the query, if it matters: an open range over time buckets ends with the bucket of that time."""
     visible: tuple[VisibleItems, ...] = ()
     """Which items are visible. It changes with time, so a cursor does not depend on it."""
+    filters: tuple[VisibleItems, ...] = ()
+    """The caller's filters of a read of several entities, each for the items with its type tag."""
 
     @property
     def groups(self) -> list[tuple[KeyCondition, ...]]:
@@ -65,12 +67,13 @@ class Query(msgspec.Struct, frozen=True):
         # The partitions between the first and the last follow from these.
         ends = self.conditions[:1], self.conditions[-1:], len(self.conditions)
         entities = [facet.entity for facet in self.plan.facets]
-        return fingerprint(self.table, self.plan.slot, entities, *ends, self.reverse, self.where)
+        tests = [(one.tag, one.conditions) for one in self.filters]
+        return fingerprint(self.table, self.plan.slot, entities, *ends, self.reverse, self.where, *tests)
 
     def request(self, condition: KeyCondition, start: Json | None, limit: int | None) -> Request:
         to = Placeholders()
         body = self._body(condition, start, to)
-        if self.where is None and limit is not None:
+        if self.where is None and not self.filters and limit is not None:
             body["Limit"] = limit
         if self.projected:
             wanted = sorted({*self.decoder.wires, *self.key_names})
@@ -107,9 +110,10 @@ class Query(msgspec.Struct, frozen=True):
         return body
 
     def _filter(self, to: Placeholders) -> str:
-        if not self.visible:
+        tested = (*self.visible, *self.filters)
+        if not tested:
             return "" if self.where is None else render(self.where, self.codec, to)
-        hidden = filter_text(self.visible, self.schema.type_attribute, len(self.plan.facets) == 1, to)
+        hidden = filter_text(tested, self.schema.type_attribute, len(self.plan.facets) == 1, to)
         return hidden if self.where is None else f"{render_part(self.where, self.codec, to)} AND {hidden}"
 
     def again(self, limit: int | None) -> int | None:

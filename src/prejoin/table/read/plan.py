@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from prejoin.keys import TABLE, AttributeRole, Bounds, Lookup, Order, Plan, Within
+from prejoin.keys import TABLE, AttributeRole, Bounds, Lookup, Order, Plan, When, Within
 from prejoin.keys.template.encoding import plain
 from prejoin.table.errors import TableError
 from prejoin.table.schema.bind import Bound
@@ -54,11 +54,12 @@ def plan_read(
     into: type | None = None,
     needs: frozenset[str] | None = None,
     filtered: frozenset[str] = frozenset(),
+    only: frozenset[When] = frozenset(),
 ) -> tuple[ReadPlan, dict[str, Any]]:
     """Return the plan for a read, and the values to run it with. Raise NotServed if no key or index serves it.
 
     `needs` are the attributes to return; by default those of `into`, or else all. `filtered` are the attributes that
-    a filter tests.
+    a filter tests, and `only` the conditions that a sparse index has to meet.
     """
     values = dict(equal)
     if schema.fence is not None:
@@ -67,12 +68,14 @@ def plan_read(
     # Values that decide about membership in a sparse index are part of the plan. All others are not.
     constants = _constants(schema, entities, values, roles) if schema.conditional else ()
     tags = tuple([entity.tag for entity in entities])
-    shape = tags, tuple(values), within, constants, tuple(order), consistent, roles, into, needs, filtered
+    shape = tags, tuple(values), within, constants, tuple(order), consistent, roles, into, needs, filtered, only
     found: ReadPlan | None = schema.read_plans.get(shape)
     if found is None or None in values.values():
         if len(schema.read_plans) > MOST_PLANS:
             schema.read_plans.clear()
-        found = _plan(schema, entities, values, within, constants, shape[4], consistent, roles, into, needs, filtered)
+        found = _plan(
+            schema, entities, values, within, constants, shape[4], consistent, roles, into, needs, filtered, only
+        )
         schema.read_plans[shape] = found
     if within:
         values[within.attribute] = bounds
@@ -91,6 +94,7 @@ def _plan(
     into: type | None,
     needs: Iterable[str] | None,
     filtered: frozenset[str],
+    only: frozenset[When],
 ) -> ReadPlan:
     names = {(role.entity, role.name): role.attribute for role in roles}
     for entity in entities:
@@ -112,6 +116,7 @@ def _plan(
         consistent=consistent,
         needs=None if needs is None else filtered.union(needs),
         roles=roles,
+        only=only,
     )
     plan = schema.plan(ask)
     _check_filter(schema, plan, filtered)

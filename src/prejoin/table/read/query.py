@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import reduce
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from prejoin.keys import AttributeRole, KeyValueError, Plan, conditions
 from prejoin.table.codec.codec import Codec
 from prejoin.table.condition.evaluate import holds
-from prejoin.table.condition.record import Compare, Condition, both
+from prejoin.table.condition.record import Compare, Condition, Where, both, recorded
 from prejoin.table.conversation import Request, Steps
-from prejoin.table.errors import CursorError, TooMany
-from prejoin.table.schema.bind import Bound
+from prejoin.table.errors import CursorError, TableError, TooMany
+from prejoin.table.schema.bind import Bound, facet_tag
 from prejoin.table.schema.schema import Schema
-from prejoin.table.schema.visibility import visible_items
+from prejoin.table.schema.visibility import VisibleItems, visible_items
 
 from .arguments import QueryArguments
 from .cursor import Position
@@ -24,6 +25,9 @@ from .execute import Query, any_item, count_items, read
 from .get import ItemKey, get_body, get_item, item_exists
 from .page import Collection, Page
 from .plan import ReadPlan, Roles, plan_read
+
+Filters: TypeAlias = Mapping[type[Any], Where[Any] | None]
+"""Filters of a read of several classes, by class."""
 
 
 def query(schema: Schema, table: str, cls: type[Any], arguments: QueryArguments) -> Steps[Page[Any]]:
@@ -64,17 +68,24 @@ def count(schema: Schema, table: str, cls: type[Any], arguments: QueryArguments)
 
 
 def collect(
-    schema: Schema, table: str, classes: tuple[type[Any], ...], arguments: QueryArguments, roles: Roles | None
+    schema: Schema,
+    table: str,
+    classes: tuple[type[Any], ...],
+    arguments: QueryArguments,
+    roles: Roles | None,
+    filters: Filters | None = None,
 ) -> Steps[Collection]:
     """Read objects of several classes that share a partition, with one query."""
     entities: tuple[Bound[Any], ...] = tuple(schema.entity(cls) for cls in classes)
-    equal, within, bounds = arguments.key_values(entities[0].codec)
+    given = arguments.key_values(entities[0].codec)
+    if given.only:
+        raise TableError(f"no key can test that {next(iter(given.only))}, of several classes. Look at the objects")
     plan, values = plan_read(
         schema,
         entities,
-        equal,
-        within,
-        bounds,
+        given.equal,
+        given.within,
+        given.bounds,
         order=arguments.sorted_by,
         consistent=arguments.consistent,
         roles=tuple(
@@ -87,11 +98,31 @@ def collect(
         plan = plan.keeping()
     start = arguments.start
     planned = query_of(
-        schema, table, plan, values, entities[0].codec, reverse=arguments.reverse, now=arguments.now, start=start
+        schema,
+        table,
+        plan,
+        values,
+        entities[0].codec,
+        reverse=arguments.reverse,
+        now=arguments.now,
+        start=start,
+        filters=_recorded(schema, classes, filters or {}),
     )
     found, cursor = yield from read(planned, arguments.limit, start, arguments.cursors)
     objects, unmatched, unreadable = split(found)
     return Collection(objects, cursor, unmatched, unreadable)
+
+
+def _recorded(schema: Schema, classes: tuple[type[Any], ...], filters: Filters) -> dict[str, Condition]:
+    """Return the filters of a collection by the tag of their entity."""
+    found: dict[str, Condition] = {}
+    for cls, test in filters.items():
+        if cls not in classes:
+            raise TableError(f"there is a filter of {cls.__name__}, which is not read. Name one of the classes")
+        entity = schema.entity(cls)
+        if (condition := recorded(test, entity.codec)) is not None:
+            found[entity.tag] = condition
+    return found
 
 
 def get_one(schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any]) -> Steps[Any]:
@@ -121,13 +152,15 @@ def _plan(
     needs: frozenset[str] | None,
     filtered: frozenset[str],
 ) -> tuple[ReadPlan, dict[str, Any]]:
-    equal, within, bounds = arguments.key_values(entity.codec)
+    given = arguments.key_values(entity.codec)
+    given.check_only(schema, entity)
     plan, values = plan_read(
         schema,
         (entity,),
-        equal,
-        within,
-        bounds,
+        given.equal,
+        given.within,
+        given.bounds,
+        only=given.only,
         order=arguments.sorted_by,
         consistent=arguments.consistent,
         into=arguments.into,
@@ -201,6 +234,7 @@ def query_of(
     where: Condition | None = None,
     now: datetime | None = None,
     start: Position | None = None,
+    filters: Mapping[str, Condition] = MappingProxyType({}),
 ) -> Query:
     """Return the query of a plan with its values. `reverse` reverses the order of the plan.
 
@@ -241,6 +275,11 @@ def query_of(
         projected,
         until,
         visible_items(schema.by_tag, plan.facets),
+        tuple(
+            VisibleItems(facet_tag(facet), schema.by_tag[facet.entity].codec, [filters[facet.entity]])
+            for facet in plan.facets
+            if facet.entity in filters
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from prejoin.keys import TABLE, Facet, KeyForm, Natural, Template, TemplateError
 from prejoin.keys.template.encoding import plain
 from prejoin.table.codec.codec import Codec
 from prejoin.table.errors import SchemaError
+from prejoin.types import Kind
 
 from .declare import Entity, Index, Key, Membership
 from .key_attributes import KeyAttributes
@@ -183,6 +184,7 @@ class Binder(msgspec.Struct, frozen=True):
                 f"{self.codec.name}: the keys of index {slot} are the attributes {' and '.join(whole.attributes)}, so "
                 "all items with these are in it. `when` cannot change that"
             )
+        self._check_absent(whole)
         self._check_optional(whole, own_items)
         if slot == TABLE:
             self._check_settled(whole)
@@ -278,6 +280,15 @@ class Binder(msgspec.Struct, frozen=True):
                     "change, because items are found by it. Use shards in an index"
                 )
 
+    def _check_absent(self, facet: Facet) -> None:
+        for name in (when.attribute for when in facet.when if when.absent):
+            attribute = self.codec.attribute(name)
+            # An empty set is not stored.
+            may_lack = attribute.optional or attribute.type.kind is Kind.SET
+            if not may_lack or name in facet.attributes:
+                why = "is part of the key" if name in facet.attributes else "is never absent"
+                raise SchemaError(f"{self.codec.name} in {facet.slot}: {name} {why}, so no item would be in the index")
+
     def _check_optional(self, facet: Facet, own_items: bool) -> None:
         for found in (*facet.pk.fields, *(facet.sk.fields if facet.sk else ())):
             if not found.optional:
@@ -318,14 +329,14 @@ def _when(condition: Condition, codec: Codec[Any]) -> When:
             return When(name, frozenset(codec.attribute(name).type.values) - {plain(value)})
         case In((str(name),), values):
             return When(name, frozenset(map(plain, values)))
-        case Exists((str(name),), True):
-            return When(name)
+        case Exists((str(name),), present):
+            return When(name, absent=not present)
         case _:
             from prejoin.table.condition.describe import condition_text
 
             raise SchemaError(
                 f"{codec.name}: {condition_text([condition])} cannot decide which items are in an index. Use ==, "
-                "one_of or exists, or != for an enum"
+                "one_of, exists or == None, or != for an enum"
             )
 
 

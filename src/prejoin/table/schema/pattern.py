@@ -61,13 +61,12 @@ class Visibility(msgspec.Struct, frozen=True):
 class Pattern:
     """A declared pattern: `Entity(…, patterns=[Version("version")])`."""
 
+    indexes: Mapping[str, Key] = {}
+    """The keys of the pattern's own items in indexes, by index."""
+
     @property
     def lifecycle(self) -> Lifecycle | None:
         """How the pattern ends items; None if it does not. Other patterns look at it."""
-        return None
-
-    def key_in(self, index: str) -> Key | None:
-        """Return the key template of the pattern's own items in an index; None if they have none."""
         return None
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:

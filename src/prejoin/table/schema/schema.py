@@ -121,10 +121,6 @@ class Schema:
         """Return the key attributes of the table or of an index."""
         return self._keys[slot]
 
-    def key_names(self) -> list[tuple[str, ...]]:
-        """Return the names of the key attributes of the table and of each index."""
-        return [keys.names for keys in self._keys.values()]
-
     def key(self, cls: type[E], /, **values: Any) -> dict[str, dict[str, str]]:
         """Return the key of an item in the table, in DynamoDB JSON."""
         bound = self.entity(cls)
@@ -305,7 +301,7 @@ def _ttl(entities: Iterable[Entity[Any]], said: str) -> str:
 def _keys_in(index: str, entities: Iterable[Entity[Any]]) -> list[Key]:
     """Return the key templates in an index: those of the entities, and those of their copies."""
     found = [key for entity in entities if (key := entity.indexes.get(index))]
-    return found + [key for entity in entities for one in entity.patterns if (key := one.key_in(index))]
+    return found + [key for entity in entities for one in entity.patterns if (key := one.indexes.get(index))]
 
 
 def _sorted(entities: Iterable[Entity[Any]]) -> bool:

@@ -35,7 +35,7 @@ def put_item(schema: Schema, write: Write) -> ItemAction:
     if not new and write.entity.unknown == "keep":
         return _put_keeping(schema, write, item, key, to)
     # If the replaced object is known, it must exist: patterns have counted it as replaced, not as created.
-    text = condition(schema, write, to, there=False if new else None if write.was is None else True)
+    text = condition(schema, write, to, there=False if new else None if write.stored is None else True)
     return action("Put", key, {"Item": item}, text, to, write, exists_error if new else condition_error)
 
 
@@ -46,8 +46,8 @@ def whole_item(schema: Schema, write: Write) -> tuple[Json, Json]:
     item[schema.type_attribute] = {"S": entity.tag}
     key = schema.facet_key(entity.base, values)
     item |= key
-    if write.whole and write.item is not None:
-        item = {**unknown(schema, write), **item}
+    if write.extra:
+        item = {**write.extra, **item}
     for facet in entity.indexes.values():
         if not facet.when or facet.has(values):
             item |= schema.facet_key(facet, values)
@@ -63,15 +63,16 @@ def _put_keeping(schema: Schema, write: Write, item: Json, key: Json, to: Placeh
     text = f"SET {', '.join(sets)}"
     if removes := sorted(ours - item.keys()):
         text += f" REMOVE {', '.join(map(to.name, removes))}"
-    held = condition(schema, write, to, there=None if write.was is None else True)
+    held = condition(schema, write, to, there=None if write.stored is None else True)
     return action("Update", key, {"UpdateExpression": text}, held, to, write, condition_error)
 
 
-def unknown(schema: Schema, write: Write) -> Json:
+def unknown_attributes(schema: Schema, entity: Bound[Any], item: Json) -> Json:
     """Return the attributes of a stored item that are neither of its class nor keys. They move with the item."""
-    known = {attribute.wire for attribute in write.entity.codec.attributes.values()}.union(*schema.key_names())
-    known.add(schema.type_attribute)
-    return {name: value for name, value in (write.item or {}).items() if name not in known}
+    known = {attribute.wire for attribute in entity.codec.attributes.values()}
+    known.update(schema.keys(TABLE).names, [schema.type_attribute])
+    known.update(name for facet in schema.facets for name in schema.template_keys(facet).names)
+    return {name: value for name, value in item.items() if name not in known}
 
 
 def put_other(
@@ -119,7 +120,7 @@ def delete_item(schema: Schema, write: Write) -> ItemAction:
     """Return the delete of the entity's own item."""
     to = Placeholders()
     key = schema.facet_key(write.entity.base, write.values)
-    text = condition(schema, write, to, there=None if write.was is None else True)
+    text = condition(schema, write, to, there=None if write.stored is None else True)
     return action("Delete", key, {}, text, to, write, condition_error)
 
 
@@ -185,8 +186,9 @@ def check_item(schema: Schema, write: Write) -> ItemAction:
     """Return the check that an item exists, or that it does not."""
     to = Placeholders()
     key = schema.facet_key(write.entity.base, write.values)
-    text = condition(schema, write, to, there=not write.absent)
-    return action("ConditionCheck", key, {}, text, to, write, exists_error if write.absent else condition_error)
+    there = write.verb == "check"
+    text = condition(schema, write, to, there=there)
+    return action("ConditionCheck", key, {}, text, to, write, condition_error if there else exists_error)
 
 
 def action(
@@ -273,13 +275,13 @@ def preconditions(write: Write) -> list[Condition]:
     """Return the conditions of a write: known values, values that were read, and parents of nested changes."""
     known = write.asserted
     found = [_is(name, value) for name, value in known.items()] if known else []
-    if write.was is not None:
+    if stored := write.stored:
         codec = write.entity.codec
         for name in dependencies(write):
-            if write.item is None:
-                found.append(_is(name, write.was.get(name)))
+            if stored.item is None:
+                found.append(_is(name, stored.values.get(name)))
             else:
-                json = write.item.get(codec.attribute(name).wire)
+                json = stored.item.get(codec.attribute(name).wire)
                 found.append(_is(name, None if json is None else Stored(json)))
     if write.changes is not NOTHING and write.changes.nested:
         inside = dict.fromkeys([parent(at) for at in write.changes.all if not isinstance(at, str)])
@@ -296,7 +298,7 @@ def _is(name: str, value: Any) -> Condition:
 def dependencies(write: Write) -> list[str]:
     """Return the attributes of a known item, without the key, that decide what has to be written."""
     entity = write.entity
-    names: set[str] = set(entity.codec.attributes) if write.whole else set()
+    names: set[str] = set(entity.codec.attributes) if write.stored and write.stored.whole else set()
     if write.verb == "update":
         for facet in affected(write, entity.indexes.values()):
             names.update(facet.placing)

@@ -30,6 +30,7 @@ _BUILDERS: Mapping[str, Builder] = {
     "upsert": upsert_item,
     "delete": delete_item,
     "check": check_item,
+    "check_absent": check_item,
 }
 _KINDS: Mapping[str, Kind] = {
     "put": "Put",
@@ -68,7 +69,7 @@ def _cached_action(schema: Schema, write: Write, build: Builder) -> ItemAction:
     that change keys.
     """
     kind = _KINDS.get(write.verb)
-    if kind is None or write.absent or write.where is not None or write.was is not None:
+    if kind is None or write.where is not None or write.stored is not None:
         return build(schema, write)
     if kind == "Put":
         if write.verb == "put" and write.entity.unknown == "keep":

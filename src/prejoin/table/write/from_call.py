@@ -16,7 +16,7 @@ from prejoin.table.update.changes import At, Changes, Values, head, steps
 from prejoin.table.update.computed import Computed, Joined, Members, Sum
 from prejoin.types import NUMERIC, Kind
 
-from .model import Write
+from .model import StoredObject, Write
 
 E = TypeVar("E")
 
@@ -30,7 +30,7 @@ def insert_write(schema: Schema, record: Any) -> Write:
 
 def put_write(schema: Schema, record: E, was: E | None, where: Where[E] | None, read: bool) -> Write:
     entity = schema.entity(type(record))
-    before = None if was is None else _values(schema, entity, was)
+    stored = None if was is None else StoredObject(_values(schema, entity, was))
     if read and was is not None:
         raise TableError("pass either was= or read=True, not both")
     if entity.unknown == "refuse" and not read:
@@ -39,7 +39,7 @@ def put_write(schema: Schema, record: E, was: E | None, where: Where[E] | None, 
             "read=True to put only if there are none"
         )
     condition = recorded(where, entity.codec)
-    return rewrite(Write("put", entity, _values(schema, entity, record), before, where=condition, read=read))
+    return rewrite(Write("put", entity, _values(schema, entity, record), stored, where=condition, read=read))
 
 
 def update_write(
@@ -84,7 +84,7 @@ def absence_check(schema: Schema, cls: type[E], known: Mapping[str, Any]) -> Wri
     if len(known) > len(entity.base.attributes):
         more = ", ".join(name for name in known if name not in entity.base.attributes)
         raise TableError(f"check_absent takes the key of {entity.tag} only. Leave out {more}")
-    return Write("check", entity, known, absent=True)
+    return Write("check_absent", entity, known)
 
 
 def delete_write(

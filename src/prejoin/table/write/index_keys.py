@@ -28,7 +28,7 @@ def index_changes(schema: Schema, write: Write, facets: Collection[Facet]) -> tu
             removes += keys.names
             continue
         pk, sk = _anew(facet, changed)
-        if write.becomes is None:
+        if write.read_after is None:
             _check(write, facet, _made_of(facet, pk, sk), after)
         if facet.when and not facet.has(after):
             removes += keys.names

@@ -17,8 +17,8 @@ from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import NOTHING, Changes, head
 from prejoin.table.update.computed import Beside, Computed
 
-from .actions import item_name
-from .model import Write, key_texts
+from .actions import item_name, unknown_attributes
+from .model import StoredObject, Write, key_texts
 from .read_first import with_item
 
 Numbered = tuple[Write, int]
@@ -28,11 +28,12 @@ Numbered = tuple[Write, int]
 def add_pattern_writes(schema: Schema, writes: Sequence[Write | None]) -> list[Numbered]:
     """Return writes with those that patterns add. None stands for a write that has nothing to do."""
     for write in writes:
-        if write is None or write.becomes is not None or write.entity.patterns:
+        if write is None or write.stored is not None or write.entity.patterns:
             break
     else:
         return list(zip(cast("Sequence[Write]", writes), count()))  # most entities have no patterns
-    placed = [(part, position) for position, write in enumerate(writes) if write is not None for part in _parts(write)]
+    known = [(write, position) for position, write in enumerate(writes) if write is not None]
+    placed = [(part, position) for write, position in known for part in _parts(schema, write)]
     said = len(placed)
     for write, position in placed:  # the list grows: patterns of the added writes may add more
         for pattern in write.entity.patterns:
@@ -41,12 +42,14 @@ def add_pattern_writes(schema: Schema, writes: Sequence[Write | None]) -> list[N
     return placed if len(placed) == said else _merged(schema, placed)
 
 
-def _parts(write: Write) -> tuple[Write, ...]:
+def _parts(schema: Schema, write: Write) -> tuple[Write, ...]:
     """Return a write; or the two that move an item: a delete, if it has not changed, and an insert elsewhere."""
-    if write.becomes is None or not write.moves:
+    stored = write.stored
+    if stored is None or stored.item is None or stored.after is None or not write.moves:
         return (write,)
-    leaves = replace(write, verb="delete", changes=NOTHING, becomes=None, whole=True)
-    return leaves, Write("insert", write.entity, write.becomes, item=write.item, whole=True)
+    leaves = replace(write, verb="delete", changes=NOTHING, stored=StoredObject(stored.values, stored.item, whole=True))
+    extra = unknown_attributes(schema, write.entity, stored.item)
+    return leaves, Write("insert", write.entity, stored.after, extra=extra)
 
 
 def _merged(schema: Schema, placed: Sequence[Numbered]) -> list[Numbered]:
@@ -67,10 +70,10 @@ def _merged(schema: Schema, placed: Sequence[Numbered]) -> list[Numbered]:
 
 def _one(schema: Schema, write: Write, more: Write) -> Write:
     """Return one write that does both a write and `more`, which a pattern adds for the same item."""
-    apart = write.verb == "delete" or write.absent or write.entity is not more.entity
+    apart = write.verb in ("delete", "check_absent") or write.entity is not more.entity
     if apart or more.verb not in ("update", "upsert", "check"):
         raise TableError(
-            f"one transaction cannot both {write.verb} {item_name(write)} and {more.verb} it for "
+            f"one transaction cannot both {_verb(write)} {item_name(write)} and {_verb(more)} it for "
             f"{item_name(_root(more))}. Use two transactions"
         )
     if write.verb in ("insert", "put"):
@@ -94,7 +97,8 @@ def _one(schema: Schema, write: Write, more: Write) -> Write:
     if more.decision is not None:
         both_decisions = write.decision.combine(write.entity, more.decision) if write.decision else more.decision
         one = replace(one, decision=both_decisions)
-    return one if one.item is None else with_item(schema, one, one.item) or one
+    item = one.read_item
+    return one if item is None else with_item(schema, one, item) or one
 
 
 def join_changes(write: Write, one: Changes, more: Changes) -> Changes:
@@ -127,6 +131,10 @@ def _changed(write: Write, more: Write) -> Mapping[str, Any]:
     if more.decision is not None:
         values.update(more.decision.apply(write.entity, values))
     return values
+
+
+def _verb(write: Write) -> str:
+    return "check" if write.verb == "check_absent" else write.verb
 
 
 def _root(write: Write) -> Write:

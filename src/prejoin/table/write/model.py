@@ -20,7 +20,7 @@ from prejoin.table.errors import ConditionFailed, SchemaError, TooMany, UnknownV
 from prejoin.table.schema.bind import Bound
 from prejoin.table.update.changes import NOTHING, Changes
 
-Verb = Literal["insert", "put", "update", "upsert", "delete", "check"]
+Verb = Literal["insert", "put", "update", "upsert", "delete", "check", "check_absent"]
 Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 Returning = Literal["", "new", "old"]
 
@@ -52,6 +52,19 @@ class ItemDecision(ABC):
         """Return the values to set in an object that the same transaction inserts or puts."""
 
 
+class StoredObject(msgspec.Struct, frozen=True):
+    """The stored object of a write, where it is known: the caller passed it, or its item was read first."""
+
+    values: Mapping[str, Any]
+    """All attributes."""
+    item: Json | None = None
+    """The item that was read. Its attributes that the write depends on must not have changed when it is written."""
+    after: Mapping[str, Any] | None = None
+    """All attributes after an update."""
+    whole: bool = False
+    """Whether the write depends on all attributes, because the item moves to another key."""
+
+
 class Write(msgspec.Struct, frozen=True):
     """What a caller wants to write. It is immutable: patterns return changed copies, and add actions of their own."""
 
@@ -59,26 +72,19 @@ class Write(msgspec.Struct, frozen=True):
     entity: Bound[Any]
     values: Mapping[str, Any]
     """All attributes, for an insert or put. Else those of the key, and others whose current value the caller knows."""
-    was: Mapping[str, Any] | None = None
-    """All attributes of the stored item, if known."""
+    stored: StoredObject | None = None
     changes: Changes = NOTHING
     where: Condition | None = None
     returning: Returning = ""
     """The object to return: as it is after the write, or as it was before."""
     read: bool = False
     """Whether to read the item first, to know the values of its other keys, copies and guards."""
-    item: Json | None = None
-    """The item that was read. Its attributes that the write depends on must not have changed."""
-    becomes: Mapping[str, Any] | None = None
-    """All attributes after an update whose item was read."""
     seen: bool = True
     """Whether the stored item has to be visible. False to restore or purge an item that is marked as deleted."""
-    whole: bool = False
-    """Whether the write depends on all attributes of the item, because the item moves to another key."""
+    extra: Json | None = None
+    """Attributes that the class does not have, for an insert of an item that moves."""
     cause: Write | None = None
     """The write that made a pattern add this one."""
-    absent: bool = False
-    """Whether a check is that there is no item."""
     decision: ItemDecision | None = None
     """How the write depends on the stored item. Only for an update or upsert that a pattern adds."""
 
@@ -96,25 +102,36 @@ class Write(msgspec.Struct, frozen=True):
 
         DynamoDB cannot do that: the item is written anew.
         """
-        was, becomes = self.was, self.becomes
-        if was is None or becomes is None or self.changes.names.isdisjoint(self.entity.base.attributes):
+        base = self.entity.base.attributes
+        if self.stored is None or self.stored.after is None or self.changes.names.isdisjoint(base):
             return False
-        return any(was[name] != becomes[name] for name in self.entity.base.attributes)
+        before, after = self.stored.values, self.stored.after
+        return any(before[name] != after[name] for name in base)
 
     @property
     def before(self) -> Mapping[str, Any]:
         """The known attributes of the stored item."""
-        return self.values if self.was is None else self.was
+        return self.values if self.stored is None else self.stored.values
 
     @property
     def after(self) -> Mapping[str, Any]:
         """The known attributes of the item after an update."""
-        return self.changes.after(self.values) if self.becomes is None else self.becomes
+        return self.changes.after(self.values) if self.read_after is None else self.read_after
+
+    @property
+    def read_item(self) -> Json | None:
+        """The stored item, if it was read."""
+        return self.stored.item if self.stored else None
+
+    @property
+    def read_after(self) -> Mapping[str, Any] | None:
+        """All attributes after an update, if its item was read."""
+        return self.stored.after if self.stored else None
 
     def need_before(self, names: Iterable[str], what: str) -> None:
         """Raise UnknownValue if attributes of the stored item that `what` needs are not known."""
         match self.verb:
-            case "put" if self.was is None:
+            case "put" if self.stored is None:
                 if other := [name for name in dict.fromkeys(names) if name not in self.entity.base.attributes]:
                     raise UnknownValue(
                         f"this put of {self.entity.tag} may change {', '.join(other)}, and {what} depends on the "

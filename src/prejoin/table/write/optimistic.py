@@ -26,8 +26,8 @@ def first_attempt(schema: Schema, write: Write) -> Write:
     """Return a write as it is sent first: decided for the item that was read, or else with its assumption."""
     if write.decision is None:
         return write
-    if write.item is not None:
-        return _decided(schema, write, write.item)
+    if (item := write.read_item) is not None:
+        return _decided(schema, write, item)
     return replace(write, where=both(write.where, write.decision.assumption()))
 
 
@@ -58,7 +58,7 @@ def _again(schema: Schema, write: Write, sent: Write, failure: TableError) -> Wr
     if write.verb != "upsert" if item is None else is_hidden(write.entity, item):
         return None
     found = _decided(schema, write, item)
-    same = sent.item is None or not has_changed(sent, item)
+    same = sent.read_item is None or not has_changed(sent, item)
     return None if same and found.changes.names == sent.changes.names else found
 
 

@@ -17,8 +17,8 @@ from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 from prejoin.table.schema.visibility import is_hidden, is_vacant
 
-from .actions import condition_error, dependencies, expression, item_name, missing_parent_error, unknown
-from .model import Write
+from .actions import condition_error, dependencies, expression, item_name, missing_parent_error, unknown_attributes
+from .model import StoredObject, Write
 from .upsert import new_values
 
 
@@ -51,17 +51,16 @@ def with_item(schema: Schema, write: Write, item: Json | None) -> Write | None:
     key = {name: item[name] for name in schema.keys(TABLE).names}
     was = entity.codec.values(entity.codec.read(item, entity.tag, key))
     if write.verb not in ("update", "upsert"):
-        found = replace(write, was=was, item=item)
-        if write.verb == "put" and entity.unknown == "refuse" and (lost := unknown(schema, found)):
+        if write.verb == "put" and entity.unknown == "refuse" and (lost := unknown_attributes(schema, entity, item)):
             raise TableError(
                 f"{item_name(write)} has {', '.join(sorted(lost))}, which is no attribute of {entity.tag}, and a put "
                 "would delete it. Use update"
             )
-        return found
+        return replace(write, stored=StoredObject(was, item))
     if wrong := missing_parent_error(write, item):
         raise wrong
-    becomes = entity.codec.values(entity.codec.read(_updated(write, item), entity.tag, key))
-    return replace(write, verb="update", was=was, item=item, becomes=becomes)
+    after = entity.codec.values(entity.codec.read(_updated(write, item), entity.tag, key))
+    return replace(write, verb="update", stored=StoredObject(was, item, after))
 
 
 def _without(write: Write) -> Write | None:
@@ -90,17 +89,18 @@ def is_stale(failure: ConditionFailed) -> bool:
     write, item = failure.write, failure.item
     if not isinstance(write, Write) or not write.read or failure.elsewhere:
         return False
-    if write.was is None or write.item is None:
+    if write.read_item is None:
         return item is not None
     return has_changed(write, item)
 
 
 def has_changed(write: Write, item: Mapping[str, Any] | None) -> bool:
     """Return whether an item differs from the one that was read, in an attribute that the write depends on."""
-    if write.item is None or item is None:
-        return write.item is not item
+    was = write.read_item
+    if was is None or item is None:
+        return was is not item
     wires = [write.entity.codec.attribute(name).wire for name in dependencies(write)]
-    return any(item.get(wire) != write.item.get(wire) for wire in wires)
+    return any(item.get(wire) != was.get(wire) for wire in wires)
 
 
 def refuse_token(token: str | None) -> None:

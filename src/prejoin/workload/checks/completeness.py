@@ -6,12 +6,13 @@ import re
 
 from msgspec.structs import replace
 
+from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.document.tables import normal
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, identified, unaddressed
-from prejoin.workload.model import Attribute, Combine, Entity, Read, Result, Verb, Write
+from prejoin.workload.model import Action, Attribute, ChangeOp, Combine, Entity, Read, Result, Verb, Write
 from prejoin.workload.reading import Path
 
 _LONG = 5_000
@@ -155,16 +156,33 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         entity = r.workload.entity(action.entity)
         if entity is None or not entity.id:
             continue
-        if action.verb is Verb.UPDATE and not changes(write, action, entity):
+        if action.updates and not changes(write, action, entity):
             message = f"{name} updates `{entity.name}` and does not say what changes"
             r.say(codes.NO_CHANGES, (*path, "actions"), message, f"write `update {entity.name} (attribute, …)`")
+        if action.verb is Verb.UPSERT:
+            _upsert(r, (*path, "actions"), write, action, entity)
         unknown = unaddressed(r.workload, write, action, entity)
-        if action.verb in {Verb.UPDATE, Verb.DELETE} and not action.many and unknown:
+        if (action.updates or action.verb is Verb.DELETE) and not action.many and unknown:
             message = f"{name} does not know the id of its `{entity.name}`"
             fix = f"add {name_list(unknown)} to the inputs"
             if action.by:
                 fix = f"name an input for each part of its id, {name_list(unknown)}: `by {' + '.join(unknown)}`"
             r.say(codes.CANNOT_ADDRESS, (*path, "inputs"), message, fix)
+
+
+def _upsert(r: Reporter, path: Path, write: Write, action: Action, entity: Entity) -> None:
+    """An upsert that may create an item without a required attribute, or that would need a guard."""
+    unique = [a.name for a in entity.attributes if a.unique] + [name for group in entity.unique for name in group]
+    if unique:
+        message = f"{_called(write)} upserts `{entity.name}`, which has the unique {name_list(unique)}"
+        r.say(codes.CANNOT_CREATE, path, message, f"write `create {entity.name}`, or `update {entity.name} (…)`")
+        return
+    said = {c.attribute for c in changes(write, action, entity) if c.op is not ChangeOp.REMOVE}
+    needed = [a for a in entity.attributes if not (a.id or a.optional or a.default is not None or a.name in said)]
+    if missing := [a.name for a in needed if a.type.kind is not Kind.SET]:
+        message = f"{_called(write)} may create a `{entity.name}` without {name_list(missing)}"
+        fix = f"add {name_list(missing)} to the upsert, mark it `optional`, or give it a `default`"
+        r.say(codes.CANNOT_CREATE, path, message, fix)
 
 
 def _unsaid(r: Reporter) -> None:
@@ -192,7 +210,7 @@ def _used(r: Reporter) -> None:
         a.entity
         for p in (*r.workload.writes, *r.workload.deletes)
         for a in p.actions
-        if a.verb in {Verb.CREATE, Verb.PUT}
+        if a.verb in {Verb.CREATE, Verb.PUT, Verb.UPSERT}
     }
     inexact = any("Items Written" in p.verbatim for p in r.workload.writes)
     for index, entity in enumerate(r.workload.entities):

@@ -10,7 +10,7 @@ from prejoin.keys import fields_of
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.grammar.lexer import WORD
-from prejoin.workload.lookup import bare_name, bindings, changes, suggest, target, undecided
+from prejoin.workload.lookup import EITHER, bare_name, bindings, changes, suggest, target, undecided
 from prejoin.workload.model import (
     Accept,
     Check,
@@ -22,7 +22,6 @@ from prejoin.workload.model import (
     Spread,
     Under,
     Value,
-    Verb,
     Without,
     Write,
 )
@@ -138,7 +137,8 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
             message = f"`{attribute.name[:20]}…` has more than 255 bytes, and could not be in an index"
             r.say(codes.UNLIKELY_NAME, place, message, "use a shorter name")
         repeated = ((codes.UNKNOWN_ATTRIBUTE, name) for name in (attribute.copy_of, attribute.snapshot_of))
-        for code, name in ((codes.UNKNOWN_ENTITY, attribute.references), *repeated):
+        held = ((codes.UNKNOWN_ENTITY, name) for name in (attribute.references, *attribute.references_or))
+        for code, name in (*held, *repeated):
             owner, _, field = name.partition(".")
             if not name or not _known_entity(r, place, owner):
                 continue
@@ -189,8 +189,9 @@ def _read(r: Reporter, path: Path, read: Read, entities: tuple[str, ...]) -> Non
         return
     asked = [("inputs", i.attribute) for i in read.inputs] + [("sort", s.attribute) for s in read.sort]
     for part, name in (*asked, *(("result", n) for n in read.needs)):
-        if not bindings(r.workload, entities, name):
-            _unknown_attribute(r, (*path, part), name, found)
+        for one in name.split(EITHER):
+            if not bindings(r.workload, entities, one):
+                _unknown_attribute(r, (*path, part), one, found)
 
 
 def _write(r: Reporter, path: Path, write: Write) -> None:
@@ -211,7 +212,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             used |= _value(r, (*path, "actions"), change.value, inputs)
             if entity.attribute(change.attribute) is None:
                 _unknown_attribute(r, (*path, "actions"), change.attribute, [entity])
-            elif change.value is None and change.op.value in {"=", "append"} and action.verb is Verb.UPDATE:
+            elif change.value is None and change.op.value in {"=", "append"} and action.updates:
                 used.add(change.attribute)
                 if change.attribute not in inputs:
                     message = f"`{change.attribute}` takes an input that is not given"

@@ -177,7 +177,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             if (attribute := entity.attribute(change.attribute)) is None:
                 continue
             place = (*path, "actions")
-            if action.verb is not Verb.UPDATE and (action.verb not in _WHOLE or change.op is not ChangeOp.SET):
+            if not action.updates and (action.verb not in _WHOLE or change.op is not ChangeOp.SET):
                 _senseless(r, place, write, action, change)
             if change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT} and not attribute.type.numeric:
                 message = f"`{attribute.name}` is {attribute.type}, which cannot count"
@@ -189,7 +189,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                 # An increment need not be within the bounds.
                 added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
                 _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
-            if action.verb is Verb.UPDATE:
+            if action.updates:
                 _changeable(r, place, entity, attribute)
     for check in write.checks:
         names = (

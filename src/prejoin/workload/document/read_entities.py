@@ -13,6 +13,7 @@ from prejoin.workload.grammar.attributes import read_attribute
 from prejoin.workload.grammar.lexer import CellTokens, Inexact
 from prejoin.workload.grammar.quantities import read_cardinality, read_size
 from prejoin.workload.grammar.statements import read_relationship
+from prejoin.workload.grammar.values import read_retention
 from prejoin.workload.model import Attribute, Entity, Relationship
 from prejoin.workload.reading import Notes, Path
 
@@ -188,6 +189,9 @@ def _quantity(label: str, text: Text, draft: _Draft, notes: Notes, path: Path) -
     elif label == "Size":
         if (size := notes.attempt(codes.QUANTITY, text, read_size)) is not None:
             fields = {"size": size}
+    elif label == "Retention":
+        if (kept := notes.attempt(codes.QUANTITY, text, read_retention)) is not None:
+            fields = {"retention": kept}
     elif label == "Unique":
         if groups := notes.attempt(codes.WORDING, text, _groups):
             fields = {"unique": groups}

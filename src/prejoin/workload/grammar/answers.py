@@ -61,7 +61,7 @@ def read_sort(text: str) -> tuple[Sort, ...]:
     tokens = CellTokens(text)
     found = []
     while not tokens.done:
-        name = tokens.name("the attribute to sort by")
+        name = tokens.names("the attribute to sort by")
         if tokens.word("by"):
             name = f"{name}.{tokens.name('the attribute to sort by')}"
         direction = tokens.word("asc", "desc", "ascending", "descending") or "asc"

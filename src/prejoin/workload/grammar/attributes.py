@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from difflib import get_close_matches
 
 import msgspec
@@ -102,10 +103,16 @@ def _flags(name: str, tokens: CellTokens) -> Attribute:
     return Attribute(**fields)  # type: ignore[arg-type]
 
 
+def _others(tokens: CellTokens) -> Iterator[str]:
+    while tokens.sign("|"):
+        yield tokens.name("another entity whose id it may hold")
+
+
 def _flag(tokens: CellTokens) -> dict[str, object]:
     token = tokens.next
     if tokens.sign("->"):
-        return {"references": tokens.name("the entity whose id it holds")}
+        first, *others = [tokens.name("the entity whose id it holds"), *_others(tokens)]
+        return {"references": first, "references_or": tuple(others)}
     if tokens.words("copy of"):
         return {"copy_of": tokens.name("the attribute it repeats, `Entity.attribute`")}
     if tokens.words("snapshot of"):
@@ -219,7 +226,7 @@ def write_attribute(a: Attribute) -> str:
         flags.append(f"default={write_constant(a.default)}")
     flags += [f"{word} {bound}" for word, bound in (("min", a.min), ("max", a.max)) if bound is not None]
     if a.references:
-        flags.append(f"→ {write_name(a.references)}")
+        flags.append(f"→ {' | '.join(map(write_name, (a.references, *a.references_or)))}")
     if a.copy_of:
         flags.append(f"copy of {write_name(a.copy_of)}")
     if a.snapshot_of:

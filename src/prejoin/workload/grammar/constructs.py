@@ -25,6 +25,7 @@ from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_cardinality, read_count, read_rate, read_size
 from prejoin.workload.grammar.statements import PIN_FIX, read_pin, read_relationship, read_tenant
+from prejoin.workload.grammar.values import read_retention
 from prejoin.workload.grammar.writes import read_actions, read_checks
 from prejoin.workload.model import Pin
 
@@ -135,6 +136,7 @@ ATTRIBUTES = GrammarTable(
         ("`degrees` (integer, min -50, max 50)", "a number from -50 to 50"),
         ("`expiresAt` (integer, ttl)", "DynamoDB removes the item after it"),
         ("`sellerId` (uuid, → User)", "holds a User's id, in the role of the seller"),
+        ("`ownerName` (string, → User | Organization)", "holds the id of a User or of an Organization: these ids are one kind of value, and either may be read with what refers to it"),
         ("`teamId` (string, → Team.teamId)", "holds one part of an id that has several"),
         ("`authorName` (string, mutable, copy of User.name)", "repeats an attribute of another entity"),
         ("`unitPrice` (decimal, immutable, snapshot of Product.price)", "repeats it as it was then"),
@@ -201,6 +203,7 @@ LABELS = GrammarTable(
         ("Relationships", "a list, one line each", ("Relationship", "Relations")),
         ("Cardinality", "how many items there are", ("Volume", "Count")),
         ("Size", "of a typical item", ("Item size",)),
+        ("Retention", "how long an item is kept, whoever removes it", ("Kept for",)),
         ("Unique", "attributes that are unique together: `tenantId + slug`"),
         ("Excludes", "entities that never stand beside this one under the same parent: `Guest`"),
         ("Owner", "the team that it belongs to"),
@@ -230,7 +233,7 @@ CARDINALITY = GrammarTable(
         ("~20 per User, 1M total", "both", ("~20 per User; 1M total",)),
         ("1K to 10K total", "a span", ("1K-10K total", "1K – 10K total", "1K — 10K total")),
         ("at most 100 per User", "a limit that the application upholds", ("max 100 per User", "maximum 100 per User", "up to 100 per User", "≤ 100 per User", "<= 100 per User")),
-        ("unbounded per Device", "it grows without end: the partition will be cut by time", ("unlimited per Device",)),
+        ("unbounded per Device", "it grows as it is written, for as long as `Retention` says: a partition of over 10 GB is cut by time, if every read of it gives a start", ("unlimited per Device",)),
         ("singleton", "there is one item of it, and it has no id", ("one item",)),
     ),
     _cardinality,
@@ -254,6 +257,16 @@ SIZE = GrammarTable(
         ("1.5 MB", "more than an item can hold: parts, or object storage", ("1.5 MiB",)),
     ),
     read_size,
+)
+
+RETENTION = GrammarTable(
+    "Retention",
+    _rows(
+        ("90 days", "an item expires or is deleted after that time", ("2160 hours",)),
+        ("6 months", "a month has 30 days, a year 365", ("180 days",)),
+        ("1 year", "365 days", ("365 days",)),
+    ),
+    read_retention,
 )
 
 READS = GrammarTable(
@@ -297,6 +310,7 @@ INPUT_PARAMETERS = GrammarTable(
         ("userId", "equal to what the caller gives"),
         ("userId, status", "both", ("userId; status", "userId<br>status")),
         ("Order.userId", "of a read of several entities: whose attribute it is"),
+        ("Order.placedAt / Payment.paidAt between", "of a read of several entities: one range over attributes of different names; also to sort by"),
         ("status?", "may be given: two questions in one"),
         ("orderId[]", "a list of ids: a batch"),
         ("status = PENDING", "a constant: the index may be sparse"),
@@ -308,14 +322,17 @@ INPUT_PARAMETERS = GrammarTable(
         ("createdAt <=", "the same, and the caller gives the end; also with `<` and `>`", ("createdAt ≤",)),
         ("total < 5", "below"),
         ("total > -5", "above; a negative number", ("total > −5",)),
-        ("createdAt last 7 days", "a range up to now; also `seconds`, `minutes`, `hours`, `weeks`", ("createdAt >= now - 7 days", "createdAt last 1 week")),
+        ("createdAt last 7 days", "a range up to now; also `seconds`, `minutes`, `hours`, `weeks`, `months` of 30 days, `years` of 365", ("createdAt >= now - 7 days", "createdAt last 1 week")),
         ("expiresAt <= now + 12 hours", "a time from now"),
         ("title begins_with", "a prefix that the caller gives", ("title begins with", "title starts with")),
         ("assigneeId exists", "only items that have it: a sparse index"),
-        ("filter assigneeId not exists", "only items without it"),
+        ("assigneeId not exists", "only items without it: a sparse index, too"),
+        ("filter assigneeId not exists", "the same, read and then left out"),
         ("filter category", "read and then left out, knowingly"),
         ("userId, filter total > 100", "the same with a comparison"),
         ("filter tags contains", "a list or a set that has a value, or a text that has a part"),
+        ("filter Comment.internal = false", "of a read of several entities: which items of one entity are left out"),
+        ("filter category (keeps 5%)", "how much is left of what was read; also after a range, `createdAt between (keeps 1%)`"),
         ("filter status <> DONE", "any other value", ("filter status != DONE",)),
     ),
     read_inputs,
@@ -339,6 +356,7 @@ SORT = GrammarTable(
         ("createdAt ASC", "oldest first", ("createdAt", "createdAt ascending")),
         ("createdAt DESC", "newest first", ("createdAt descending",)),
         ("status ASC, createdAt DESC", "by state, then by age", ("status, createdAt DESC",)),
+        ("Order.placedAt / Payment.paidAt DESC", "of a read of several entities: one order of all of them"),
         ("Comment.createdAt ASC", "of a read of several entities: these are sorted", ("Comment by createdAt ASC",)),
     ),
     read_sort,
@@ -406,6 +424,7 @@ ITEMS_WRITTEN = GrammarTable(
         ("update Product (stock -= quantity)", "less by an input", ("update Product (stock -= :quantity)",)),
         ("update User (orderCount += 1)", "a counter"),
         ("update Order (status, note = seen)", "two changes", ("update Order (status; note = seen)",)),
+        ("upsert OrderCount (orders += 1)", "changed, or created if it is not there: `+=` begins at 0. It sets all attributes that are neither optional nor have a default"),
         ("update User by followedId (followerCount += 1)", "of two users, the one whose id is in that input"),
         ("update Tally by tenantId + oldStatus (tickets -= 1)", "an id of two parts, one input for each, in the order of the id"),
         ("update Post (remove draftNote)", "gone from the item"),
@@ -486,6 +505,7 @@ DECISIONS = GrammarTable(
         ("minimise money", "before the number of structures", ("minimize money",)),
         ("minimise structures", "before money: the default", ("minimize structures",)),
         ("AP-007 may filter", "more is read than is given back", ("AP-007 may use a filter",)),
+        ("AP-007 may read several pages", "more than 1 MB is read in a call: a large result, or a count"),
         ("AP-007 may use a scan", "no key has to serve it", ("AP-007 may scan",)),
         ("AP-007 may use a second request", "one request finds what the next one gets", ("AP-007 may take a second request",)),
         ("AP-030 is out of scope", "recorded, and answered by something else"),
@@ -510,6 +530,7 @@ TABLES: tuple[GrammarTable, ...] = (
     CARDINALITY,
     COUNTS,
     SIZE,
+    RETENTION,
     READS,
     INPUT_PARAMETERS,
     RESULT,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from prejoin.workload.grammar.lexer import CellTokens, write_name
-from prejoin.workload.grammar.values import OP_FIX, read_op, read_span, read_values, write_comparison
+from prejoin.workload.grammar.quantities import plain_number
+from prejoin.workload.grammar.values import OP_FIX, read_keeps, read_op, read_span, read_values, write_comparison
 from prejoin.workload.model import Input, Op, Value
 
 INPUT_FIX = (
@@ -32,16 +33,17 @@ def read_inputs(text: str) -> tuple[Input, ...]:
 
 def _input(tokens: CellTokens) -> Input:
     filtered = bool(tokens.word("filter")) if tokens.peek().named else False
-    attribute = tokens.name("an attribute")
+    attribute = tokens.names("an attribute")
     many = tokens.sign("[]")
     optional = tokens.sign("?")
+    op: Op | None = Op.GE
     if tokens.word("last"):
-        return Input(attribute, Op.GE, (Value(now=-read_span(tokens)),), optional, many, filtered)
-    op = read_op(tokens)
-    if op is None:
-        return Input(attribute, Op.EQ, (), optional, many, filtered)
-    # In a read, a word after an operator is a constant: the caller's value has no name of its own.
-    return Input(attribute, op, read_values(tokens, op, _NO_INPUTS), optional, many, filtered)
+        values: tuple[Value, ...] = (Value(now=-read_span(tokens)),)
+    else:
+        op = read_op(tokens)
+        # In a read, a word after an operator is a constant: the caller's value has no name of its own.
+        values = read_values(tokens, op, _NO_INPUTS) if op else ()
+    return Input(attribute, op or Op.EQ, values, optional, many, filtered, read_keeps(tokens))
 
 
 def write_inputs(inputs: tuple[Input, ...]) -> str:
@@ -49,6 +51,11 @@ def write_inputs(inputs: tuple[Input, ...]) -> str:
 
 
 def _write(i: Input) -> str:
+    keeps = f" (keeps {plain_number(i.keeps)}%)" if i.keeps is not None else ""
+    return _condition(i) + keeps
+
+
+def _condition(i: Input) -> str:
     name = ("filter " if i.filter else "") + _name(i.attribute) + ("[]" if i.many else "") + ("?" if i.optional else "")
     if i.op is Op.EQ and not i.values:
         return name

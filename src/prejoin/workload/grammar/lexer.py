@@ -121,6 +121,13 @@ class CellTokens:
             text = f"{text}.{self.take().text}"
         return text
 
+    def names(self, what: str) -> str:
+        """Take a name, or the names that several entities have: `Order.placedAt / Payment.paidAt`."""
+        text = self.name(what)
+        while self.sign("/"):
+            text = f"{text} / {self.name(what)}"
+        return text
+
     def rest(self) -> str:
         """Take the remaining text as written."""
         start = self.next.offset
@@ -191,4 +198,5 @@ def write_name(name: str) -> str:
     >>> write_name("Order.placedAt"), write_name("first name")
     ('Order.placedAt', '`first name`')
     """
-    return ".".join(part if WORD.match(part) else f"`{part}`" for part in name.split("."))
+    parts = [one.split(".") for one in name.split(" / ")]
+    return " / ".join(".".join(part if WORD.match(part) else f"`{part}`" for part in one) for one in parts)

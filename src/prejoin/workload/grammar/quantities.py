@@ -182,25 +182,35 @@ def write_rate(rate: Rate) -> str:
     if rate.value is not None:
         parts.append(f"{_figure(rate.value)}/{rate.per}")
     if rate.weight is not None:
-        parts.append(f"weight {_plain(rate.weight)}")
+        parts.append(f"weight {plain_number(rate.weight)}")
     if rate.peak is not None:
         parts.append(f"peak {_figure(rate.peak)}/s")
     if rate.hottest is not None:
-        parts.append(f"hottest {_plain(rate.hottest)}%")
+        parts.append(f"hottest {plain_number(rate.hottest)}%")
     return ", ".join(parts)
 
 
 def _figure(value: float) -> str:
-    return write_count(int(value)) if value == int(value) else _plain(value)
+    return write_count(int(value)) if value == int(value) else plain_number(value)
 
 
-def _plain(value: float) -> str:
+def plain_number(value: float) -> str:
+    """A number without an exponent or needless zeros."""
     return str(int(value)) if value == int(value) else format(Decimal(repr(value)), "f")
 
 
 # --- Spans of time ----------------------------------------------------------------------------------------------------
 
-SPANS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+SPANS = {
+    "second": 1,
+    "minute": 60,
+    "hour": 3600,
+    "day": 86_400,
+    "week": 604_800,
+    "month": 2_592_000,
+    "year": 31_536_000,
+}
+"""Seconds of each unit; a month has 30 days."""
 
 
 def write_span(seconds: int) -> str:

@@ -147,9 +147,13 @@ _HOW = {
     "use a filter": "filter",
     "scan": "scan",
     "use a scan": "scan",
+    "read several pages": "several pages",
     "use a second request": "second request",
     "take a second request": "second request",
 }
+
+
+_ACCEPTED = {"filter": "filter", "several pages": "read several pages"}
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -218,7 +222,7 @@ def write_pin(pin: Pin) -> str:
         case Minimise():
             return f"minimise {pin.what}"
         case Accept():
-            return f"{pin.pattern} may {'filter' if pin.how == 'filter' else 'use a ' + pin.how}"
+            return f"{pin.pattern} may {_ACCEPTED.get(pin.how, f'use a {pin.how}')}"
         case OutOfScope():
             return f"{pin.pattern} is out of scope"
         case Naming():

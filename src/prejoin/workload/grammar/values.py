@@ -7,6 +7,7 @@ from prejoin.workload.grammar.quantities import SPANS, write_span
 from prejoin.workload.model import ARITY, Op, Value
 
 OP_FIX = "the operators are = <> < <= > >= between begins_with in contains exists and `not exists`"
+SPAN_FIX = "write `7 days`, `12 hours` or `30 minutes`"
 _WORDS = {
     "between": Op.BETWEEN,
     "begins_with": Op.BEGINS_WITH,
@@ -56,7 +57,7 @@ def read_values(tokens: CellTokens, op: Op, inputs: frozenset[str]) -> tuple[Val
 
 
 def _listed(tokens: CellTokens, inputs: frozenset[str]) -> tuple[Value, ...]:
-    if not tokens.sign("("):
+    if keeps_is_next(tokens) or not tokens.sign("("):
         return ()
     values = [_value(tokens, inputs)]
     while tokens.sign(",", "|"):
@@ -64,6 +65,25 @@ def _listed(tokens: CellTokens, inputs: frozenset[str]) -> tuple[Value, ...]:
     if not tokens.sign(")"):
         raise tokens.inexact("the list of values is not closed", "write `in (A, B)`")
     return tuple(values)
+
+
+def keeps_is_next(tokens: CellTokens) -> bool:
+    """Whether `(keeps 5%)` follows."""
+    word, number, sign = (tokens.peek(ahead) for ahead in (1, 2, 3))
+    kinds = word.kind is TokenKind.WORD and number.kind is TokenKind.NUMBER
+    return tokens.next.text == "(" and kinds and word.text.lower() == "keeps" and sign.text == "%"
+
+
+def read_keeps(tokens: CellTokens) -> float | None:
+    """Take `(keeps 5%)`: the per cent of items that pass a condition."""
+    if not keeps_is_next(tokens):
+        return None
+    tokens.take(), tokens.take()
+    number = tokens.take()
+    tokens.take()
+    if not tokens.sign(")") or not 0 < float(number.text) <= 100:
+        raise tokens.inexact("that is not a part of the items", "write `(keeps 5%)`", number)
+    return float(number.text)
 
 
 def _value_is_next(tokens: CellTokens) -> bool:
@@ -129,8 +149,20 @@ def read_span(tokens: CellTokens) -> int:
     unit = tokens.take()
     length = SPANS.get(unit.text.lower().removesuffix("s")) if unit.kind is TokenKind.WORD else None
     if count.kind is not TokenKind.NUMBER or not count.text.isdigit() or len(count.text) > 9 or length is None:
-        raise tokens.inexact("that is not a span of time", "write `7 days`, `12 hours` or `30 minutes`", count)
+        raise tokens.inexact("that is not a span of time", SPAN_FIX, count)
     return int(count.text) * length
+
+
+def read_retention(text: str) -> int:
+    """How long an item is kept, in seconds.
+
+    >>> read_retention("90 days")
+    7776000
+    """
+    tokens = CellTokens(text)
+    found = read_span(tokens)
+    tokens.expect_end(SPAN_FIX)
+    return found
 
 
 def write_value(value: Value, inputs: frozenset[str]) -> str:

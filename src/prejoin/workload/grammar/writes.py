@@ -10,7 +10,8 @@ from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, O
 
 ACTION_FIX = (
     "write what happens to each item, separated by semicolons: `create Order`, `create OrderItem[]` (several), "
-    "`put Session`, `update Product (stock -= quantity)`, `update User by followerId (count += 1)`, `delete Order`"
+    "`put Session`, `update Product (stock -= quantity)`, `upsert Tally (votes += 1)`, "
+    "`update User by followerId (count += 1)`, `delete Order`"
 )
 CHANGE_FIX = (
     "write `status`, `status = SHIPPED`, `stock -= quantity`, `orderCount += 1`, `remove note` or `append tags`"

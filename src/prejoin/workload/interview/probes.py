@@ -92,12 +92,12 @@ def writes(w: Workload) -> Iterator[InterviewStep]:
     actions = [x for p in (*w.writes, *w.deletes) for x in p.actions]
     for e in w.entities:
         words = f"Does the application create {stubs.plural(e.name)}?"
-        wanted = not any(x.entity == e.name and x.verb in {Verb.CREATE, Verb.PUT} for x in actions)
+        wanted = not any(x.entity == e.name and x.verb in {Verb.CREATE, Verb.PUT, Verb.UPSERT} for x in actions)
         yield _probe("create", f"create {e.name}", words, wanted, stubs.create(e), likely=True)
         changing = [a.name for a in e.attributes if a.mutable and not a.id]
         if changing:
             words = f"Can {', '.join(changing)} of {stubs.one(e.name)} change after it was created?"
-            wanted = not any(x.entity == e.name and x.verb in {Verb.UPDATE, Verb.PUT} for x in actions)
+            wanted = not any(x.entity == e.name and x.verb in {Verb.UPDATE, Verb.UPSERT, Verb.PUT} for x in actions)
             yield _probe("update", f"update {e.name}", words, wanted, stubs.update(e), likely=True)
 
 

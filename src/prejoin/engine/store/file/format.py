@@ -3,8 +3,10 @@
 A file is a SQLite database in WAL mode. `items` holds each item under its key bytes (see `key_layout`): the size that
 DynamoDB counts, a checksum, the item as DynamoDB JSON, and the second at which it expires. `entries` holds index
 entries in the same way. `tables` holds table definitions as JSON; a definition's revision grows with each change, so
-that other processes notice it. `tokens` holds client tokens. All but `tables` are WITHOUT ROWID: rows lie in the B-tree
-in key order, so a Query is one range scan.
+that other processes notice it. `tokens` holds client tokens. `items`, `entries` and `tokens` are WITHOUT ROWID: rows
+lie in the B-tree in key order, so a Query is one range scan. `records` holds stream records under the table's id and a
+sequence number in one integer, because appending to a table with rowids takes half the time. Files of version 4 that
+were written before streams lack it; it is added when they are opened.
 
 The checksum of a row is the CRC-32 of key and content, seeded with the size. `user_version` in SQLite's header is the
 version of this format, and `application_id` marks the file as prejoin's.
@@ -51,7 +53,8 @@ CREATE TABLE tokens (
 ) WITHOUT ROWID;
 CREATE INDEX forgetting ON tokens (expires);
 """
-_SCHEMA = _TABLES + _ITEMS + _ENTRIES + _TOKENS
+_RECORDS = "CREATE TABLE records (number INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, record BLOB NOT NULL);"
+_SCHEMA = _TABLES + _ITEMS + _ENTRIES + _TOKENS + _RECORDS
 _SET_ASIDE = """
 DROP INDEX expiring;
 ALTER TABLE items RENAME TO old_items;
@@ -194,6 +197,8 @@ def prepare_schema(connection: sqlite3.Connection, path: str) -> None:
     version, mark, names = _marks(connection)
     _check_version(path, version, mark, names)
     if version == VERSION:
+        if "records" not in names:  # written before there were streams
+            connection.execute(_RECORDS)
         return
     if names:
         connection.create_function("item_checksum", 3, item_checksum, deterministic=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from operator import add
@@ -12,7 +13,15 @@ from typing import Any
 from zlib import crc32
 
 from prejoin.engine.store.file.format import item_checksum, table_checksum
-from prejoin.engine.store.interface import DamageError, Keyspace, RangeScan, Session, StoredRow, StoreError
+from prejoin.engine.store.interface import (
+    MAX_RECORD,
+    DamageError,
+    Keyspace,
+    RangeScan,
+    Session,
+    StoredRow,
+    StoreError,
+)
 from prejoin.protocol.key_bytes import Range
 
 BUSY_MILLISECONDS = 5000
@@ -54,6 +63,8 @@ class WriteTransaction(Snapshot):
             session.execute("COMMIT")
         elif session.connection is not None and session.connection.in_transaction:  # SQLite may have undone it already
             session.execute("ROLLBACK")
+        if kind is not None:
+            session.forget_numbers()
 
 
 class FileSession(Session):
@@ -76,6 +87,8 @@ class FileSession(Session):
         """Whether statements wait for other processes."""
         self._cursors: tuple[sqlite3.Cursor, ...] = ()
         self._verify_all = verify_all
+        self._numbers: dict[int, tuple[int, float]] = {}
+        """The number of the newest record of each table, and until when it is known well enough."""
 
     def __enter__(self) -> FileSession:
         """Use the session for reading, each statement on its own."""
@@ -207,6 +220,47 @@ class FileSession(Session):
             else:
                 damaged.append(DamageError(keyspace, key, content))
 
+    def append_record(self, table: int, first: int, rest: bytes) -> None:
+        # The number is mostly one more than this session's last. If another session has taken it meanwhile, the record
+        # exists already.
+        now = time.monotonic()
+        number, known_until = self._numbers.get(table, (0, 0.0))
+        if now > known_until:
+            number, known_until = self.last_record(table) or 0, now + _KNOWN_SECONDS
+        while True:
+            number = max(number + 1, first)
+            key, content = table << _RECORD_BITS | number, b"[%d%b" % (number, rest)
+            try:
+                self.execute("INSERT INTO records VALUES (?, ?, ?)", (key, crc32(content, number), _blob(content)))
+                break
+            except sqlite3.IntegrityError:
+                number = self.last_record(table) or 0
+        self._numbers[table] = (number, known_until)
+
+    def forget_numbers(self) -> None:
+        """Forget the numbers that a rolled back transaction has used, so that they are used again."""
+        self._numbers.clear()
+
+    def records(self, table: int, first: int, last: int, limit: int) -> list[bytes]:
+        found = self.execute(
+            "SELECT number, checksum, record FROM records WHERE number BETWEEN ? AND ? ORDER BY number LIMIT ?",
+            (table << _RECORD_BITS | first, table << _RECORD_BITS | last, limit),
+        ).fetchall()
+        for key, checksum, content in found:
+            if not isinstance(content, bytes) or crc32(content, key & MAX_RECORD) != checksum:
+                raise StoreError(f"record {key & MAX_RECORD} of a stream is damaged; it is removed after a day")
+        return [content for _, _, content in found]
+
+    def last_record(self, table: int) -> int | None:
+        low = table << _RECORD_BITS
+        query = "SELECT max(number) FROM records WHERE number BETWEEN ? AND ?"
+        (key,) = self.execute(query, (low, low | MAX_RECORD)).fetchone()
+        return None if key is None else key & MAX_RECORD
+
+    def remove_records(self, table: int, last: int) -> None:
+        low = table << _RECORD_BITS
+        self.execute("DELETE FROM records WHERE number BETWEEN ? AND ?", (low, low | last))
+
     def contents(self, scan: RangeScan) -> Iterator[list[bytes]]:
         if self._verify_all:
             yield from self._verified(scan)
@@ -337,6 +391,9 @@ class FileSession(Session):
 
 
 _AT_ONCE = 100
+_RECORD_BITS = MAX_RECORD.bit_length()
+_KNOWN_SECONDS = 60.0
+"""How long a session relies on the last number that it has used. Numbers are trimmed after a day."""
 _blob = bytearray
 """How bytes are passed to SQLite on hot paths. For `bytes`, the sqlite3 module searches its adapters each time."""
 

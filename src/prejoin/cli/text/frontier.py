@@ -1,0 +1,67 @@
+"""The designs worth choosing between, as a table and as the result for tools; and the one that is proposed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from prejoin.cli.outcome import Line
+from prejoin.cli.text.design_answers import Choosable
+from prejoin.cli.text.messages import coded
+from prejoin.cli.text.tables import Row, titled
+from prejoin.design.explain.phrases import count, money
+from prejoin.design.frontier import FrontierPoint
+from prejoin.pipeline.design.design_table import DesignResult
+from prejoin.pipeline.design.frontier import frontier_command
+from prejoin.workload.grammar.statements import write_pin
+
+
+def frontier_lines(result: DesignResult, points: Sequence[FrontierPoint]) -> Iterator[Line]:
+    """Complexity against money, and the command for each design."""
+    rows: list[Row] = [
+        (
+            f"{point.complexity.normalize():f}",
+            str(point.indexes),
+            str(point.copies),
+            money(point.dollars),
+            "; ".join(map(write_pin, point.decisions)) or "(chosen)",
+        )
+        for point in points
+    ]
+    yield from titled(("Complexity", "GSIs", "Copies", "A month", "Decisions"), rows, ("bold", "", "", "green", ""))
+    others = [point for point in points if point.decisions]
+    if not others:
+        yield ("No design that serves as much is simpler or cheaper.",)
+    for point in others:
+        yield coded(f"To take the one for {money(point.dollars)}: `{frontier_command(result, point)}`")
+
+
+def proposal_lines(result: DesignResult) -> Iterator[Line]:
+    """The design that is much cheaper for one more structure."""
+    point = result.proposal
+    if point is None:
+        return
+    total = float(result.bill.total)
+    more = point.structures - len(result.design.indexes) - len(result.design.copies)
+    what = f"With {count(more, 'structure')} more" if more > 0 else "With other keys"
+    saved = 1 - float(point.dollars) / total
+    yield (
+        (f"{what} it costs {money(point.dollars)} a month instead of {money(total)} ({saved:.0%} less): ", "bold"),
+        *coded(" ".join(f'`--decide "{write_pin(pin)}"`' for pin in point.decisions)),
+    )
+    yield ()
+
+
+def choosable(result: DesignResult, points: Sequence[FrontierPoint]) -> tuple[Choosable, ...]:
+    return tuple(
+        Choosable(
+            float(point.complexity),
+            float(point.dollars),
+            point.indexes,
+            point.copies,
+            point.reading_writes,
+            tuple(map(write_pin, point.decisions)),
+            frontier_command(result, point),
+            not point.decisions,
+        )
+        for point in points
+    )

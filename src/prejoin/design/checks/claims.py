@@ -1,0 +1,216 @@
+"""Verifies what is said about a design: `false_claims(workload, solution, explanation)`.
+
+Every figure that is printed is computed a second time, from the workload and the finished design alone: the patterns
+served, the structures and their complexity, the units of each pattern and the bill. No figure of the solver is used,
+and whether a key answers a read is decided here by its own rules, not by the planner. A difference is a bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from msgspec.structs import replace
+
+from prejoin.design.cost.assumptions import per_second
+from prejoin.design.cost.bill import bill
+from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.objective import WEIGHTS, complexity, fans_out
+from prejoin.design.explain.model import Explanation
+from prejoin.design.mapping.facets import planner_facets
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.model import TABLE, Call, Design, Item, ItemName, Operation, Request
+from prejoin.design.solver.solve import Solution
+from prejoin.keys import Facet
+from prejoin.protocol.prices import GB, MONTH_SECONDS, READ_MILLION, STORAGE_GB_MONTH, STORAGE_OVERHEAD, WRITE_MILLION
+from prejoin.workload.lookup import bindings
+from prejoin.workload.model import RANGES, Combine, Direction, FixedKey, Op, OutOfScope, Read, Result, Workload
+
+_CENT = Decimal("0.01")
+
+
+def false_claims(
+    workload: Workload, solution: Solution, explanation: Explanation | None = None, kept: Design | None = None
+) -> list[str]:
+    """The claims about a solved design that do not hold, a sentence each. `kept` is the approved design in it."""
+    design = solution.design
+    found = [*_patterns(workload, design), *_structures(workload, design, kept), *_bill(workload, design)]
+    lost = {operation.pattern for operation in design.operations if not operation.served}
+    reads = {read.id for read in workload.reads}
+    unserved = reads & set(solution.chosen.unserved)
+    if unserved != lost & reads:
+        found.append(f"the solver leaves {sorted(unserved)} unserved, and the design {sorted(lost & reads)}")
+    if solution.exact and (lost or design.indexes or design.copies):
+        found.append("it is said to be the best of all designs, and other keys might save a structure")
+    if explanation is not None:
+        found += _explained(workload, design, explanation)
+    return found
+
+
+# --- Patterns -------------------------------------------------------------------------------------------------------
+
+
+def _patterns(workload: Workload, design: Design) -> Iterator[str]:
+    """Each pattern in scope has one operation, which follows from the keys, answers the pattern and has its units."""
+    outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
+    wanted = [pattern.id for pattern in workload.patterns if pattern.id not in outside]
+    if [operation.pattern for operation in design.operations] != wanted:
+        yield "the operations are not those of the patterns in scope"
+        return
+    again = map_patterns(design, workload)
+    facets = {(f.entity, f.copy, f.slot): f for f in planner_facets(design, workload)}
+    for operation, mapped in zip(design.operations, again.operations, strict=True):
+        name, pattern = operation.pattern, workload.pattern(operation.pattern)
+        if replace(operation, units=None) != replace(mapped, units=None):
+            yield f"{name} is another operation with these keys"
+        elif operation.units != mapped.units:
+            yield f"{name} has other units than {operation.units}"
+        if operation.served and isinstance(pattern, Read):
+            yield from (f"{name} is not served: {why}" for why in _unanswered(workload, pattern, operation, facets))
+
+
+def _unanswered(
+    workload: Workload, read: Read, operation: Operation, facets: dict[tuple[str, str, str], Facet]
+) -> Iterator[str]:
+    """Why the first request of an operation does not find what a read asks for, all of it and in its order."""
+    request = operation.requests[0]
+    entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
+    if set(request.entities) != set(entities):
+        yield f"it reads {', '.join(request.entities)}"
+        return
+    copies = {ItemName.parse(copy).entity: ItemName.parse(copy).copy for copy in request.copies}
+    single = request.call in (Call.GET, Call.BATCH_GET, Call.TRANSACT_GET)
+    for name in entities:
+        facet = facets.get((name, copies.get(name, ""), request.slot))
+        if facet is None:
+            yield f"{name} is not in {request.slot}"
+            continue
+        if request.consistent and request.slot != TABLE and not facet.local:
+            yield f"{request.slot} is read a moment late"
+        given = _bound(workload, read, entities, name, ranges=False)
+        ranged = _bound(workload, read, entities, name, ranges=True)
+        fields = [f for f in facet.pk.fields if not f.encoding.shards and not f.encoding.bucket]
+        if unknown := [f.attribute for f in fields if f.attribute not in given]:
+            yield f"the partition of {name} needs {', '.join(unknown)}"
+        if single:
+            if missing := [f.attribute for f in (facet.sk.fields if facet.sk else ()) if f.attribute not in given]:
+                yield f"the key of {name} needs {', '.join(missing)}"
+            continue
+        yield from _unsorted(workload, read, request, facet, given, ranged)
+
+
+def _bound(workload: Workload, read: Read, entities: Sequence[str], name: str, ranges: bool) -> set[str]:
+    """The attributes of an entity that a read gives, by a value or by a range."""
+    return {
+        attribute
+        for one in read.inputs
+        if not one.filter and (one.op in RANGES if ranges else one.op is Op.EQ)
+        if (attribute := bindings(workload, tuple(entities), one.attribute).get(name))
+    }
+
+
+def _unsorted(
+    workload: Workload, read: Read, request: Request, facet: Facet, given: set[str], ranged: set[str]
+) -> Iterator[str]:
+    """Whether the sort key goes on with the rest of the given attributes, then the range, then the order."""
+    entities, name = request.entities, facet.entity
+    filtered = {
+        attribute
+        for one in read.inputs
+        if any(text.startswith(f"{one.attribute.rpartition('.')[2]} ") for text in request.filters)
+        if (attribute := bindings(workload, entities, one.attribute).get(name))
+    }
+    held = {f.attribute for f in facet.pk.fields} | {when.attribute for when in facet.when}
+    fields = list(facet.sk.fields) if facet.sk else []
+    rest = given - held
+    while fields and fields[0].attribute in given:
+        rest.discard(fields.pop(0).attribute)
+    if rest - filtered:
+        yield f"the key of {name} does not take {', '.join(sorted(rest - filtered))}"
+    after = [f.attribute for f in fields]
+    for one in sorted(ranged - filtered):
+        if after[:1] != [one] and not any(f.attribute == one and f.encoding.bucket for f in facet.pk.fields):
+            yield f"the key of {name} has no range of {one}"
+    if read.result is Result.COUNT or len(entities) > 1:
+        return
+    order = [(n, s.direction) for s in read.sort if (n := bindings(workload, entities, s.attribute).get(name))]
+    order = [(attribute, direction) for attribute, direction in order if attribute not in given]
+    if after[: len(order)] != [attribute for attribute, _ in order]:
+        yield f"{name} is not in the order of {', '.join(attribute for attribute, _ in order)}"
+        return
+    for field, (attribute, direction) in zip(fields, order, strict=False):
+        if (field.encoding.descending != request.reverse) != (direction is Direction.DESC):
+            yield f"{name} is in the wrong direction of {attribute}"
+
+
+# --- Structures and bill --------------------------------------------------------------------------------------------
+
+
+def _structures(workload: Workload, design: Design, kept: Design | None) -> Iterator[str]:
+    """Every index and copy is read by a pattern, unless it was decided or approved."""
+    asked = [request for operation in design.operations for request in operation.requests]
+    fixed = {d.pin.index for d in workload.decisions if isinstance(d.pin, FixedKey)}
+    fixed |= {slot.name for slot in kept.slots} if kept else set()
+    for slot in design.indexes:
+        if slot.name not in fixed and not any(request.slot == slot.name for request in asked):
+            yield f"nothing reads {slot.name}"
+    for item in design.copies:
+        if not (kept and kept.item(item.entity, item.copy)) and not _is_read(item, asked):
+            yield f"nothing reads the copy {item.name}"
+    ids = {entity.name: {a.name for a in entity.id} for entity in workload.entities}
+    of_keys = [guard for guard in design.guards if set(guard.attributes) == ids.get(guard.entity)]
+    counts = {
+        "index": len(design.slots) - 1,
+        "copy": sum(bool(item.copy) for item in design.items),
+        "guard": len(design.guards) - len(of_keys),
+        "guard of a key": len(of_keys),
+        "fan-out read": sum(fans_out(o) for o in design.operations if isinstance(workload.pattern(o.pattern), Read)),
+    }
+    weight = sum((WEIGHTS[what] * count for what, count in counts.items()), Decimal())
+    if weight != complexity(workload, design):
+        yield f"the complexity is {weight}, and not {complexity(workload, design)}"
+
+
+def _is_read(item: Item, asked: Sequence[Request]) -> bool:
+    return any(item.name in request.copies for request in asked)
+
+
+def _bill(workload: Workload, design: Design) -> Iterator[str]:
+    """The bill is the sum of what its patterns and its storage cost, by the price list."""
+    total = Decimal()
+    for operation in design.operations:
+        pattern = workload.pattern(operation.pattern)
+        if pattern is not None and operation.served and operation.units is not None:
+            calls = Decimal(str(per_second(pattern.rate))) * MONTH_SECONDS / 1_000_000
+            total += calls * Decimal(str(operation.units.read)) * READ_MILLION
+            total += calls * Decimal(str(operation.units.write)) * WRITE_MILLION
+    for _, _, entries, size in Estimates(design, workload).stored():
+        total += Decimal(str(entries)) * (size + STORAGE_OVERHEAD) / GB * STORAGE_GB_MONTH
+    said = bill(workload, design).total
+    if abs(total - said) > _CENT:
+        yield f"a month costs ${total:,.2f}, and not ${said:,.2f}"
+
+
+def _explained(workload: Workload, design: Design, explanation: Explanation) -> Iterator[str]:
+    """The figures of the explanation are those of the design."""
+    structures = len(design.indexes) + len(design.copies)
+    if explanation.structures != structures:
+        yield f"there are {structures} structures, and not {explanation.structures}"
+    costs = bill(workload, design)
+    if abs(Decimal(str(explanation.dollars)) - costs.total) > _CENT:
+        yield f"a month costs ${costs.total:,.2f}, and not ${explanation.dollars:,.2f}"
+    entries = {(item, slot): number for item, slot, number, _ in Estimates(design, workload).stored()}
+    for key in explanation.partitions:
+        held = entries.get((str(ItemName(key.entity, key.copy)), key.slot), 0.0)
+        if not held or key.items > max(1.0, held) + 1:
+            yield f"no partition of {key.entity} in {key.slot} has {key.items:,.0f} items: there are {held:,.0f}"
+        elif not key.bucket and key.number * key.items < held:
+            yield f"{key.number:,.0f} partitions of {key.items:,.0f} items do not hold all {held:,.0f} of {key.entity}"
+    for about in explanation.patterns:
+        operation = design.operation(about.pattern)
+        if operation is None:
+            continue
+        if about.served != operation.served:
+            yield f"{about.pattern} is {'' if operation.served else 'not '}served"
+        if operation.served and about.units != operation.units:
+            yield f"{about.pattern} takes {operation.units}, and not {about.units}"

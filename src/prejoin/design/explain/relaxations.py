@@ -1,0 +1,436 @@
+"""Relaxations: what could be given up to need fewer structures, or to serve a read that is not served.
+
+Each one is a change of the document that an expert would propose: a filter on a small collection, a counter for a
+count, a required input, an index of words, a geohash, a feed that is written in advance. It is solved and priced, and
+comes with the lines of the document that take it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+import msgspec
+from msgspec.structs import replace
+
+from prejoin.design.cost.assumptions import count_by, per_second
+from prejoin.design.cost.bill import bill
+from prejoin.design.cost.excess import excess, filters
+from prejoin.design.explain.costs import total
+from prejoin.design.explain.model import Alternative
+from prejoin.design.explain.phrases import amount, count, listed, money
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.model import Design
+from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.solve import Solution, solve
+from prejoin.types import STRING, Kind, Type
+from prejoin.workload.grammar.answers import write_page
+from prejoin.workload.grammar.attributes import write_attribute
+from prejoin.workload.grammar.inputs import write_inputs
+from prejoin.workload.grammar.statements import write_pin
+from prejoin.workload.grammar.writes import write_actions
+from prejoin.workload.lookup import bare_name, foreign_key, root, target
+from prejoin.workload.model import (
+    RANGES,
+    Accept,
+    Action,
+    Attribute,
+    Cardinality,
+    Change,
+    ChangeOp,
+    Combine,
+    Decision,
+    Entity,
+    Input,
+    Op,
+    OutOfScope,
+    Rate,
+    Read,
+    Result,
+    Value,
+    Verb,
+    Workload,
+    Write,
+)
+
+MOST_RELAXED = 3
+"""The most relaxations that are solved for the whole table, and for each read that is not served."""
+SMALL = 10.0
+"""Read units of a call that a filter may read: a collection of up to 80 KB."""
+WORDS = 10
+"""Words of a text, if an index of words is proposed."""
+MEMBERS = 3
+"""Members of a set or a list."""
+CELLS = 9
+"""Cells of a geohash that a search around a point asks: its own, and those beside it."""
+_PLACE = re.compile(r"(?i)lat|lng|lon(?!g?[a-z])|longitude|latitude")
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """A change of the document."""
+
+    what: str
+    workload: Workload
+    take: tuple[str, ...]
+
+
+# --- The whole table -------------------------------------------------------------------------------------------------
+
+
+def fewer_structures(
+    workload: Workload, solution: Solution, kept: Design | None = None, most: int = MOST_RELAXED
+) -> tuple[Alternative, ...]:
+    """Designs with fewer structures that are not dearer, if some reads may use a filter; the cheapest first."""
+    before = solution.design
+    paid = total(workload, before)
+    found: dict[tuple[str, ...], float] = {}
+    for less in _smaller(before, kept):
+        accepted = _filtering(workload, before, less)
+        if accepted and (price := _price(workload, less, accepted)) is not None and price <= paid:
+            found[accepted] = price
+    ways = sorted(found, key=lambda one: (found[one], one))[: most - 1 if len(found) > 1 else most]
+    if len(ways) > 1:
+        ways.insert(0, tuple(sorted({pattern for way in ways for pattern in way})))
+    told: dict[object, Alternative] = {}
+    for accepted in ways:
+        pins = tuple(Accept(pattern, "filter") for pattern in accepted)
+        other = _with(workload, tuple(map(Decision, pins)))
+        try:
+            after = solve(other, kept)
+        except InfeasibleError:
+            continue
+        cost = total(other, after.design)
+        fewer = _structures(before) - _structures(after.design)
+        if fewer <= 0 or cost > paid or _unserved(after.design) - _unserved(before):
+            continue
+        text = (
+            f"if {listed(accepted)} may filter: {_shape(after.design)} for {money(cost)} a month, "
+            f"{count(fewer, 'structure')} fewer and {money(paid - cost)} less"
+        )
+        told.setdefault(after.design.items, Alternative(text, -fewer, cost - paid, take=tuple(map(write_pin, pins))))
+    return tuple(told.values())
+
+
+def _smaller(design: Design, kept: Design | None) -> Iterator[Design]:
+    """The design without one of its indexes or copies that are not in use."""
+    staying = {slot.name for slot in kept.slots} if kept else set()
+    copied = {item.name for item in kept.copies} if kept else set()
+    for slot in design.indexes:
+        if slot.name not in staying:
+            items = tuple(
+                replace(item, facets=tuple(f for f in item.facets if f.slot != slot.name)) for item in design.items
+            )
+            yield replace(design, slots=tuple(s for s in design.slots if s is not slot), items=items)
+    for copy in design.copies:
+        if copy.name not in copied:
+            yield replace(design, items=tuple(i for i in design.items if i is not copy))
+
+
+def _filtering(workload: Workload, before: Design, less: Design) -> tuple[str, ...]:
+    """The reads that have to use a filter in a smaller design; none if it does not serve as much, or reads too much."""
+    lost = _unserved(map_patterns(less, workload)) - _unserved(before)
+    reads = tuple(sorted(read.id for read in workload.reads if read.id in lost))
+    if not reads or len(reads) < len(lost):
+        return ()
+    mapped = map_patterns(less, _with(workload, tuple(Decision(Accept(read, "filter")) for read in reads)))
+    units = [o.units.read if (o := mapped.operation(read)) and o.served and o.units else SMALL + 1 for read in reads]
+    return reads if max(units) <= SMALL else ()
+
+
+def _price(workload: Workload, less: Design, accepted: tuple[str, ...]) -> float | None:
+    other = _with(workload, tuple(Decision(Accept(pattern, "filter")) for pattern in accepted))
+    return float(bill(other, map_patterns(less, other)).total)
+
+
+# --- A read that is not served --------------------------------------------------------------------------------------
+
+
+def instead_of(
+    workload: Workload, solution: Solution, read: Read, kept: Design | None = None, most: int = MOST_RELAXED
+) -> tuple[Alternative, ...]:
+    """Changes of the document that serve a read, solved and priced, the cheapest first; then what other services do."""
+    lost = _unserved(solution.design) - {read.id}
+    paid = total(workload, solution.design)
+    found = []
+    for change in list(_changes(workload, read))[:most]:
+        try:
+            after = solve(change.workload, kept)
+        except InfeasibleError:
+            continue
+        if _unserved(after.design) - lost:
+            continue
+        more = total(change.workload, after.design) - paid
+        text = f"{change.what}: {_shape(after.design)}, {money(abs(more))} a month {'more' if more >= 0 else 'less'}"
+        found.append(
+            Alternative(text, _structures(after.design) - _structures(solution.design), more, take=change.take)
+        )
+    return (*sorted(found, key=lambda one: (one.dollars, one.text)), *_elsewhere(workload, read))
+
+
+def _changes(workload: Workload, read: Read) -> Iterator[_Change]:
+    yield from _counter(workload, read)
+    yield from _required(workload, read)
+    yield from _paged(workload, read)
+    yield from _geohash(workload, read)
+    yield from _words(workload, read)
+    yield from _feed(workload, read)
+
+
+def _counter(workload: Workload, read: Read) -> Iterator[_Change]:
+    """A number that is kept by the writes that create and delete the counted items."""
+    entity = _only(workload, read)
+    given = [i for i in read.inputs if i.op is Op.EQ and not i.optional and not i.filter]
+    if read.result is not Result.COUNT or entity is None or len(given) != len(read.inputs):
+        return
+    held = [a for i in given if (a := entity.attribute(bare_name(i.attribute)))]
+    if len(held) != len(given) or any(a.optional or _changes_later(workload, entity, a) for a in held):
+        return
+    owner = next(
+        (e for e in workload.entities if held and foreign_key(workload, entity, e) == frozenset(a.name for a in held)),
+        None,
+    )
+    name = f"{entity.name[:1].lower()}{entity.name[1:]}Count"
+    if owner is not None and len(held) == 1 and not owner.attribute(name):
+        number = Attribute(name, Type(Kind.INTEGER), mutable=True, default="0")
+        changed = _with_entity(workload, replace(owner, attributes=(*owner.attributes, number)))
+        counting, kind = owner.name, Verb.UPDATE
+        asked = replace(read, entities=(owner.name,), result=Result.ONE, needs=(name,), inputs=_ids(owner, given, held))
+        added: tuple[str, ...] = (f"{owner.name}: {write_attribute(number)}",)
+    else:
+        counted = f"{entity.name}Count"
+        ids = tuple(replace(a, id=True, generated=None, unique=False, mutable=None) for a in held)
+        number = Attribute("number", Type(Kind.INTEGER), mutable=True)
+        tally = Entity(counted, attributes=(*ids, number), singleton=not ids, size=150)
+        if workload.entity(counted):
+            return
+        changed = replace(workload, entities=(*workload.entities, tally))
+        counting, kind, name = counted, Verb.UPSERT, "number"
+        asked = replace(read, entities=(counted,), result=Result.ONE, needs=())
+        added = (f"### {counted}", *(f"- {write_attribute(a)}" for a in tally.attributes))
+    changed, lines = _count_in(changed, entity.name, Action(kind, counting, changes=()), name)
+    changed = _with_read(changed, asked)
+    row = f"{read.id}: {asked.entities[0]} | {write_inputs(asked.inputs) or '-'} | Single"
+    yield _Change(f"a counter, `{counting}.{name}`, that the writes keep", changed, (*added, *lines, row))
+
+
+def _count_in(workload: Workload, entity: str, action: Action, name: str) -> tuple[Workload, list[str]]:
+    """The writes that create or delete an entity with a counter, in a transaction."""
+    lines: list[str] = []
+
+    def counted(write: Write) -> Write:
+        verbs = [a.verb for a in write.actions if a.entity == entity and not a.many]
+        ops = {Verb.CREATE: ChangeOp.ADD, Verb.DELETE: ChangeOp.SUBTRACT}
+        op = next((ops[verb] for verb in verbs if verb in ops), None)
+        if op is None or any(a.entity == action.entity for a in write.actions):
+            return write
+        more = replace(action, changes=(Change(name, op, Value(const="1")),))
+        lines.append(f"{write.id}: {write_actions((*write.actions, more), frozenset())} | Yes")
+        entities = (*write.entities, action.entity)
+        return replace(write, entities=entities, actions=(*write.actions, more), atomic=True)
+
+    writes, deletes = tuple(map(counted, workload.writes)), tuple(map(counted, workload.deletes))
+    return replace(workload, writes=writes, deletes=deletes), lines
+
+
+def _required(workload: Workload, read: Read) -> Iterator[_Change]:
+    """As few of the optional inputs as needed, required, so that the rest reads little."""
+    optional = [i for i in read.inputs if i.optional and i.op is Op.EQ and not i.filter]
+    for number in (1, 2):
+        ways = []
+        for chosen in combinations(optional, number):
+            asked = replace(read, inputs=tuple(replace(i, optional=False) if i in chosen else i for i in read.inputs))
+            if excess(asked, workload) is None:
+                ways.append((_found(workload, asked), chosen, asked))
+        if ways:
+            _, chosen, asked = min(ways, key=lambda one: one[0])
+            names = " and ".join(f"`{i.attribute}`" for i in chosen)
+            row = f"{read.id}: {write_inputs(asked.inputs)}"
+            yield _Change(f"{names} always given", _with_read(workload, asked), (row,))
+            return
+
+
+def _found(workload: Workload, read: Read) -> float:
+    entity = _only(workload, read)
+    given = [bare_name(i.attribute) for i in read.inputs if i.op is Op.EQ and i not in filters(read)]
+    return count_by(workload, entity, given) if entity else 0.0
+
+
+def _paged(workload: Workload, read: Read) -> Iterator[_Change]:
+    if read.result is Result.MANY and not read.paginated and not read.limit and excess(read, workload):
+        asked = replace(read, paginated=True, page=50)
+        row = f"{read.id}: {write_page(True, 50)} under Paginated"
+        if excess(asked, workload) is None:
+            yield _Change("pages of 50 items", _with_read(workload, asked), (row,))
+
+
+def _geohash(workload: Workload, read: Read) -> Iterator[_Change]:
+    """Two ranges of coordinates as the prefix of a geohash, asked once for each of nine cells."""
+    entity = _only(workload, read)
+    ranges = [i for i in read.inputs if i.op in RANGES and not i.filter and _PLACE.search(i.attribute)]
+    if entity is None or len(ranges) != 2 or entity.attribute("geohash"):
+        return
+    moves = any(a.mutable for i in ranges if (a := entity.attribute(bare_name(i.attribute))))
+    cell = Attribute("geohash", STRING, mutable=moves)
+    rest = tuple(i for i in read.inputs if i not in ranges)
+    inputs = (*rest, Input("geohash", Op.BEGINS_WITH), *(replace(i, filter=True, keeps=50.0) for i in ranges))
+    rate = Rate(value=per_second(read.rate) * CELLS)
+    asked = replace(read, inputs=inputs, sort=(), rate=rate)
+    changed = _with_read(_with_entity(workload, replace(entity, attributes=(*entity.attributes, cell))), asked)
+    lines = (f"{entity.name}: {write_attribute(cell)}", f"{read.id}: {write_inputs(inputs)}")
+    what = f"a geohash, of which a call asks up to {CELLS} cells and sorts by distance itself"
+    yield _Change(what, changed, lines)
+
+
+def _words(workload: Workload, read: Read) -> Iterator[_Change]:
+    """An item for each word of a text, or each member of a set, under the word."""
+    entity = _only(workload, read)
+    asked = next((i for i in read.inputs if i.op is Op.CONTAINS), None)
+    attribute = entity.attribute(bare_name(asked.attribute)) if entity and asked else None
+    if entity is None or asked is None or attribute is None or not entity.id:
+        return
+    text = attribute.type.kind not in (Kind.SET, Kind.LIST)
+    name = f"{entity.name}{'Word' if text else attribute.name[:1].upper() + attribute.name[1:].removesuffix('s')}"
+    if workload.entity(name) or entity.attribute("word"):
+        return
+    word = Attribute("word", STRING, id=True, generated=False)
+    held = [
+        replace(a, id=True, generated=None, references=f"{entity.name}.{a.name}" if len(entity.id) > 1 else entity.name)
+        for a in entity.id
+    ]
+    known = {a.name for a in held}
+    others = [i for i in read.inputs if i is not asked and i not in filters(read)]
+    needed = [bare_name(one) for one in (*(i.attribute for i in others), *(s.attribute for s in read.sort))]
+    extra = [replace(a, unique=False) for n in dict.fromkeys(needed) if n not in known and (a := entity.attribute(n))]
+    count_ = WORDS if text else MEMBERS
+    index = Entity(name, attributes=(word, *held, *extra), cardinality=(Cardinality(count_, entity.name),), size=200)
+    inputs = (Input("word"), *others)
+    again = replace(read, entities=(name, entity.name), inputs=inputs, combine=Combine.JOIN, via="", needs=())
+    changed = replace(workload, entities=(*workload.entities, index))
+    lines = [
+        f"### {name}",
+        *(f"- {write_attribute(a)}" for a in index.attributes),
+        f"- Cardinality: ~{count_} per {entity.name}",
+    ]
+    writes = []
+    for write in workload.writes:
+        if any(a.verb is Verb.CREATE and a.entity == entity.name and not a.many for a in write.actions):
+            actions = (*write.actions, Action(Verb.CREATE, name, many=True))
+            write = replace(write, entities=(*write.entities, name), actions=actions, atomic=True)
+            lines.append(f"{write.id}: {write_actions(actions, frozenset())} | Yes")
+        writes.append(write)
+    lines.append(f"{read.id}: {name}, {entity.name} | {write_inputs(inputs)} | Join")
+    what = f"an item for each {'word' if text else 'member'}, about {count_} for each {entity.name}"
+    yield _Change(what, _with_read(replace(changed, writes=tuple(writes)), again), tuple(lines))
+
+
+def _feed(workload: Workload, read: Read) -> Iterator[_Change]:
+    """A feed: what is read is written in advance, once for each reader."""
+    if len(read.entities) != 2 or read.combine is None:
+        return
+    follow, post = map(workload.entity, read.entities)
+    if follow is None or post is None or not post.id or len(read.inputs) != 1:
+        return
+    reader = follow.attribute(bare_name(read.inputs[0].attribute))
+    followed = [
+        (a, b)
+        for a in follow.attributes
+        for b in post.attributes
+        if a is not reader and a.references and root(workload, follow, a) == root(workload, post, b)
+    ]
+    name = f"{post.name}Feed"
+    if (
+        reader is None
+        or len(followed) != 1
+        or any(target(workload, a) == (post, post.id[0]) for a in follow.attributes)
+        or workload.entity(name)
+    ):
+        return
+    readers = round(count_by(workload, follow, [followed[0][0].name]))
+    order = [replace(a, unique=False) for s in read.sort if (a := post.attribute(bare_name(s.attribute))) and not a.id]
+    held = [replace(a, id=True, generated=None, references=post.name) for a in post.id]
+    feed = Entity(
+        name,
+        attributes=(replace(reader, id=True, generated=None), *held, *order),
+        cardinality=(Cardinality(readers, post.name),),
+        size=200,
+    )
+    sort = tuple(replace(s, attribute=bare_name(s.attribute)) for s in read.sort)
+    asked = replace(read, entities=(name, post.name), combine=Combine.JOIN, via=post.id[0].name, sort=sort)
+    lines = [
+        f"### {name}",
+        *(f"- {write_attribute(a)}" for a in feed.attributes),
+        f"- Cardinality: ~{readers} per {post.name}",
+    ]
+    writes = []
+    for write in workload.writes:
+        if any(a.verb is Verb.CREATE and a.entity == post.name and not a.many for a in write.actions):
+            actions = (*write.actions, Action(Verb.CREATE, name, many=True))
+            write = replace(write, entities=(*write.entities, name), actions=actions, atomic=False)
+            lines.append(f"{write.id}: {write_actions(actions, frozenset())} | No")
+        writes.append(write)
+    lines.append(f"{read.id}: {name}, {post.name} | Join via {post.id[0].name}")
+    changed = replace(workload, entities=(*workload.entities, feed), writes=tuple(writes))
+    what = f"a feed, written for each of about {amount(readers)} readers when a {post.name} is created"
+    yield _Change(what, _with_read(changed, asked), tuple(lines))
+
+
+def _elsewhere(workload: Workload, read: Read) -> Iterator[Alternative]:
+    """What another service answers better. Its price is not known here."""
+    take = (write_pin(OutOfScope(read.id)),)
+    searched = [i for i in read.inputs if i.op is Op.CONTAINS]
+    near = sum(bool(_PLACE.search(i.attribute)) and i.op in RANGES for i in read.inputs) > 1
+    if near or searched or sum(i.optional for i in read.inputs) > 2:
+        kind = "geographic search" if near else "search by any combination" if not searched else "full-text search"
+        yield Alternative(f"{kind} in OpenSearch, fed by the stream of the table (not priced here)", take=take)
+    elif excess(read, workload) and per_second(read.rate) < 1 / 3600:
+        yield Alternative("an export to S3, asked with Athena (not priced here)", take=take)
+
+
+# --- Changes of a workload ------------------------------------------------------------------------------------------
+
+
+def _only(workload: Workload, read: Read) -> Entity | None:
+    return workload.entity(read.entities[0]) if len(read.entities) == 1 else None
+
+
+def _changes_later(workload: Workload, entity: Entity, attribute: Attribute) -> bool:
+    """Whether an update changes an attribute, so that a counter by it would have to know the old value."""
+    return not attribute.id and (
+        attribute.mutable is True
+        or any(
+            change.attribute == attribute.name
+            for write in workload.writes
+            for action in write.actions
+            if action.entity == entity.name and action.updates
+            for change in action.changes
+        )
+    )
+
+
+def _ids(owner: Entity, given: list[Input], held: list[Attribute]) -> tuple[Input, ...]:
+    return tuple(replace(i, attribute=a.name) for i, a in zip(given, owner.id, strict=False)) if held else ()
+
+
+def _with(workload: Workload, decisions: tuple[Decision, ...]) -> Workload:
+    return replace(workload, decisions=(*workload.decisions, *decisions))
+
+
+def _with_read(workload: Workload, read: Read) -> Workload:
+    return replace(workload, reads=tuple(read if one.id == read.id else one for one in workload.reads))
+
+
+def _with_entity(workload: Workload, entity: Entity) -> Workload:
+    return replace(workload, entities=tuple(entity if one.name == entity.name else one for one in workload.entities))
+
+
+def _shape(design: Design) -> str:
+    return f"{count(len(design.indexes), 'GSI')} and {count(len(design.copies), 'copy', 'copies')}"
+
+
+def _structures(design: Design) -> int:
+    return len(design.indexes) + len(design.copies)
+
+
+def _unserved(design: Design) -> set[str]:
+    return {operation.pattern for operation in design.operations if not operation.served}

@@ -1,0 +1,255 @@
+"""The options of a component: each candidate in each kind of place, with the reads it serves and what it costs.
+
+Every figure comes from the functions that price the finished design: the layout writes the candidate's key, the planner
+maps the reads to it, and the estimates count the entries of each write. So the bill that the solver minimises is the
+bill that is printed. Two parts of a bill are shared between the keys of an item, and are priced by themselves: a write
+pays once for a transaction (`Prices.transaction`), and once for reading an item first (`Prices.read_first`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from functools import cached_property
+
+import msgspec
+
+from prejoin.design.cost.assumptions import SEVERAL, per_second, several, size_of
+from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.objective import fans_out
+from prejoin.design.cost.units import predict_units, units_of
+from prejoin.design.layout.key_words import Alike, KeyWords
+from prejoin.design.layout.lay_out import guards_of
+from prejoin.design.mapping.addressing import actions_of, known, looked_at, unknown
+from prejoin.design.mapping.facets import planner_facet
+from prejoin.design.mapping.map_reads import map_read
+from prejoin.design.mapping.map_writes import entity_actions
+from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Operation, Slot
+from prejoin.design.solver.candidates import Candidate
+from prejoin.design.solver.needs import ReadNeeds, writes_to
+from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection, placement_answers
+from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units
+from prejoin.workload.model import Combine, Entity, Workload, Write
+
+_INDEX = "index"
+_COPY = "copy"
+_SLOTS = (
+    Slot(TABLE, (KeyAttribute("pk"),), (KeyAttribute("sk"),)),
+    Slot(_INDEX, (KeyAttribute("index_pk"),), (KeyAttribute("index_sk"),)),
+)
+
+
+class Kind(Enum):
+    """Where a key is: the own item in the table, the own item in an index, or a copy in the table."""
+
+    BASE = "base"
+    INDEX = "index"
+    COPY = "copy"
+
+
+class Answer(msgspec.Struct, frozen=True, order=True):
+    """How a read of one entity is answered by a key."""
+
+    fans_out: bool
+    dollars: float
+    """The cost of the read in a month."""
+
+
+class Price(msgspec.Struct, frozen=True):
+    """The cost of a key in one kind of place, and the reads of one entity that it answers."""
+
+    dollars: float
+    """What its entries and its storage cost in a month, without the shared parts."""
+    answers: Mapping[str, Answer]
+    """By the id of the read."""
+    read_first: frozenset[str] = frozenset()
+    """The writes that have to read the item first because of it."""
+    atomic: frozenset[tuple[str, str]] = frozenset()
+    """The writes and entities that become transactions because of it."""
+    cut: bool = False
+    """Whether its partitions are split into shards or by time."""
+    guards: int = 0
+    """Guards that the entity has only because of this key."""
+
+
+class Prices:
+    """The prices of the keys of one entity."""
+
+    def __init__(self, problem: Problem, entity: Entity, questions: Iterable[ReadNeeds], same: Alike) -> None:
+        self._same = same
+        self._problem = problem
+        self._workload: Workload = problem.workload
+        self._entity = entity
+        self._questions = {q.read.id: q for q in questions if q.ask.entities == (entity.name,)}
+        self._ids = Candidate(entity.name, tuple(a.name for a in entity.id))
+        self._own = self._facet(Placement(entity.name, OWN, BASE, self._ids), TABLE)
+        self._forced = tuple(guards_of(self._workload, entity, self._ids))
+        self._writes = writes_to(self._workload, entity)
+        self._without = self._design(self._own, guards=self._forced)
+        self._always = self._first(self._without)
+
+    def base(self, candidate: Candidate, facet: Facet | None = None) -> Price:
+        """The own item with this key in the table. Its entries cost the same with every key."""
+        facet = facet or self._facet(Placement(self._entity.name, OWN, BASE, candidate), TABLE)
+        guards = tuple(guards_of(self._workload, self._entity, candidate)) if not candidate.fixed else self._forced
+        design = self._design(facet, guards=guards)
+        more = self._design(self._own, guards=tuple(g for g in guards if g not in self._forced))
+        plain = self._design(self._own)
+        answers, cut = self._answered(design, facet, candidate)
+        return Price(
+            self._table(more) - self._table(plain),
+            answers,
+            self._first(self._design(self._own, guards=guards)) - self._always,
+            self._together(more, plain),
+            cut,
+            len(more.guards),
+        )
+
+    def index(self, candidate: Candidate, facet: Facet | None = None) -> Price:
+        """The own item with this key in an index."""
+        facet = facet or self._facet(Placement(self._entity.name, OWN, 1, candidate), _INDEX)
+        facet = msgspec.structs.replace(facet, slot=_INDEX)
+        design = self._design(self._own, facet)
+        answers, cut = self._answered(design, facet, candidate)
+        return Price(
+            self._entries(design, _INDEX) + self._stored(design, self._entity.name, _INDEX),
+            answers,
+            self._first(design) - self._always,
+            cut=cut,
+        )
+
+    def copy(self, candidate: Candidate) -> Price:
+        """A copy with this key in the table."""
+        facet = self._facet(Placement(self._entity.name, OWN + 1, BASE, candidate), TABLE)
+        copy = Item(self._entity.name, _COPY, (facet,), _COPY)
+        design, plain = self._design(self._own, copy=copy), self._design(self._own)
+        answers, cut = self._answered(design, facet, candidate, copy)
+        return Price(
+            self._table(design) - self._table(plain),
+            answers,
+            self._first(design) - self._always,
+            self._together(design, plain),
+            cut,
+        )
+
+    # --- Parts that several keys share --------------------------------------------------------------------------------
+
+    def transaction(self, write: Write) -> float:
+        """What it costs in a month that the own items of this entity are written in a transaction."""
+        design = self._without
+        return self._month(write, self._units(design, write, TABLE, True) - self._units(design, write, TABLE, False))
+
+    def _is_plain(self, write: Write) -> bool:
+        """Whether a write of this entity is not a transaction, if only forced guards are written with it."""
+        written = {action.entity for action in write.actions}
+        if any(entity.name not in written for entity, _ in looked_at(self._workload, write.checks)):
+            return False
+        if write.atomic is not False and len(actions_of(self._workload, write)) > 1:
+            return False
+        requests = entity_actions(write, self._workload, self._without, self._entity)
+        return all(len(r.actions) == 1 and not (r.actions[0].many and write.atomic is not False) for _, r in requests)
+
+    def read_first(self, write: Write) -> float:
+        """What it costs in a month to read the item before the write."""
+        return _dollars(reads=per_second(write.rate) * read_units(size_of(self._entity), STRONG))
+
+    def find(self, write: Write) -> float:
+        """What it costs in a month to find the items of a write by another key."""
+        many = any(a.many for a in write.actions if a.entity == self._entity.name)
+        items = (several(self._workload, write, self._entity) or SEVERAL) if many else 1
+        return _dollars(reads=per_second(write.rate) * read_units(size_of(self._entity) * items))
+
+    @property
+    def forced(self) -> int:
+        """The number of guards that the entity has with any key."""
+        return len(self._forced)
+
+    @cached_property
+    def always_first(self) -> frozenset[str]:
+        """The writes that have to read the item first, because of its unique attributes."""
+        return self._always
+
+    # --- Probes: a design with the items of this entity only ----------------------------------------------------------
+
+    def _facet(self, placed: Placement, slot: str) -> Facet:
+        chosen = Selection((placed,), (), (), 1, 0, 0)
+        return KeyWords(self._problem, chosen, self._problem.fixed.design.separator, self._same).facet(placed, slot)
+
+    def _design(
+        self, own: Facet, index: Facet | None = None, copy: Item | None = None, guards: tuple[Guard, ...] = ()
+    ) -> Design:
+        item = Item(self._entity.name, self._entity.name, (own, *([index] if index else ())))
+        ends = next((a.name for a in self._entity.attributes if a.ttl), "")
+        return Design("probe", _SLOTS, (item, *([copy] if copy else ())), guards, ttl_attribute=ends)
+
+    def _answered(
+        self, design: Design, facet: Facet, candidate: Candidate, copy: Item | None = None
+    ) -> tuple[dict[str, Answer], bool]:
+        """The reads of this entity alone that a key answers, by the planner; and whether its partitions are split."""
+        place = Placement(self._entity.name, OWN + bool(copy), BASE if facet.slot == TABLE else 1, candidate)
+        planned = planner_facet(design, self._entity, copy or design.items[0], facet)
+        found = {}
+        for question in self._questions.values():
+            if not placement_answers(place, question.needs[0]):
+                continue
+            read = msgspec.structs.replace(question.read, entities=(self._entity.name,), combine=None)
+            operation = map_read(read, self._workload, (planned,))
+            if operation.requests:
+                units = predict_units(operation, design, self._workload)
+                money = _dollars(reads=per_second(read.rate) * units.read)
+                joins = question.read.combine is Combine.JOIN
+                found[read.id] = Answer(joins or fans_out(operation), money)
+        return found, any(field.encoding.derived for field in planned.pk.fields)
+
+    def _first(self, design: Design) -> frozenset[str]:
+        """The writes that have to read the item first."""
+        ids = {a.name for a in self._entity.id}
+        return frozenset(
+            write.id
+            for write in self._writes
+            for action, _ in entity_actions(write, self._workload, design, self._entity)
+            if unknown(write, action, self._entity, design, known(self._workload, write, action) | ids)
+        )
+
+    def _together(self, design: Design, plain: Design) -> frozenset[tuple[str, str]]:
+        """The writes that become transactions, because they write more items in this design than in the plain one."""
+        return frozenset(
+            (write.id, self._entity.name)
+            for write in self._writes
+            if self._is_plain(write) and self._number(write, design) > self._number(write, plain)
+        )
+
+    def _number(self, write: Write, design: Design) -> int:
+        requests = entity_actions(write, self._workload, design, self._entity)
+        return sum(len(request.actions) for _, request in requests)
+
+    def _table(self, design: Design) -> float:
+        """The cost of all items in the table, each written in a transaction."""
+        stored = {name for name, slot, _, _ in Estimates(design, self._workload).stored() if slot == TABLE}
+        return self._entries(design, TABLE) + sum(self._stored(design, name, TABLE) for name in stored)
+
+    def _entries(self, design: Design, slot: str) -> float:
+        return sum(self._month(write, self._units(design, write, slot, True)) for write in self._writes)
+
+    def _units(self, design: Design, write: Write, slot: str, transactional: bool) -> float:
+        """The write units of one call in a slot."""
+        facts = Estimates(design, self._workload)
+        return sum(
+            entry.times * units_of(entry, transactional)
+            for _, request in entity_actions(write, self._workload, design, self._entity)
+            for entry in facts.entries(Operation(write.id), request)
+            if entry.slot == slot
+        )
+
+    def _stored(self, design: Design, name: str, slot: str) -> float:
+        facts = Estimates(design, self._workload)
+        found = [one for one in facts.stored() if one[:2] == (name, slot)]
+        return sum(_dollars(stored=entries * (size + STORAGE_OVERHEAD)) for _, _, entries, size in found)
+
+    def _month(self, write: Write, units: float) -> float:
+        return _dollars(writes=per_second(write.rate) * units)
+
+
+def _dollars(reads: float = 0, writes: float = 0, stored: float = 0) -> float:
+    """The cost of units a second, or of stored bytes, in a month."""
+    return float(dollars(reads=reads * MONTH_SECONDS, writes=writes * MONTH_SECONDS, gb_months=stored / GB))

@@ -1,0 +1,103 @@
+"""The preference among keys of the same cost: what an expert would write.
+
+Short keys are better than long ones. A partition is best made of the id of one entity: of a parent that the document
+declares, if the item is in the table. One partition for everything is the worst.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import log10
+
+from prejoin.design.cost.assumptions import count_by, size_of
+from prejoin.design.solver.candidates import Candidate
+from prejoin.design.solver.placement import BASE, OWN, Placement
+from prejoin.protocol.limits import PAGE_SIZE
+from prejoin.types import Kind
+from prejoin.workload.lookup import root
+from prejoin.workload.model import Attribute, Entity, RelationshipKind, Workload
+
+Roots = frozenset[tuple[str, str]]
+"""The origins of attributes: entity and attribute."""
+
+
+class Taste:
+    """The preference among the keys of a workload. The lower the number, the better."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+        self._ids = [self._roots(e, [a.name for a in e.id]) for e in workload.entities if e.id]
+        self._parents = {e.name: self._parents_of(e) for e in workload.entities}
+        self._pages = cache(self._pages_of)
+
+    def __call__(self, place: Placement) -> int:
+        candidate = place.candidate
+        entity = self._workload.entity(place.entity)
+        assert entity is not None
+        roots = self._roots(entity, candidate.pk)
+        # The longest id within the partition: items that share only a part of an id share a partition.
+        known = max((len(ids) for ids in self._ids if ids <= roots), default=0)
+        if not known and _is_series(entity, candidate):
+            known = 1
+        elsewhere = False
+        large = 0
+        if (place.item, place.slot) == (OWN, BASE) and entity.id:
+            parents = self._parents[entity.name]
+            known = max([known, *(len(one) for one in parents if one <= roots)])
+            alone = {a.name for a in entity.id} <= set(candidate.pk)
+            elsewhere = roots not in parents if parents else alone and _has_series(entity)
+            large = 20 * (not alone and self._pages(entity.name, candidate.pk) > 1)
+        elif candidate.pk:
+            # A partition of many pages is better split by what every read of it gives.
+            large = min(20, int(5 * log10(max(1.0, self._pages(entity.name, candidate.pk)))))
+        everything = not candidate.pk and not entity.singleton
+        return (
+            1
+            + 4 * len(candidate.sk)
+            + 6 * abs(len(candidate.pk) - max(known, 1))
+            + 6 * elsewhere
+            + large
+            + min(3, _inversions(entity, candidate))
+            + 20 * (bool(candidate.pk) and not known)
+            + (12 if candidate.sparse else 40) * everything
+        )
+
+    def _roots(self, entity: Entity, names: list[str] | tuple[str, ...]) -> Roots:
+        return frozenset(root(self._workload, entity, a) for name in names if (a := entity.attribute(name)))
+
+    def _parents_of(self, entity: Entity) -> list[Roots]:
+        """The partitions of an entity's parents, by its relationships."""
+        found = []
+        for one in (r for e in self._workload.entities for r in e.relationships if r.right == entity.name):
+            parent = self._workload.entity(one.left)
+            if one.kind is RelationshipKind.ONE_TO_MANY and parent and parent is not entity:
+                via = [name for name in one.via if entity.attribute(name)]
+                found.append(self._roots(entity, via) if via else self._roots(parent, [a.name for a in parent.id]))
+        return found
+
+    def _pages_of(self, name: str, pk: tuple[str, ...]) -> float:
+        """The number of pages with the items of an entity in one partition."""
+        entity = self._workload.entity(name)
+        return count_by(self._workload, entity, pk) * size_of(entity) / PAGE_SIZE if entity else 0.0
+
+
+def _inversions(entity: Entity, candidate: Candidate) -> int:
+    """How many pairs of attributes are in another order than in the document. Within a partition it does not matter."""
+    places = {a.name: at for at, a in enumerate(entity.attributes)}
+    order = [places[name] for name in candidate.attributes if name in places]
+    size = len(candidate.pk)
+    return sum(one > other for at, one in enumerate(order) for other in order[max(at + 1, size) :])
+
+
+def _is_series(entity: Entity, candidate: Candidate) -> bool:
+    """Whether a partition is the owner of a series: the rest of the entity's id is a time or a number."""
+    return _has_series(entity) and set(candidate.pk) == {a.name for a in entity.id if not _counts(a)}
+
+
+def _has_series(entity: Entity) -> bool:
+    counting = [_counts(a) for a in entity.id]
+    return any(counting) and not all(counting)
+
+
+def _counts(attribute: Attribute) -> bool:
+    return attribute.type.numeric or attribute.type.kind in (Kind.DATE, Kind.DATETIME)

@@ -1,0 +1,37 @@
+"""Read the stream of a table in this process, without shards and iterators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from prejoin.engine.operations.database import Database
+from prejoin.engine.operations.streams import changes
+
+_AT_ONCE = 1_000
+
+
+class Changes:
+    """The changes of a table since a moment, each once and in order. Iterating ends when there is no more; later it
+    continues where it ended.
+
+    A change is a record as GetRecords returns it: `eventName` is INSERT, MODIFY or REMOVE, and `dynamodb` has the keys
+    and the images that the stream's view includes.
+    """
+
+    def __init__(self, database: Database, table: str, *, oldest: bool) -> None:
+        self._database, self._table = database, table
+        self._position: tuple[str, int] = ("", 0) if oldest else self._now()
+
+    def _now(self) -> tuple[str, int]:
+        return self._database.store.read(changes, self._database, self._table, None, 0)[1]
+
+    def read(self, limit: int = _AT_ONCE) -> list[dict[str, Any]]:
+        """Up to `limit` changes that were not read before; an empty list if there are none yet."""
+        store = self._database.store
+        found, self._position = store.read(changes, self._database, self._table, self._position, limit)
+        return found
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        while found := self.read():
+            yield from found

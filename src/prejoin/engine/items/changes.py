@@ -1,0 +1,143 @@
+"""Stream records: what a write adds to the stream of its table.
+
+A record is written in the transaction of its item, under the next sequence number of its table. It is stored as a short
+JSON array, because every write pays for it, and rendered as GetRecords returns it when it is read.
+"""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from prejoin.engine.items import rows
+from prejoin.engine.store.interface import MAX_RECORD, Session, StoredRow
+from prejoin.engine.tables.definition import StreamDefinition, TableDefinition
+from prejoin.protocol.sizes import item_size
+from prejoin.protocol.values import Item
+
+RETENTION_SECONDS = 86_400
+_TRIMMED_AT_ONCE = 1_000
+_encode = msgspec.json.Encoder().encode
+
+
+class StreamRecord(msgspec.Struct, array_like=True, frozen=True):
+    """A record as stored."""
+
+    number: int
+    """The sequence number."""
+    event: str
+    seconds: int
+    """When the item was written."""
+    keys: Item
+    new: msgspec.Raw
+    """The image after the write, or null."""
+    old: msgspec.Raw
+    size: int
+    """The size of the images."""
+    by_service: bool
+    """Whether the engine itself has deleted the item, because it expired."""
+
+    def render(self, table: TableDefinition, stream: StreamDefinition) -> dict[str, object]:
+        """The record as GetRecords returns it."""
+        change: dict[str, object] = {"ApproximateCreationDateTime": self.seconds, "Keys": self.keys}
+        for member, image in (("NewImage", self.new), ("OldImage", self.old)):
+            if bytes(image) != b"null":
+                change[member] = image
+        change |= {
+            "SequenceNumber": sequence_number(self.number),
+            "SizeBytes": self.size + item_size(self.keys),
+            "StreamViewType": stream.view,
+        }
+        shown: dict[str, object] = {
+            "eventID": f"{table.id:08x}{self.number:024x}",
+            "eventName": self.event,
+            "eventVersion": "1.1",
+            "eventSource": "aws:dynamodb",
+            "awsRegion": "local",
+            "dynamodb": change,
+        }
+        if self.by_service:
+            shown["userIdentity"] = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
+        return shown
+
+
+def sequence_number(number: int) -> str:
+    return f"{number:021d}"
+
+
+_decode = msgspec.json.Decoder(StreamRecord).decode
+
+
+def record_change(
+    session: Session,
+    table: TableDefinition,
+    stream: StreamDefinition,
+    keyed: Item,
+    before: StoredRow | None,
+    after: StoredRow | None,
+) -> None:
+    """Add a record for a write, unless it has changed nothing. `keyed` has the key attributes of the item; without them
+    it is a deletion by the engine itself.
+    """
+    if before is None:
+        if after is None:
+            return
+        event = b"INSERT"
+    elif after is None:
+        event = b"REMOVE"
+    elif before.content == after.content or _are_equal(before, after):
+        return
+    else:
+        event = b"MODIFY"
+    by_service = b"false"
+    if not keyed:
+        assert before is not None, "only an item that exists can expire"
+        keyed, by_service = rows.decode_item(before.content), b"true"
+    new = old = b"null"
+    size = 0
+    if after is not None and stream.has_new_image:
+        new, size = after.content, after.size
+    if before is not None and stream.has_old_image:
+        old, size = before.content, size + before.size
+    keys = _encode({name: keyed[name] for name in table.keys.names})
+    rest = b',"%b",%d,%b,%b,%b,%d,%b]' % (event, time.time(), keys, new, old, size, by_service)
+    session.append_record(table.id, stream.first, rest)
+
+
+def _are_equal(before: StoredRow, after: StoredRow) -> bool:
+    """Whether two items are equal although their attributes may be in another order."""
+    return before.size == after.size and rows.decode_item(before.content) == rows.decode_item(after.content)
+
+
+def next_number(session: Session, table: TableDefinition, stream: StreamDefinition) -> int:
+    """The sequence number of the next record of a stream."""
+    return max((session.last_record(table.id) or 0) + 1, stream.first)
+
+
+def read_records(
+    session: Session, table: TableDefinition, first: int, last: int | None, limit: int
+) -> list[StreamRecord]:
+    """The records from one sequence number to another, the oldest first, also those older than a day."""
+    contents = session.records(table.id, first, MAX_RECORD if last is None else last, limit)
+    return list(map(_decode, contents))
+
+
+def oldest_record(session: Session, table: TableDefinition, stream: StreamDefinition) -> StreamRecord | None:
+    """The oldest record of a stream that is still kept."""
+    return next(iter(read_records(session, table, stream.first, stream.last, 1)), None)
+
+
+def trim(session: Session, table: TableDefinition, now: float) -> int:
+    """Remove a bounded number of records older than a day, and return how many. The newest stays, because it has the
+    sequence number from which the next follows; nobody sees it.
+    """
+    last = session.last_record(table.id) or 0
+    old = [
+        record.number
+        for record in read_records(session, table, 0, max(last - 1, 0), _TRIMMED_AT_ONCE)
+        if record.seconds < now - RETENTION_SECONDS
+    ]
+    if old:
+        session.remove_records(table.id, old[-1])
+    return len(old)

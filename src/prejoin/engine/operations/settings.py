@@ -1,0 +1,271 @@
+"""Settings of tables that do not change how they work: tags, resource policies, continuous backups and contributor
+insights. They are kept and described.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from typing import Any
+
+from prejoin.engine.operations.database import Database
+from prejoin.engine.requests import (
+    ContributorInsightsInput,
+    ResourceInput,
+    ResourcePolicyInput,
+    TableInput,
+    TagResourceInput,
+    UntagResourceInput,
+    UpdateContinuousBackupsInput,
+)
+from prejoin.engine.store.interface import Session
+from prejoin.engine.tables.create import new_revision
+from prejoin.engine.tables.definition import ARN_PREFIX, TableDefinition
+from prejoin.engine.tables.tags import check_tags, with_tags, without_tags
+from prejoin.engine.validation import Constraints, table_name
+from prejoin.protocol.errors import DynamoDBError, invalid, not_found, refuse
+
+_TABLE_ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})")
+_RECOVERY_DAYS = 35
+_POLICY_BYTES = 20 * 1024
+_INSIGHTS_MODES = ("ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS")
+
+
+def _resource(database: Database, session: Session, arn: str, operation: str) -> TableDefinition:
+    """The table with this ARN. If the ARN is not of this engine, nobody may know that there is no such table."""
+    match = _TABLE_ARN.fullmatch(arn)
+    if match is None:
+        refuse(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
+    table = database.catalog.get(session, match.group(1))
+    if table is None and not arn.startswith(ARN_PREFIX):
+        raise DynamoDBError(
+            "AccessDeniedException",
+            f"User: arn:aws:iam::000000000000:root is not authorized to perform: dynamodb:{operation} "
+            f"on resource: {arn}",
+        )
+    if table is None:
+        raise not_found(f"Requested resource not found: ResourcArn: {arn} not found")  # so AWS writes it
+    return table
+
+
+def _arn(request: ResourceInput) -> str:
+    if request.resource_arn is None:
+        raise invalid("Invalid TableArn")
+    return request.resource_arn
+
+
+def tag_resource(database: Database, request: TagResourceInput) -> bytes:
+    arn = _arn(request)
+    constraints = Constraints()
+    constraints.required("tags", request.tags)
+    check_tags(constraints, request.tags)
+    constraints.finish()
+    with database.store.writing() as session:
+        if not request.tags and _TABLE_ARN.fullmatch(arn):
+            refuse("Atleast one Tag needs to be provided as Input.")
+        table = _resource(database, session, arn, "TagResource")
+        database.catalog.change(session, replace(table, tags=with_tags(table.tags, request.tags or [])))
+    return b""
+
+
+def untag_resource(database: Database, request: UntagResourceInput) -> bytes:
+    arn = _arn(request)
+    constraints = Constraints()
+    constraints.required("tagKeys", request.tag_keys)
+    constraints.finish()
+    with database.store.writing() as session:
+        if not request.tag_keys and _TABLE_ARN.fullmatch(arn):
+            refuse("Atleast one Tag Key needs to be provided as Input.")
+        table = _resource(database, session, arn, "UntagResource")
+        database.catalog.change(session, replace(table, tags=without_tags(table.tags, request.tag_keys or ())))
+    return b""
+
+
+def list_tags_of_resource(database: Database, request: ResourceInput) -> dict[str, Any]:
+    """All tags at once: a table has at most fifty."""
+    arn = _arn(request)
+    with database.store.reading() as session:
+        table = _resource(database, session, arn, "ListTagsOfResource")
+    return {"Tags": [{"Key": key, "Value": value} for key, value in table.tags]}
+
+
+# --- Resource policies -----------------------------------------------------------------------------------------------
+
+
+def put_resource_policy(database: Database, request: ResourcePolicyInput) -> dict[str, Any]:
+    arn = _arn(request)
+    constraints = Constraints()
+    constraints.required("policy", request.policy)
+    constraints.finish()
+    policy = str(request.policy)
+    if len(policy.encode()) > _POLICY_BYTES:
+        raise DynamoDBError("LimitExceededException", "The resource policy is larger than 20 KB")
+    with database.store.writing() as session:
+        table = _resource(database, session, arn, "PutResourcePolicy")
+        _check_revision(table, request.expected_revision_id)
+        revision = new_revision()
+        database.catalog.change(session, replace(table, policy=(policy, revision)))
+    return {"RevisionId": revision}
+
+
+def get_resource_policy(database: Database, request: ResourceInput) -> dict[str, Any]:
+    arn = _arn(request)
+    with database.store.reading() as session:
+        table = _resource(database, session, arn, "GetResourcePolicy")
+    if table.policy is None:
+        raise _no_policy(table)
+    policy, revision = table.policy
+    return {"Policy": policy, "RevisionId": revision}
+
+
+def delete_resource_policy(database: Database, request: ResourcePolicyInput) -> dict[str, Any]:
+    arn = _arn(request)
+    with database.store.writing() as session:
+        table = _resource(database, session, arn, "DeleteResourcePolicy")
+        _check_revision(table, request.expected_revision_id)
+        if table.policy is None:
+            return {}  # deleting it again does nothing
+        database.catalog.change(session, replace(table, policy=None))
+    return {"RevisionId": table.policy[1]}
+
+
+def _check_revision(table: TableDefinition, expected: str | None) -> None:
+    current = "NO_POLICY" if table.policy is None else table.policy[1]
+    if expected is not None and expected != current:
+        raise _no_policy(table)
+
+
+def _no_policy(table: TableDefinition) -> DynamoDBError:
+    return DynamoDBError(
+        "PolicyNotFoundException", f"Resource-based policy not found for the provided ResourceArn: {table.arn}"
+    )
+
+
+# --- Continuous backups ----------------------------------------------------------------------------------------------
+
+
+def describe_continuous_backups(database: Database, request: TableInput) -> dict[str, Any]:
+    name = table_name(request.table_name)
+    with database.store.reading() as session:
+        return _continuous_backups(_table(database, session, name))
+
+
+def update_continuous_backups(database: Database, request: UpdateContinuousBackupsInput) -> dict[str, Any]:
+    name = table_name(request.table_name)
+    wish = request.point_in_time_recovery_specification
+    constraints = Constraints()
+    constraints.required("pointInTimeRecoverySpecification", wish)
+    if wish is not None:
+        where = "pointInTimeRecoverySpecification"
+        constraints.required(f"{where}.pointInTimeRecoveryEnabled", wish.enabled)
+        constraints.at_least(f"{where}.recoveryPeriodInDays", wish.recovery_period_in_days, 1)
+        if wish.recovery_period_in_days is not None and wish.recovery_period_in_days > _RECOVERY_DAYS:
+            constraints.fail(
+                f"{where}.recoveryPeriodInDays",
+                wish.recovery_period_in_days,
+                f"Member must have value less than or equal to {_RECOVERY_DAYS}",
+            )
+    constraints.finish()
+    assert wish is not None
+    with database.store.writing() as session:
+        table = _table(database, session, name)
+        since = time.time() if table.recovery is None else table.recovery[0]
+        recovery = (since, wish.recovery_period_in_days or _RECOVERY_DAYS) if wish.enabled else None
+        table = replace(table, recovery=recovery)
+        database.catalog.change(session, table)
+    return _continuous_backups(table)
+
+
+def _table(database: Database, session: Session, name: str) -> TableDefinition:
+    table = database.catalog.get(session, name)
+    if table is None:
+        raise DynamoDBError("TableNotFoundException", f"Table not found: {name}")
+    return table
+
+
+def _continuous_backups(table: TableDefinition) -> dict[str, Any]:
+    shown: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
+    if table.recovery is not None:
+        since, days = table.recovery
+        now = time.time()
+        shown = {
+            "PointInTimeRecoveryStatus": "ENABLED",
+            "RecoveryPeriodInDays": days,
+            "EarliestRestorableDateTime": max(since, now - days * 86_400),
+            "LatestRestorableDateTime": now,
+        }
+    return {
+        "ContinuousBackupsDescription": {
+            "ContinuousBackupsStatus": "ENABLED",
+            "PointInTimeRecoveryDescription": shown,
+        }
+    }
+
+
+# --- Contributor insights --------------------------------------------------------------------------------------------
+
+
+def describe_contributor_insights(database: Database, request: ContributorInsightsInput) -> dict[str, Any]:
+    name, index = table_name(request.table_name), request.index_name or ""
+    with database.store.reading() as session:
+        table = _insights_table(database, session, name, index)
+    shown = {"TableName": table.name, **({"IndexName": index} if index else {})}
+    for where, mode, since in table.insights:
+        if where == index:
+            return {
+                **shown,
+                "ContributorInsightsStatus": "ENABLED",
+                "ContributorInsightsMode": mode,
+                "LastUpdateDateTime": since,
+            }
+    return {**shown, "ContributorInsightsStatus": "DISABLED"}
+
+
+def update_contributor_insights(database: Database, request: ContributorInsightsInput) -> dict[str, Any]:
+    name, index = table_name(request.table_name), request.index_name or ""
+    constraints = Constraints()
+    constraints.required("contributorInsightsAction", request.contributor_insights_action)
+    constraints.one_of("contributorInsightsAction", request.contributor_insights_action, ("ENABLE", "DISABLE"))
+    constraints.one_of("contributorInsightsMode", request.contributor_insights_mode, _INSIGHTS_MODES)
+    constraints.finish()
+    is_on = request.contributor_insights_action == "ENABLE"
+    mode = request.contributor_insights_mode or _INSIGHTS_MODES[0]
+    with database.store.writing() as session:
+        table = _insights_table(database, session, name, index)
+        kept = [place for place in table.insights if place[0] != index]
+        insights = (*kept, (index, mode, time.time())) if is_on else tuple(kept)
+        database.catalog.change(session, replace(table, insights=insights))
+    return {
+        "TableName": table.name,
+        **({"IndexName": index} if index else {}),
+        "ContributorInsightsStatus": "ENABLING" if is_on else "DISABLING",
+        "ContributorInsightsMode": mode,
+    }
+
+
+def list_contributor_insights(database: Database, request: TableInput) -> dict[str, Any]:
+    """Every table and index on which they are on, of one table or of all."""
+    wanted = None if request.table_name is None else table_name(request.table_name)
+    summaries: list[dict[str, Any]] = []
+    with database.store.reading() as session:
+        names = session.table_names("", 1 << 31) if wanted is None else [wanted]
+        for name in names:
+            table = _insights_table(database, session, name, "")
+            summaries += (
+                {
+                    "TableName": table.name,
+                    **({"IndexName": index} if index else {}),
+                    "ContributorInsightsStatus": "ENABLED",
+                    "ContributorInsightsMode": mode,
+                }
+                for index, mode, _ in table.insights
+            )
+    return {"ContributorInsightsSummaries": summaries}
+
+
+def _insights_table(database: Database, session: Session, name: str, index: str) -> TableDefinition:
+    table = database.catalog.get(session, name)
+    if table is None or (index and index not in table.by_name):
+        raise not_found(f"Requested resource not found: Table: {name} not found")
+    return table

@@ -1,0 +1,144 @@
+"""Decode the body of a request, and find AWS's message for one that does not fit its struct.
+
+msgspec decodes and checks in one pass. Only if that fails, the body is decoded again without types, and compared with
+the struct member by member, to name the first difference as AWS's Java does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from prejoin.protocol.errors import DynamoDBError, invalid
+
+R = TypeVar("R")
+
+_MODEL = "com.amazonaws.dynamodb.v20120810."
+_SHAPES = {
+    "LegacyCondition": "Condition",
+    "ExpectedAttribute": "ExpectedAttributeValue",
+    "AttributeUpdate": "AttributeValueUpdate",
+    "IndexProjection": "Projection",
+    "SecondaryIndex": "GlobalSecondaryIndex",
+    "GlobalIndexUpdate": "GlobalSecondaryIndexUpdate",
+    "IndexThroughput": "UpdateGlobalSecondaryIndexAction",
+    "IndexDeletion": "DeleteGlobalSecondaryIndexAction",
+}
+"""AWS's names of structs that have another one here."""
+_LONG = frozenset(
+    {
+        *("ReadCapacityUnits", "WriteCapacityUnits", "MaxReadRequestUnits", "MaxWriteRequestUnits"),
+        *("ReadUnitsPerSecond", "WriteUnitsPerSecond"),
+    }
+)
+_STRUCTURE = "Start of structure or map found where not expected"
+_NULL_IN_SET = "One or more parameter values were invalid: An {} set may not have a null {} as a member"
+
+
+def decode(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
+    """Decode the body of a request. Invalid JSON raises a SerializationException, worded as AWS words it."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError:
+        try:
+            _check(msgspec.json.decode(body), inspect.type_info(decoder.type), "")
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # what follows may be no JSON at all
+            raise DynamoDBError("SerializationException") from None
+        # A number that is no integer, or too large for one.
+        raise DynamoDBError("SerializationException", "DECIMAL_VALUE cannot be converted to Integer") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
+        raise DynamoDBError("SerializationException") from None
+
+
+def _check(value: Any, expected: inspect.Type, member: str, *, inside: bool = False) -> None:
+    """Raise the error for the first difference. `inside` says that the value lies in a list or map."""
+    if isinstance(expected, inspect.UnionType):
+        if value is None:
+            return
+        expected = expected.types[0]
+    match expected:
+        case inspect.StrType():
+            _check_text(value, "String" if member not in ("B", "BS") else "")
+        case inspect.IntType():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                _refuse_scalar(value, "Long" if member in _LONG else "Integer")
+        case inspect.BoolType():
+            if isinstance(value, str):
+                _refuse("Unexpected token received from parser")
+            if not isinstance(value, bool):
+                _refuse_scalar(value, "Boolean")
+        case inspect.ListType(item_type=item_type):
+            if isinstance(value, dict):
+                _refuse(_STRUCTURE)
+            if not isinstance(value, list):
+                _refuse("Unexpected field type")
+            for each in value:
+                _check_member(each, item_type, member)
+        case inspect.DictType(value_type=value_type):
+            if isinstance(value, list):
+                _refuse(f"Unrecognized collection type java.util.Map<java.lang.String, {_class(value_type)}>")
+            if not isinstance(value, dict):
+                _refuse("Unexpected field type")
+            for each in value.values():
+                _check_member(each, value_type, member)
+        case inspect.StructType(fields=fields) | inspect.TypedDictType(fields=fields):
+            if isinstance(value, list):
+                _refuse(f"Unrecognized collection type class {_class(expected)}")
+            if not isinstance(value, dict):
+                _refuse("Unexpected value type in payload" if inside else "Unexpected field type")
+            for field in fields:
+                _check(value.get(field.encode_name), field.type, field.encode_name)
+
+
+def _check_member(value: Any, expected: inspect.Type, member: str) -> None:
+    """Check a member of a list or map. Null is a value of the wrong kind there, which AWS finds only later."""
+    if value is None:
+        if member in ("SS", "NS", "BS"):
+            kind = {"SS": "string", "NS": "number", "BS": "binary"}[member]
+            raise invalid(_NULL_IN_SET.format(kind, kind))
+        raise invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
+    _check(value, expected, member, inside=True)
+
+
+def _check_text(value: Any, java: str) -> None:
+    """Check a text; `java` is empty for binary, which is text in base64."""
+    if isinstance(value, str):
+        return
+    if not java:
+        if isinstance(value, list):
+            _refuse("Unrecognized collection type class java.nio.ByteBuffer")
+        if not isinstance(value, dict):
+            _refuse("only base-64-encoded strings are convertible to bytes")
+    _refuse_scalar(value, java)
+
+
+def _refuse_scalar(value: Any, java: str) -> None:
+    if isinstance(value, dict):
+        _refuse(_STRUCTURE)
+    if isinstance(value, list):
+        _refuse(f"Unrecognized collection type class java.lang.{java}")
+    if isinstance(value, bool):
+        given = "TRUE_VALUE" if value else "FALSE_VALUE"
+    elif isinstance(value, str):
+        given = "STRING_VALUE"
+    elif value is None:
+        given = "NULL_VALUE"
+    else:
+        given = "NUMBER_VALUE" if isinstance(value, int) else "DECIMAL_VALUE"
+    _refuse(f"{given} cannot be converted to {java}")
+
+
+def _class(expected: inspect.Type) -> str:
+    """The name of a Java class."""
+    match expected:
+        case inspect.StructType(cls=cls) | inspect.TypedDictType(cls=cls):
+            return _MODEL + _SHAPES.get(cls.__name__, cls.__name__)
+        case inspect.ListType(item_type=item_type):
+            return f"java.util.List<{_class(item_type)}>"
+    return "java.lang.String"
+
+
+def _refuse(message: str) -> None:
+    raise DynamoDBError("SerializationException", message)

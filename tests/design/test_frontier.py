@@ -1,0 +1,68 @@
+"""The frontier: what each design on it promises, and the proposal of a much cheaper one."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from msgspec.structs import replace
+from tests.design.workloads import workloads
+from tests.place import examples
+
+from prejoin.design.cost.objective import objective
+from prejoin.design.frontier import LARGE_SAVING, FrontierPoint, frontier, proposal
+from prejoin.design.solver.solve import solve
+from prejoin.render.pictures.drawing import Dot, write_svg
+from prejoin.render.pictures.frontier import draw_frontier
+from prejoin.workload.files import read_file
+from prejoin.workload.model import Decision, Minimise, Workload
+
+ROOT = Path(__file__).parents[2]
+SHOP = read_file(ROOT / "examples" / "shop" / "access-patterns.md").workload
+
+
+def holds(workload: Workload) -> None:
+    solution = solve(workload)
+    ours = objective(workload, solution.design)
+    points = frontier(workload, solution)
+    assert [point.decisions for point in points].count(()) == 1
+    for point in points:
+        decided = replace(workload, decisions=(*workload.decisions, *map(Decision, point.decisions)))
+        assert solve(decided).design == point.design, "the decisions give it again"
+        found = objective(workload, point.design)
+        assert found.lost <= ours.lost
+        assert (found.complexity, found.dollars) == (point.complexity, point.dollars)
+    others = [point for point in points if point.decisions]
+    for simpler, cheaper in pairwise(others):
+        assert simpler.complexity < cheaper.complexity
+        assert simpler.dollars > cheaper.dollars
+    offered = proposal(workload, solution)
+    if offered:
+        assert offered.dollars < ours.dollars * (1 - LARGE_SAVING)
+        assert offered.structures <= len(solution.design.indexes) + len(solution.design.copies) + 1
+
+
+def test_frontier_of_the_shop() -> None:
+    holds(SHOP)
+
+
+@pytest.mark.slow
+@given(workloads(most_reads=6))
+@settings(max_examples=examples(100))
+def test_frontier_of_any_workload(workload: Workload) -> None:
+    holds(workload)
+
+
+def point(complexity: str, dollars: str, *pins: Minimise) -> FrontierPoint:
+    return FrontierPoint(pins, Decimal(complexity), Decimal(dollars), 2, 1, 0, solve(SHOP).design)
+
+
+def test_chart_places_simpler_designs_left_and_cheaper_ones_lower() -> None:
+    drawing = draw_frontier("Shop", (point("2", "310"), point("4.5", "120.5", Minimise("money"))))
+    first, second = (shape for shape in drawing.shapes if isinstance(shape, Dot))
+    assert first.x < second.x
+    assert first.y < second.y
+    assert "complexity 4.5, $120.50 a month, 2 indexes, 1 copy: minimise money" in write_svg(drawing)

@@ -1,0 +1,177 @@
+"""Behaviour of AWS that an earlier version of the engine did not have, each found by somebody else's tests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from prejoin.engine import Embedded
+
+from .conftest import Ask, item, refusal, values
+
+KEY = item(pk="a", sk="1")
+ARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/shop"
+
+
+def nested(levels: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"S": "x"}
+    for _ in range(levels):
+        found = {"L": [found]}
+    return found
+
+
+def test_transact_get_omits_an_item_of_which_the_projection_selects_nothing(shop: Ask) -> None:
+    shop("PutItem", Item=KEY)
+    get = {"TableName": "shop", "Key": KEY, "ProjectionExpression": "nothing"}
+    assert shop("TransactGetItems", TransactItems=[{"Get": get}]) == {"Responses": [{}]}
+    assert shop("GetItem", Key=KEY, ProjectionExpression="nothing") == {"Item": {}}
+
+
+@pytest.mark.parametrize("kind", ["string", "number", "binary"])
+@pytest.mark.parametrize("inside", [lambda value: value, lambda value: {"L": [{"M": {"x": value}}]}])
+def test_null_in_a_set_is_a_validation_error(shop: Ask, kind: str, inside: Any) -> None:
+    content = {"string": {"SS": ["a", None]}, "number": {"NS": [None]}, "binary": {"BS": ["AA==", None]}}[kind]
+    message = f"One or more parameter values were invalid: An {kind} set may not have a null {kind} as a member"
+    requests: list[tuple[str, dict[str, Any]]] = [
+        ("PutItem", {"Item": {**KEY, "x": inside(content)}}),
+        ("UpdateItem", {"Key": KEY, "UpdateExpression": "SET x = :x", "ExpressionAttributeValues": {":x": content}}),
+        ("BatchWriteItem", {"RequestItems": {"shop": [{"DeleteRequest": {"Key": {"pk": content}}}]}}),
+        ("TransactWriteItems", {"TransactItems": [{"Put": {"TableName": "shop", "Item": {"x": inside(content)}}}]}),
+    ]
+    for operation, members in requests:
+        error = refusal(shop, operation, **members)
+        assert (error.code, error.message) == ("ValidationException", message)
+
+
+def test_null_instead_of_a_value_is_an_empty_value(shop: Ask) -> None:
+    for wrong in ({"x": None}, {"x": {"L": [None]}}, {"x": {"M": {"y": None}}}):
+        error = refusal(shop, "PutItem", Item={**KEY, **wrong})
+        assert (error.code, error.message) == (
+            "ValidationException",
+            "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
+        )
+
+
+def test_duplicate_keys_are_reported_before_a_missing_table(ask: Ask) -> None:
+    error = refusal(ask, "BatchGetItem", RequestItems={"none": {"Keys": [KEY, KEY]}})
+    assert error.message == "Provided list of item keys contains duplicates"
+    assert refusal(ask, "BatchGetItem", RequestItems={"none": {"Keys": [KEY]}}).code == "ResourceNotFoundException"
+
+
+def test_an_arn_and_a_name_are_one_table(shop: Ask) -> None:
+    shop("PutItem", TableName=ARN, Item=KEY)
+    both = {"shop": {"Keys": [KEY]}, ARN: {"Keys": [KEY]}}
+    assert refusal(shop, "BatchGetItem", RequestItems=both).message == "Provided list of item keys contains duplicates"
+
+
+def test_consumed_capacity_names_the_table_as_the_request_does(shop: Ask) -> None:
+    total = {"ReturnConsumedCapacity": "TOTAL"}
+    wish = {"TableName": ARN, "Key": KEY}
+    answers = [
+        shop("PutItem", TableName=ARN, Item=KEY, **total)["ConsumedCapacity"],
+        shop("GetItem", **wish, **total)["ConsumedCapacity"],
+        shop("Scan", TableName=ARN, **total)["ConsumedCapacity"],
+        *shop("BatchGetItem", RequestItems={ARN: {"Keys": [KEY]}}, **total)["ConsumedCapacity"],
+        *shop("BatchWriteItem", RequestItems={ARN: [{"DeleteRequest": {"Key": KEY}}]}, **total)["ConsumedCapacity"],
+        *shop("TransactWriteItems", TransactItems=[{"Delete": wish}], **total)["ConsumedCapacity"],
+        *shop("TransactGetItems", TransactItems=[{"Get": wish}], **total)["ConsumedCapacity"],
+    ]
+    assert [answer["TableName"] for answer in answers] == [ARN] * 7
+    assert shop("GetItem", Key=KEY, **total)["ConsumedCapacity"]["TableName"] == "shop"
+
+
+def test_a_value_in_a_condition_may_have_32_levels(shop: Ask) -> None:
+    condition = {"FilterExpression": "x = :x"}
+    assert shop("Scan", **condition, ExpressionAttributeValues={":x": nested(32)})["Count"] == 0
+    assert "Nesting Levels" in refusal(shop, "Scan", **condition, ExpressionAttributeValues={":x": nested(33)}).message
+    update = {"Key": KEY, "UpdateExpression": "SET x = :x"}
+    shop("UpdateItem", **update, ExpressionAttributeValues={":x": nested(31)})
+    assert refusal(shop, "UpdateItem", **update, ExpressionAttributeValues={":x": nested(32)}).message == (
+        "Nesting Levels have exceeded supported limits"
+    )
+
+
+def test_a_segment_is_below_a_million(shop: Ask) -> None:
+    assert refusal(shop, "Scan", Segment=1_000_000, TotalSegments=1_000_000).message == (
+        "1 validation error detected: Value '1000000' at 'segment' failed to satisfy constraint: "
+        "Member must have value less than or equal to 999999"
+    )
+
+
+STRUCTURE = "Start of structure or map found where not expected"
+MODEL = "com.amazonaws.dynamodb.v20120810."
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_body", "message"),
+    [
+        ("GetItem", {"TableName": False}, "FALSE_VALUE cannot be converted to String"),
+        ("GetItem", {"TableName": True}, "TRUE_VALUE cannot be converted to String"),
+        ("GetItem", {"TableName": 1}, "NUMBER_VALUE cannot be converted to String"),
+        ("GetItem", {"TableName": 1.5}, "DECIMAL_VALUE cannot be converted to String"),
+        ("GetItem", {"TableName": {}}, STRUCTURE),
+        ("GetItem", {"TableName": []}, "Unrecognized collection type class java.lang.String"),
+        ("GetItem", {"ConsistentRead": "x"}, "Unexpected token received from parser"),
+        ("GetItem", {"ConsistentRead": 1}, "NUMBER_VALUE cannot be converted to Boolean"),
+        ("GetItem", {"Key": "x"}, "Unexpected field type"),
+        (
+            "GetItem",
+            {"Key": []},
+            f"Unrecognized collection type java.util.Map<java.lang.String, {MODEL}AttributeValue>",
+        ),
+        ("GetItem", {"Key": {"pk": 1}}, "Unexpected value type in payload"),
+        ("GetItem", {"Key": {"pk": []}}, f"Unrecognized collection type class {MODEL}AttributeValue"),
+        ("GetItem", {"Key": {"pk": {"S": False}}}, "FALSE_VALUE cannot be converted to String"),
+        ("GetItem", {"Key": {"pk": {"B": 1}}}, "only base-64-encoded strings are convertible to bytes"),
+        ("GetItem", {"Key": {"pk": {"B": []}}}, "Unrecognized collection type class java.nio.ByteBuffer"),
+        ("GetItem", {"Key": {"pk": {"SS": "x"}}}, "Unexpected field type"),
+        ("GetItem", {"Key": {"pk": {"SS": {}}}}, STRUCTURE),
+        ("GetItem", {"Key": {"pk": {"M": {"x": 1}}}}, "Unexpected value type in payload"),
+        ("Scan", {"Limit": "x"}, "STRING_VALUE cannot be converted to Integer"),
+        ("Scan", {"Limit": 1.5}, "DECIMAL_VALUE cannot be converted to Integer"),
+        ("Scan", {"ScanFilter": {"a": []}}, f"Unrecognized collection type class {MODEL}Condition"),
+        (
+            "CreateTable",
+            {"ProvisionedThroughput": {"ReadCapacityUnits": "x"}},
+            "STRING_VALUE cannot be converted to Long",
+        ),
+        ("CreateTable", {"ProvisionedThroughput": 1}, "Unexpected field type"),
+        ("CreateTable", {"KeySchema": [1]}, "Unexpected value type in payload"),
+        (
+            "UpdateItem",
+            {"ExpressionAttributeNames": []},
+            "Unrecognized collection type java.util.Map<java.lang.String, java.lang.String>",
+        ),
+    ],
+)
+def test_a_member_of_the_wrong_type_is_named_as_java_names_it(
+    dynamodb: Embedded, operation: str, request_body: dict[str, Any], message: str
+) -> None:
+    error = refusal(dynamodb.send, operation, json.dumps(request_body).encode())
+    assert (error.code, error.message) == ("SerializationException", message)
+
+
+def test_a_request_that_is_not_an_object_is_refused(dynamodb: Embedded) -> None:
+    for body in (b"[]", b"1", b'"x"', b"", b"{", b"\xff"):
+        assert refusal(dynamodb.send, "GetItem", body).code == "SerializationException"
+
+
+def test_a_transaction_over_4_mb_tells_its_size(shop: Ask) -> None:
+    puts = [{"Put": {"TableName": "shop", "Item": item(pk="a", sk=str(n), x="x" * 400_000)}} for n in range(11)]
+    size = 11 * (400_000 + 6) + 12
+    text = "Transaction payload size cannot exceed 4MB. Payload Size: "
+    assert refusal(shop, "TransactWriteItems", TransactItems=puts).message == f"{text}: {text}{size}"
+
+
+def test_names_of_a_legacy_read_need_an_expression(shop: Ask) -> None:
+    error = refusal(shop, "GetItem", Key=KEY, AttributesToGet=["x"], ExpressionAttributeNames={"#x": "x"})
+    assert error.message == "ExpressionAttributeNames can only be specified when using expressions"
+    error = refusal(
+        shop, "Query", KeyConditions={"pk": {"ComparisonOperator": "NULL"}}, ExpressionAttributeValues=values(x=1)
+    )
+    assert error.message == (
+        "ExpressionAttributeValues can only be specified when using expressions: "
+        "FilterExpression and KeyConditionExpression are null"
+    )

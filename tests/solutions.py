@@ -1,0 +1,61 @@
+"""`solve` for tests of what is made from a design: the same document is solved once in a process.
+
+A solution is a function of the document and the design that is kept; `tests/design/test_solve.py` says so. Tests of the
+solver itself import it from `prejoin`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import prejoin.design.explain.alternatives
+import prejoin.pipeline.build.build_design
+import prejoin.pipeline.demonstration
+import prejoin.pipeline.design.design_table
+import prejoin.pipeline.query.query
+from prejoin.design.model import Design
+from prejoin.design.solver import solve as solver
+from prejoin.design.solver.integer_program import TimeLimit
+from prejoin.design.solver.solve import Solution
+from prejoin.workload.model import Workload
+
+_USERS = (
+    prejoin.design.explain.alternatives,
+    prejoin.pipeline.build.build_design,
+    prejoin.pipeline.demonstration,
+    prejoin.pipeline.design.design_table,
+    prejoin.pipeline.query.query,
+)
+
+
+def solve(
+    workload: Workload,
+    kept: Design | None = None,
+    told: Callable[[str], None] | None = None,
+    limit: TimeLimit | None = None,
+) -> Solution:
+    """As `prejoin.design.solver.solve.solve`. A search with a time limit is not repeatable, and runs each time."""
+    if limit is not None:
+        return solver.solve(workload, kept, told, limit)
+    key = repr((workload, kept))
+    if key not in _SOLVED:
+        progress: list[str] = []
+        if len(_SOLVED) == 200:
+            _SOLVED.clear()
+        _SOLVED[key] = solver.solve(workload, kept, progress.append), progress
+    solution, progress = _SOLVED[key]
+    for text in progress if told else ():
+        told(text)
+    return solution
+
+
+_SOLVED: dict[str, tuple[Solution, list[str]]] = {}
+
+
+@pytest.fixture(autouse=True)
+def solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands use `solve` of this module. A conftest that imports this fixture does so for its folder."""
+    for module in _USERS:
+        monkeypatch.setattr(module, "solve", solve)
