@@ -100,7 +100,7 @@ def solve(
 
 
 def _finished(problem: Problem, chosen: Selection, design: Design, kept: Design | None) -> tuple[Design, Selection]:
-    """The design with its form of index keys and with projections, and with the keys in the indexes that make it best."""
+    """The design with the form of index keys, the projections and the arrangement of indexes that make it best."""
     workload = problem.workload
 
     def finished(mapped: Design) -> Design:
