@@ -130,7 +130,8 @@ def test_join_with_children_of_one_row_is_a_collection(database: str, tmp_path: 
 
 def test_join_with_parent_of_each_row_is_a_join(database: str, tmp_path: Path) -> None:
     sql = "SELECT i.*, p.title FROM order_items i JOIN products p ON p.sku = i.sku WHERE i.order_id = ?"
-    (read,) = discover(database, tmp_path, sql).workload.reads
+    read, second = discover(database, tmp_path, sql).workload.reads
+    assert (second.entities, [i.attribute for i in second.inputs]) == (("Product",), ["sku"])
     assert (read.entities, read.combine, read.via) == (("OrderItem", "Product"), Combine.JOIN, "sku")
 
 
