@@ -145,11 +145,10 @@ def write_document(
         derive_entity(one, entities, _changed(one, merged, interpreted is not None), review)
         for one in entities.values()
     )
-    if interpreted is None:
+    if not found:
         workload = _obvious(model)
-        review.add(
-            "No statement was seen: the access patterns are the obvious ones, without rates. Write down your own."
-        )
+        seen = "No statement fits a key" if interpreted else "No statement was seen"
+        review.add(f"{seen}: the access patterns are the obvious ones, without rates. Write down your own.")
         sql: dict[str, str] = {}
     else:
         workload, sql = _patterns(merged, rates, review)
@@ -160,7 +159,7 @@ def write_document(
         status=Status.DRAFT,
         overview=_overview(origins, entities),
         entities=model,
-        notes=_NOTES if interpreted else "",
+        notes=_NOTES if found else "",
         sections=tuple(_sections(misfits, review, left_out)),
     )
     return DiscoveredDocument(workload, sql, misfits, tuple(review.notes))
