@@ -33,7 +33,7 @@ def commands() -> dict[str, click.Command]:
 
 
 @pytest.mark.parametrize("name", commands())
-def test_every_option_is_told_and_is_one(name: str) -> None:
+def test_reference_lists_exactly_the_options(name: str) -> None:
     command = commands()[name]
     options = {opt for p in command.params if isinstance(p, click.Option) for opt in (*p.opts, *p.secondary_opts)}
     shared = {"--format", "-h", "--help"}
@@ -44,7 +44,7 @@ def test_every_option_is_told_and_is_one(name: str) -> None:
     assert set(re.findall(r"--[a-z][a-z-]+", synopsis)) <= options | shared
 
 
-def test_every_setting_is_told() -> None:
+def test_reference_lists_every_setting() -> None:
     text = section("build")
     for name in Settings.__struct_fields__:
         assert f"`{name}`" in text or f"`[{name}]`" in text, name
