@@ -17,7 +17,7 @@ from prejoin.design.cost.assumptions import (
     size_of,
     values_of,
 )
-from prejoin.design.cost.upkeep import entries, items_of, writes_of
+from prejoin.design.cost.upkeep import entries, items_of, share_of, writes_of
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import ReadNeeds
 from prejoin.protocol.limits import GB
@@ -85,7 +85,10 @@ def shards_of(workload: Workload, entity: Entity, candidate: Candidate, bucket: 
         return 1
     # DynamoDB itself splits a large partition by its sort keys, but not one that grows at one end.
     grows_at_end = _is_common(entity, candidate) and not bucket
-    size = count_by(workload, entity, candidate.pk) * size_of(entity) if grows_at_end else 0.0
+    size = 0.0
+    if grows_at_end:
+        there = msgspec.structs.replace(candidate, pk=())  # optional attributes of the partition are counted already
+        size = count_by(workload, entity, candidate.pk) * share_of(workload, entity, there) * size_of(entity)
     enough = max(heat(workload, entity, candidate).shards, min(MOST_SHARDS, math.ceil(size / MOST_BYTES)))
     decided = [pin.shards for pin in pins if isinstance(pin, Spread) and pin.entity == entity.name and pin.shards]
     most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
@@ -128,7 +131,8 @@ def bucket_of(
 ) -> tuple[str, str] | None:
     """The time attribute and unit that split a partition, if every read of it gives a start time.
 
-    That applies to a partition of all items; to a smaller one if it is decided, or if it outgrows a partition.
+    That applies to a partition of all items, unless they are declared to be few; to a smaller one if it is decided, or
+    if it outgrows a partition.
     """
     pins = [d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name]
     decided = next((pin.bucket for pin in pins if pin.bucket), "") or (

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec.structs import replace
 
+from prejoin.design.layout.index_keys import with_index_keys
 from prejoin.design.layout.key_words import KeyWords
 from prejoin.design.layout.lay_out import lay_out
 from prejoin.design.layout.projection import with_projections
@@ -99,12 +100,16 @@ def solve(
 
 
 def _finished(problem: Problem, chosen: Selection, design: Design, kept: Design | None) -> tuple[Design, Selection]:
-    """The design with projections, and with the keys in the indexes that makes it best."""
+    """The design with the form of index keys, the projections and the arrangement of indexes that make it best."""
+    workload = problem.workload
 
-    def finished(selection: Selection) -> Design:
-        return with_projections(map_patterns(lay_out(problem, selection), problem.workload), problem.workload, kept)
+    def finished(mapped: Design) -> Design:
+        return with_projections(with_index_keys(mapped, workload, problem.fixed.design), workload, kept)
 
-    chosen, design = arranged(problem, chosen, with_projections(design, problem.workload, kept), finished)
+    def rearranged(selection: Selection) -> Design:
+        return finished(map_patterns(lay_out(problem, selection), workload))
+
+    chosen, design = arranged(problem, chosen, finished(design), rearranged)
     return design, chosen
 
 
