@@ -32,6 +32,7 @@ from prejoin.pipeline.design.design_file import design_in_use
 from prejoin.pipeline.design.design_table import (
     FEW,
     MOST,
+    TIME_LIMIT,
     ContradictionError,
     DesignRequest,
     DesignResult,
@@ -74,7 +75,9 @@ _FEW_CHANGES = 12
     "--time-limit",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Use the best design found in this time; another run may find another (default: no limit).",
+    default=TIME_LIMIT,
+    show_default=True,
+    help="Use the best design found in this time. If it is reached, another run may find another.",
 )
 @click.option("--no-proof", is_flag=True, help="Do not prove the design by running it.")
 def design(
@@ -92,7 +95,7 @@ def design(
     frontier: bool,
     dropped: tuple[str, ...],
     hints: bool,
-    time_limit: float | None,
+    time_limit: float,
     no_proof: bool,
     as_json: bool,
 ) -> Outcome:

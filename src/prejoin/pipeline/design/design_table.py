@@ -52,6 +52,8 @@ from prejoin.workload.model import Pin, Workload
 
 FEW = 3
 """Alternatives that are priced by default. More take longer."""
+TIME_LIMIT = 30.0
+"""Seconds after which the command takes the best design found."""
 MOST = 8
 _NOT_SERVED = frozenset(
     code.id
@@ -204,7 +206,7 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
         raise ContradictionError(document, conflicts(workload, request.kept)) from None
     except OutOfTimeError:
         code = replace(codes.TIME_LIMIT, severity=Severity.ERROR)
-        fix = "give a longer `--time-limit`, or none"
+        fix = "give a longer `--time-limit`"
         raise PipelineError(code, f"no design was found in {request.time_limit:g} s", fix, document.file) from None
     seconds = time.perf_counter() - began
     progress.result(structures(solution.design))
