@@ -17,7 +17,7 @@ from prejoin.design.cost.assumptions import (
     size_of,
     values_of,
 )
-from prejoin.design.cost.upkeep import entries, items_of, writes_of
+from prejoin.design.cost.upkeep import entries, items_of, share_of, writes_of
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import ReadNeeds
 from prejoin.protocol.limits import GB
@@ -29,12 +29,12 @@ from prejoin.workload.model import AtMost, Entity, Op, Rate, Read, Spread, Witho
 MOST_WRITES = 1000
 """DynamoDB's limit of write units a second for one partition."""
 MOST_SHARDS = 200
-SMALL = 10_000_000
-"""Bytes that one partition holds easily."""
 MOST_BYTES = 10 * GB
 """A larger partition of an unbounded entity is split by time. It is the limit of a partition with a local index, and
 about what DynamoDB keeps in one place.
 """
+LARGE = GB
+"""The size of all items of an entity from which their partition is split by time: long before it is too large."""
 _STARTING = frozenset({Op.GT, Op.GE, Op.BETWEEN})
 
 
@@ -85,7 +85,10 @@ def shards_of(workload: Workload, entity: Entity, candidate: Candidate, bucket: 
         return 1
     # DynamoDB itself splits a large partition by its sort keys, but not one that grows at one end.
     grows_at_end = _is_common(entity, candidate) and not bucket
-    size = count_by(workload, entity, candidate.pk) * size_of(entity) if grows_at_end else 0.0
+    size = 0.0
+    if grows_at_end:
+        there = msgspec.structs.replace(candidate, pk=())  # optional attributes of the partition are counted already
+        size = count_by(workload, entity, candidate.pk) * share_of(workload, entity, there) * size_of(entity)
     enough = max(heat(workload, entity, candidate).shards, min(MOST_SHARDS, math.ceil(size / MOST_BYTES)))
     decided = [pin.shards for pin in pins if isinstance(pin, Spread) and pin.entity == entity.name and pin.shards]
     most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
@@ -135,7 +138,9 @@ def bucket_of(
     decided = next((pin.bucket for pin in pins if pin.bucket), "") or (
         "" if pins else _outgrown(workload, entity, candidate)
     )
-    if not decided and (candidate.pk or candidate.sparse or pins or _is_small(workload, entity)):
+    if not decided and not _is_large(workload, entity):
+        return None
+    if not decided and (candidate.pk or candidate.sparse or pins):
         return None
     if any(d.pin in (AtMost("buckets", 0), Without("buckets", entity.name)) for d in workload.decisions):
         return None
@@ -146,10 +151,9 @@ def bucket_of(
     return (times[0], decided or "day") if times else None
 
 
-def _is_small(workload: Workload, entity: Entity) -> bool:
-    """Whether the declared number of items is small enough for one partition that is never cut."""
-    said = bool(entity.cardinality) and not grows(entity)
-    return said and count_of(workload, entity) * size_of(entity) <= SMALL
+def _is_large(workload: Workload, entity: Entity) -> bool:
+    """Whether all items of an entity are too many for one partition, or will be."""
+    return grows(entity) or count_of(workload, entity) * size_of(entity) > LARGE
 
 
 def _outgrown(workload: Workload, entity: Entity, candidate: Candidate) -> str:
