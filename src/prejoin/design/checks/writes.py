@@ -242,9 +242,9 @@ def _same(one: Action, other: Action) -> bool:
 
 def _atomic(r: Report, write: Write, operation: Operation) -> None:
     calls = [request.call for request in operation.requests]
-    conditional = any(a.conditions for request in operation.requests for a in request.actions)
-    batch = Call.BATCH_WRITE in calls
-    if batch and (write.atomic or conditional):
+    batches = [request for request in operation.requests if request.call is Call.BATCH_WRITE]
+    conditional = any(a.conditions for request in batches for a in request.actions)
+    if batches and (write.atomic or conditional):
         what = "must be atomic" if write.atomic else "has conditions"
         r.say(codes.NOT_ATOMIC, f"{write.id} {what}, but is a BatchWriteItem", "use TransactWriteItems", write.id)
     elif write.atomic and len(write.actions) > 1 and len(calls) > 1 and Call.TRANSACT_WRITE not in calls:
