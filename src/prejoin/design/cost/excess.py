@@ -65,9 +65,9 @@ class Excess(Model, frozen=True):
 def excess(read: Read, workload: Workload) -> Excess | None:
     """The estimate of a read that is not served as it is; None for a reasonable one.
 
-    That is one that reads more than a page of 1 MB in a call (for each value of a list), or `FACTOR` times as much as it
-    returns. A decision accepts both, a `filter` in the document the second, and a stated number of items the first if
-    all are returned.
+    That is one that reads more than a page of 1 MB in a call (for each value of a list), or `FACTOR` times as much as
+    it returns. A decision accepts both, a `filter` in the document the second, and a stated number of items the first
+    if all are returned.
     """
     if any(
         isinstance(d.pin, Accept) and d.pin.pattern == read.id and d.pin.how in ACCEPTING for d in workload.decisions
