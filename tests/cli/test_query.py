@@ -42,7 +42,7 @@ def test_read_prints_items_requests_and_units(prejoin: Prejoin, shop: Path) -> N
     ran = prejoin("query", "AP-004")
     assert ran.status == 0
     assert "user_orders(user_id=" in ran.out
-    assert "Query  USER#" in ran.out
+    assert "Query on gsi1  USER#" in ran.out
     assert "1 request, " in ran.out
     result = prejoin("query", "ap-004", "--format", "json").json["result"]
     times = [item["placed_at"] for item in result["items"]]
@@ -353,7 +353,7 @@ def test_missing_arguments_are_asked_for_with_those_given(prejoin: Prejoin, shop
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [
-        ("## Decisions\n", "## Decisions\n\n- no copies for Order\n", "it does not follow `no copies for Order`"),
+        ("## Decisions\n", "## Decisions\n\n- no index for Order\n", "it does not follow `no index for Order`"),
         ("## Decisions\n", "## Decisions\n\n- at most 1 GSIs\n", "it does not follow `at most 1 GSI"),
         (
             "## Decisions\n",
