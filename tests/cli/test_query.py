@@ -249,7 +249,7 @@ def test_results_fit_the_terminal(width: int) -> None:
     read = read_file(SHOP).workload
     method = repository_methods(read, solve(read).design)["AP-004"]
     request, response = {"IndexName": "gsi1"}, {"ConsumedCapacity": {"CapacityUnits": 0.5}}
-    call = Call("Query", request, response, "NOTE#" + "b" * 90)
+    call = Call("Query", request, response, ("NOTE#" + "b" * 90,))
     result = QueryResult(method, {"user_id": "c" * 90}, frozenset(), tuple(WIDE), None, (call,))
     lines = ["".join(p if isinstance(p, str) else p[0] for p in line) for line in query_page(result, width)]
     assert max(cells(line.rstrip()) for line in lines) <= width
