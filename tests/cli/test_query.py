@@ -259,7 +259,7 @@ def test_results_fit_the_terminal(width: int) -> None:
     assert ("日本語" * 9 in text) is (width == 200)
 
 
-def test_an_expiry_is_nobodys_request(prejoin: Prejoin, here: Path) -> None:
+def test_expiry_cannot_be_queried(prejoin: Prejoin, here: Path) -> None:
     corpus = Path(__file__).parents[1] / "corpus" / "debrie_session_store" / "access-patterns.md"
     shutil.copy(corpus, here / "access-patterns.md")
     ran = prejoin("query", "AP3")

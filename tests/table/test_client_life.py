@@ -51,7 +51,7 @@ def test_pages_are_read_when_they_are_wanted(connect: Connect) -> None:
     assert [list(page) for page in parts] == [[Total(4), Total(6)]]
 
 
-def test_a_page_that_nobody_wants_is_not_read() -> None:
+def test_pages_are_read_only_when_needed() -> None:
     watched = Watched()
     db = Client(SCHEMA, "shop", fresh(), observe=watched)
     db.create_table()
