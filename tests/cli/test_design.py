@@ -134,6 +134,13 @@ def test_decisions_are_obeyed_and_saved_on_request(prejoin: Prejoin, teams: Path
     assert AtMost("GSIs", 1) in [d.pin for d in read_file(teams).workload.decisions]
 
 
+def test_form_of_index_keys_is_a_decision(prejoin: Prejoin, teams: Path) -> None:
+    ran = prejoin("design", "--no-proof", "--index-keys", "natural", "--format", "json")
+    assert ran.json["result"]["decided"] == ["natural index keys"]
+    keys = [[key["name"] for key in slot["pk"]] for slot in ran.json["result"]["design"]["slots"]]
+    assert ["email"] in keys
+
+
 @pytest.mark.parametrize(
     ("sentence", "said"),
     [

@@ -20,10 +20,21 @@ def section(name: str) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("name", cli.names)  # type: ignore[attr-defined]
+def commands() -> dict[str, click.Command]:
+    """All commands, those of a group as `migrate load`."""
+    found: dict[str, click.Command] = {}
+    for name in cli.names:  # type: ignore[attr-defined]
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        found[name] = command
+        if isinstance(command, click.Group):
+            found |= {f"{name} {one}": below for one, below in command.commands.items()}
+    return found
+
+
+@pytest.mark.parametrize("name", commands())
 def test_reference_lists_exactly_the_options(name: str) -> None:
-    command = cli.get_command(click.Context(cli), name)
-    assert command is not None
+    command = commands()[name]
     options = {opt for p in command.params if isinstance(p, click.Option) for opt in (*p.opts, *p.secondary_opts)}
     shared = {"--format", "-h", "--help"}
     text = section(name)

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 from tests.solutions import solve
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import write_document
+from prejoin.design.layout.sharding import shards_of
 from prejoin.design.model import When
+from prejoin.design.solver.candidates import Candidate
+from prejoin.design.solver.needs import SortAttribute
 from prejoin.diagnostics import Diagnostic
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.workload.files import read_text
-from prejoin.workload.model import Workload
+from prejoin.workload.model import Accept, Decision, Workload
 
 DOCUMENT = """# Tickets
 
@@ -93,7 +97,7 @@ MEMBERS = {
         "TEAM#{team}#OPEN_OR_WAITING",
         When("status", ("OPEN", "WAITING")),
     ),
-    "| AP-007 | Ticket | dueAt exists | Count | - | No | 1/s |": ("TICKET_DUE", When("dueAt")),
+    "| AP-007 | Ticket | dueAt exists | Collection | dueAt ASC | Yes (50) | 1/s |": ("TICKET_DUE", When("dueAt")),
 }
 
 
@@ -101,6 +105,8 @@ MEMBERS = {
 def test_index_holds_only_what_its_read_asks_for(asked: str) -> None:
     text = DOCUMENT.format(reads=asked, more="").replace("status = OPEN)", "status = DONE)")
     workload = read_text(text, "md").workload
+    if " Count " in asked:  # of five million items
+        workload = replace(workload, decisions=(Decision(Accept("AP-007", "several pages")),))
     design = solve(workload).design
     (facet,) = design.items[0].facets[1:]
     pk, when = MEMBERS[asked]
@@ -152,3 +158,11 @@ def test_the_write_that_gives_what_is_missing_makes_the_index_sparse() -> None:
     assert next(f.when for f in solve(workload).design.items[0].facets if f.slot == "gsi1")
     dear, cheap = (bill(w, solve(w).design).total for w in (read(OPEN), workload))
     assert cheap < dear
+
+
+def test_size_of_a_sparse_partition_is_that_of_its_items() -> None:
+    """All tickets are 40 GB, and a third of them is open."""
+    workload = read(OPEN, more=", createdAt")
+    (ticket,) = workload.entities
+    every = Candidate("Ticket", (), (SortAttribute("createdAt"),))
+    assert [shards_of(workload, ticket, one) for one in (every, replace(every, when=(("status", "OPEN"),)))] == [4, 2]

@@ -399,6 +399,17 @@ class Minimise(Model, frozen=True, tag_field="pin", tag="minimise"):
     """`structures` or `money`."""
 
 
+class IndexKeyForm(StrEnum):
+    NATURAL = "natural"
+    COMPOSITE = "composite"
+
+
+class IndexKeys(Model, frozen=True, tag_field="pin", tag="index keys"):
+    """The form of index keys: attributes as they are, wherever that is possible, or texts."""
+
+    form: IndexKeyForm
+
+
 class Accept(Model, frozen=True, tag_field="pin", tag="accept"):
     """A pattern may be answered with more than a single key lookup."""
 
@@ -419,7 +430,7 @@ class Naming(Model, frozen=True, tag_field="pin", tag="name"):
     name: str
 
 
-Pin = Under | AtMost | Without | Spread | FixedKey | Minimise | Accept | OutOfScope | Naming
+Pin = Under | AtMost | Without | Spread | FixedKey | Minimise | IndexKeys | Accept | OutOfScope | Naming
 
 
 class Decision(Model, frozen=True):

@@ -57,6 +57,11 @@ _FEW_CHANGES = 12
     "--decide", "sentences", multiple=True, help='A decision that the document lacks: "Order lives under User".'
 )
 @click.option("--at-most", "limits", multiple=True, help='A limit: "1 GSIs", "0 copies", "2 structures".')
+@click.option(
+    "--index-keys",
+    type=click.Choice(["natural", "composite"]),
+    help="The form of index keys: attributes as they are, or texts (default: what is better for each index).",
+)
 @click.option("--remember", is_flag=True, help="Add these decisions to the document.")
 @click.option("--keep", metavar="DESIGN", help="A design in use: its keys stay, and what is new is added.")
 @click.option("--explain", is_flag=True, help="Explain every key, index and copy, and its cost.")
@@ -78,6 +83,7 @@ def design(
     yes: bool,
     sentences: tuple[str, ...],
     limits: tuple[str, ...],
+    index_keys: str | None,
     remember: bool,
     keep: str | None,
     explain: bool,
@@ -97,7 +103,8 @@ def design(
     """
     read = load(file_or_default(document))
     read.require_no_errors("the document has errors; nothing was designed")
-    pins = read_decisions((*sentences, *(f"at most {limit}" for limit in limits)), read.workload)
+    form = [f"{index_keys} index keys"] if index_keys else []
+    pins = read_decisions((*sentences, *(f"at most {limit}" for limit in limits), *form), read.workload)
     kept = design_in_use(keep, read.workload, f"{keep} cannot be kept; nothing was designed") if keep else None
     target = None if output == "-" else design_target(Path(output) if output else design_beside(Path(read.file)))
     questions = Questions(explain, topics, alternatives, dropped, frontier)

@@ -43,7 +43,7 @@ def items_of(workload: Workload, write: Write, action: Action, entity: Entity) -
     return (several(workload, write, entity) or SEVERAL) if action.many else 1
 
 
-def _share(workload: Workload, entity: Entity, candidate: Candidate) -> float:
+def share_of(workload: Workload, entity: Entity, candidate: Candidate) -> float:
     """The fraction of items that have the key."""
     share = math.prod(1 / values_of(workload, entity, name) for name, _ in candidate.when)
     for one in candidate.only:
@@ -127,4 +127,4 @@ def _cents(workload: Workload, entity: Entity, candidate: Candidate, units_per_s
         writes=units_per_second * MONTH_SECONDS,
         gb_months=stored / GB,
     )
-    return max(1, round(float(money) * 100 * _share(workload, entity, candidate)))
+    return max(1, round(float(money) * 100 * share_of(workload, entity, candidate)))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from prejoin.design.cost.bill import bill
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.model import AboutCopy, AboutIndex, AboutKey
 from prejoin.design.explain.phrases import coded, listed, money, natural_order, verb
+from prejoin.design.layout.index_keys import is_natural_index, other_form
 from prejoin.design.layout.projection import WORTH, with_projections
 from prejoin.design.model import Design, Projection, ProjectionKind, Slot
 from prejoin.workload.model import Consistency, Read, Workload
@@ -34,8 +36,34 @@ def _index_words(
     names = list(dict.fromkeys(key.entity for key in there))
     if len(names) > 1:
         yield f"{listed(names)} share it, each under keys of its own words: an index serves more than one entity."
+    yield from _form_words(workload, design, slot)
     yield _projection_words(workload, design, slot, patterns)
     yield f"It costs {money(dollars)} a month: whatever is in it is written once more, and stored once more."
+
+
+def _form_words(workload: Workload, design: Design, slot: Slot) -> Iterator[str]:
+    """Why the keys of an index are attributes as they are, or texts, if both are possible."""
+    other = other_form(design, workload, slot)
+    if other is None:
+        return
+    natural = is_natural_index(design, slot)
+    here, there = (design, other) if natural else (other, design)
+    named = here.slot(slot.name)
+    assert named is not None  # both forms have the index
+    names = " / ".join(" + ".join(f"`{a.name}`" for a in side) for side in (named.pk, named.sk) if side)
+    saved = [
+        one.pattern
+        for one in here.operations
+        if (as_text := there.operation(one.pattern)) and len(one.requests) < len(as_text.requests)
+    ]
+    less = float(bill(workload, there).total - bill(workload, here).total)
+    effect = f"save a request of {listed(saved)}" if saved else "save no request"
+    paid = f"cost {money(abs(less))} a month {'less' if less > 0 else 'more'}" if round(less, 2) else "cost the same"
+    if natural:
+        yield f"Its keys are attributes as they are, {names}: nothing is stored twice, and it needs no backfill."
+        yield f"Compared with keys as texts, they {effect} and {paid}."
+    else:
+        yield f"Its keys could be attributes as they are, {names}: these would {effect} and {paid}."
 
 
 def _projected(projection: Projection) -> str:

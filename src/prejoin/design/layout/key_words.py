@@ -192,6 +192,10 @@ class KeyWords:
                 return keys.renamed(self._fixed.facets[entity, item, slot].pk[0], names)
         return self._partition(placed.candidate)
 
+    def parents_first(self, placed: Placement) -> list[str]:
+        """The attributes of a partition in the order of its key."""
+        return self._parents_first(self._entity(placed.entity), placed.candidate.pk)
+
     def _signature(self, name: str, candidate: Candidate) -> tuple[object, ...]:
         entity = self._entity(name)
         return (

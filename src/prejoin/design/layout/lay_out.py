@@ -29,7 +29,7 @@ def lay_out(problem: Problem, chosen: Selection) -> Design:
         for number in sorted({p.item for p in own}):
             placed = sorted((p for p in own if p.item == number), key=lambda p: p.slot)
             facets = tuple(words.facet(p, slots[p.slot].name) for p in placed)
-            found = _item(problem, placed[0], facets, items)
+            found = _item(problem, words, placed[0], facets, items)
             items.append(found if found.copy else with_recorded_attributes(found, workload))
     return msgspec.structs.replace(
         kept,
@@ -45,7 +45,9 @@ def lay_out(problem: Problem, chosen: Selection) -> Design:
     )
 
 
-def _item(problem: Problem, placed: Placement, facets: tuple[Facet, ...], before: Sequence[Item]) -> Item:
+def _item(
+    problem: Problem, words: KeyWords, placed: Placement, facets: tuple[Facet, ...], before: Sequence[Item]
+) -> Item:
     """An item with its keys. An existing item keeps its name and type."""
     name, number = placed.entity, placed.item
     there = problem.fixed.design.item(name) if number == OWN else None
@@ -55,7 +57,7 @@ def _item(problem: Problem, placed: Placement, facets: tuple[Facet, ...], before
         return msgspec.structs.replace(there, facets=facets)
     if number == OWN:
         return Item(name, name, facets)
-    copy = _copy_name(placed)
+    copy = _copy_name(words.parents_first(placed))
     while any((item.entity, item.copy) == (name, copy) for item in before):
         copy += f"-{number}"
     return Item(name, f"{name}.{copy}", facets, copy)
@@ -85,8 +87,8 @@ def _like(last: Slot, number: int) -> Slot | None:
     return Slot(name, (KeyAttribute(pk),), (KeyAttribute(sk),))
 
 
-def _copy_name(placed: Placement) -> str:
-    return "by-" + "-".join(re.sub(r"\W+", "-", name) for name in (placed.candidate.pk or ("all",)))
+def _copy_name(names: Sequence[str]) -> str:
+    return "by-" + "-".join(re.sub(r"\W+", "-", name) for name in (names or ("all",)))
 
 
 def _table_name(workload: Workload) -> str:

@@ -17,7 +17,7 @@ from prejoin.design.cost.assumptions import (
     size_of,
     values_of,
 )
-from prejoin.design.cost.upkeep import entries, items_of, writes_of
+from prejoin.design.cost.upkeep import entries, items_of, share_of, writes_of
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import ReadNeeds
 from prejoin.protocol.limits import GB
@@ -33,6 +33,8 @@ MOST_BYTES = 10 * GB
 """A larger partition of an unbounded entity is split by time. It is the limit of a partition with a local index, and
 about what DynamoDB keeps in one place.
 """
+LARGE = GB
+"""The size of all items of an entity from which their partition is split by time: long before it is too large."""
 _STARTING = frozenset({Op.GT, Op.GE, Op.BETWEEN})
 
 
@@ -83,7 +85,10 @@ def shards_of(workload: Workload, entity: Entity, candidate: Candidate, bucket: 
         return 1
     # DynamoDB itself splits a large partition by its sort keys, but not one that grows at one end.
     grows_at_end = _is_common(entity, candidate) and not bucket
-    size = count_by(workload, entity, candidate.pk) * size_of(entity) if grows_at_end else 0.0
+    size = 0.0
+    if grows_at_end:
+        there = msgspec.structs.replace(candidate, pk=())  # optional attributes of the partition are counted already
+        size = count_by(workload, entity, candidate.pk) * share_of(workload, entity, there) * size_of(entity)
     enough = max(heat(workload, entity, candidate).shards, min(MOST_SHARDS, math.ceil(size / MOST_BYTES)))
     decided = [pin.shards for pin in pins if isinstance(pin, Spread) and pin.entity == entity.name and pin.shards]
     most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
@@ -126,12 +131,15 @@ def bucket_of(
 ) -> tuple[str, str] | None:
     """The time attribute and unit that split a partition, if every read of it gives a start time.
 
-    That applies to a partition of all items; to a smaller one if it is decided, or if it outgrows a partition.
+    That applies to a partition of all items, unless they are declared to be few; to a smaller one if it is decided, or
+    if it outgrows a partition.
     """
     pins = [d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name]
     decided = next((pin.bucket for pin in pins if pin.bucket), "") or (
         "" if pins else _outgrown(workload, entity, candidate)
     )
+    if not decided and not _is_large(workload, entity):
+        return None
     if not decided and (candidate.pk or candidate.sparse or pins):
         return None
     if any(d.pin in (AtMost("buckets", 0), Without("buckets", entity.name)) for d in workload.decisions):
@@ -141,6 +149,11 @@ def bucket_of(
     # The bucket of an item follows from its key only if the key holds the time.
     times = [name for name in starts if not candidate.pk or name in {one.attribute for one in candidate.sk}]
     return (times[0], decided or "day") if times else None
+
+
+def _is_large(workload: Workload, entity: Entity) -> bool:
+    """Whether all items of an entity are too many for one partition, or will be."""
+    return grows(entity) or count_of(workload, entity) * size_of(entity) > LARGE
 
 
 def _outgrown(workload: Workload, entity: Entity, candidate: Candidate) -> str:

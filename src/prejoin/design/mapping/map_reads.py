@@ -370,6 +370,9 @@ def sort_condition(found: Plan) -> str:
     sk, region = found.facets[0].sk, found.scope
     if sk is None or region.kind == "whole":
         return ""
+    if isinstance(sk, keys.Natural):  # one condition for each attribute
+        names = [part.name for part in sk.parts[: region.depth]] + ([found.within.attribute] if found.within else [])
+        return f"{found.within.op if found.within else '='} {' + '.join(f'{{{name}}}' for name in names)}"
     head = _text(sk, region.depth)
     match region.kind:
         case "exact":

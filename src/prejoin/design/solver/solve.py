@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec.structs import replace
 
+from prejoin.design.layout.index_keys import with_index_keys
 from prejoin.design.layout.key_words import KeyWords
 from prejoin.design.layout.lay_out import lay_out
 from prejoin.design.layout.projection import with_projections
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
+from prejoin.design.solver.arrangement import arranged
 from prejoin.design.solver.integer_program import TimeLimit
 from prejoin.design.solver.needs import read_needs
 from prejoin.design.solver.placement import Forbidden, Problem, Score, Selection
@@ -88,13 +90,27 @@ def solve(
                 continue
             missing = tuple(sorted({*chosen.unserved, *unserved}))
             chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
-            return Solution(with_projections(design, workload, kept), chosen)
+            return Solution(*_finished(problem, chosen, design, kept))
         if refused:
             problem = replace(problem, refused=problem.refused | refused)
         elif words.apart:
             problem = replace(problem, rivals=tuple(dict.fromkeys((*problem.rivals, *words.apart))))
         else:
             problem = replace(problem, forbidden=(*problem.forbidden, *sorted(apart, key=sorted)))
+
+
+def _finished(problem: Problem, chosen: Selection, design: Design, kept: Design | None) -> tuple[Design, Selection]:
+    """The design with the form of index keys, the projections and the arrangement of indexes that make it best."""
+    workload = problem.workload
+
+    def finished(mapped: Design) -> Design:
+        return with_projections(with_index_keys(mapped, workload, problem.fixed.design), workload, kept)
+
+    def rearranged(selection: Selection) -> Design:
+        return finished(map_patterns(lay_out(problem, selection), workload))
+
+    chosen, design = arranged(problem, chosen, finished(design), rearranged)
+    return design, chosen
 
 
 def _refused(problem: Problem, design: Design) -> set[str]:
@@ -114,7 +130,7 @@ def _apart(problem: Problem, chosen: Selection, design: Design, words: KeyWords)
     meant = {question.read.id for question in problem.reads} - set(chosen.unserved)
     for operation in design.operations:
         read = problem.workload.pattern(operation.pattern)
-        if operation.served or not isinstance(read, Read) or operation.pattern not in meant:
+        if operation.requests or not isinstance(read, Read) or operation.pattern not in meant:
             continue
         ways = [way for way in chosen.together if way.read == operation.pattern]
         for (slot, _), there in rooms.items():

@@ -167,9 +167,11 @@ def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
     return min(plans, key=_price)  # of equals the first: the table before indexes, indexes in order
 
 
-def _price(found: Plan) -> tuple[int, int, int, bool]:
+def _price(found: Plan) -> tuple[int, int, int, bool, bool]:
     filtered = len(found.filtered) + len(found.tested) + (found.lookup.within is not None and found.within is None)
-    return filtered, len(found.fans), found.shards, found.operation != "GetItem"
+    # A facet with all items comes first, so that the plan of a query does not change with the values given.
+    some = any(when.values is not None for facet in found.facets for when in facet.when)
+    return filtered, len(found.fans), found.shards, found.operation != "GetItem", some
 
 
 def _join(facets: Sequence[Facet], lookup: Lookup, slot: str, matches: tuple[FacetMatch, ...]) -> Plan:

@@ -10,7 +10,7 @@ from prejoin.keys.template.separator import SEPARATORS
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.grammar.statements import write_pin
-from prejoin.workload.model import Accept, FixedKey, Minimise, Naming, OutOfScope, Pin, Read, Spread, Under
+from prejoin.workload.model import Accept, FixedKey, IndexKeys, Minimise, Naming, OutOfScope, Pin, Read, Spread, Under
 from prejoin.workload.reading import Path
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}\Z")
@@ -42,6 +42,8 @@ def _about(pin: Pin) -> Hashable:
     match pin:
         case Minimise():
             return "minimise"
+        case IndexKeys():
+            return "index keys"
         case Naming():
             return ("name", pin.what)
         case FixedKey():

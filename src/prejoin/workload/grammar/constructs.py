@@ -504,6 +504,8 @@ DECISIONS = GrammarTable(
         ("Order has key `STATUS#{status}` and `{placedAt}` in gsi1", "the same in an index, which is made if there is none of that name"),
         ("minimise money", "before the number of structures", ("minimize money",)),
         ("minimise structures", "before money: the default", ("minimize structures",)),
+        ("natural index keys", "indexes by attributes as they are, up to four for each side, wherever that serves the same reads"),
+        ("composite index keys", "indexes by texts, `STATUS#{status}`, even where attributes as they are would be better"),
         ("AP-007 may filter", "more is read than is given back", ("AP-007 may use a filter",)),
         ("AP-007 may read several pages", "more than 1 MB is read in a call: a large result, or a count"),
         ("AP-007 may use a scan", "no key has to serve it", ("AP-007 may scan",)),

@@ -9,6 +9,8 @@ from prejoin.workload.model import (
     Accept,
     AtMost,
     FixedKey,
+    IndexKeyForm,
+    IndexKeys,
     Minimise,
     Naming,
     OutOfScope,
@@ -166,6 +168,7 @@ _WITHOUT = _pattern(rf"no\s+{_STRUCTURES}(?:\s+(?:for|of)\s+{_NAME})?")
 _SPREAD = _pattern(rf"{_NAME}\s+in\s+(?:buckets\s+of\s+an?\s+(hour|day|month|year)|([0-9]{{1,4}})\s+shards)")
 _FIXED = _pattern(rf"{_NAME}\s+has\s+key\s+{_KEY}(?:\s+and\s+{_KEY})?(?:\s+in\s+{_NAME})?")
 _MINIMISE = _pattern(r"minimi[sz]e\s+(structures|money)")
+_INDEX_KEYS = _pattern(r"(natural|composite)\s+index\s+keys")
 _ACCEPT = _pattern(rf"(\S+)\s+may\s+({'|'.join(_HOW)})")
 _SCOPE = _pattern(r"(\S+)\s+is\s+out\s+of\s+scope")
 _NAMED = _pattern(rf"the\s+{_PLACES}\s+is\s+named\s+{_KEY}")
@@ -190,6 +193,8 @@ def read_pin(text: str) -> Pin | None:
         return FixedKey(_bare(m[1]), m[2], m[3] or "", _bare(m[4] or ""))
     if m := _MINIMISE.match(text):
         return Minimise(m[1].lower())
+    if m := _INDEX_KEYS.match(text):
+        return IndexKeys(IndexKeyForm(m[1].lower()))
     if m := _ACCEPT.match(text):
         return Accept(m[1].strip("`"), _HOW[m[2].lower()])
     if m := _SCOPE.match(text):
@@ -221,6 +226,8 @@ def write_pin(pin: Pin) -> str:
             )
         case Minimise():
             return f"minimise {pin.what}"
+        case IndexKeys():
+            return f"{pin.form} index keys"
         case Accept():
             return f"{pin.pattern} may {_ACCEPTED.get(pin.how, f'use a {pin.how}')}"
         case OutOfScope():
