@@ -249,7 +249,7 @@ def test_results_fit_the_terminal(width: int) -> None:
     read = read_file(SHOP).workload
     method = repository_methods(read, solve(read).design)["AP-004"]
     request, response = {"IndexName": "gsi1"}, {"ConsumedCapacity": {"CapacityUnits": 0.5}}
-    call = Call("Query", request, response, "NOTE#" + "b" * 90)
+    call = Call("Query", request, response, ("NOTE#" + "b" * 90,))
     result = QueryResult(method, {"user_id": "c" * 90}, frozenset(), tuple(WIDE), None, (call,))
     lines = ["".join(p if isinstance(p, str) else p[0] for p in line) for line in query_page(result, width)]
     assert max(cells(line.rstrip()) for line in lines) <= width
@@ -259,7 +259,7 @@ def test_results_fit_the_terminal(width: int) -> None:
     assert ("日本語" * 9 in text) is (width == 200)
 
 
-def test_an_expiry_is_nobodys_request(prejoin: Prejoin, here: Path) -> None:
+def test_expiry_cannot_be_queried(prejoin: Prejoin, here: Path) -> None:
     corpus = Path(__file__).parents[1] / "corpus" / "debrie_session_store" / "access-patterns.md"
     shutil.copy(corpus, here / "access-patterns.md")
     ran = prejoin("query", "AP3")
