@@ -353,7 +353,7 @@ def test_missing_arguments_are_asked_for_with_those_given(prejoin: Prejoin, shop
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [
-        ("## Decisions\n", "## Decisions\n\n- no index for Order\n", "it does not follow `no index for Order`"),
+        ("## Decisions\n", "## Decisions\n\n- no GSIs for Order\n", "it does not follow `no GSIs for Order`"),
         ("## Decisions\n", "## Decisions\n\n- at most 1 GSIs\n", "it does not follow `at most 1 GSI"),
         (
             "## Decisions\n",
