@@ -16,6 +16,7 @@ import prejoin.testing
 from prejoin._exports import HOMES
 from prejoin.cli.commands.schema import envelope_schema
 from prejoin.design import codes as design_codes
+from prejoin.migrate import codes as migrate_codes
 from prejoin.pipeline import codes as pipeline_codes
 from prejoin.workload import codes as workload_codes
 from prejoin.workload.files import json_schema
@@ -27,14 +28,19 @@ GUIDE = "guides/access-patterns.md"
 
 def pages() -> dict[str, str]:
     """The pages by their path below `docs`."""
-    catalogues = (pipeline_codes.CATALOGUE, workload_codes.CATALOGUE, design_codes.CATALOGUE)
+    catalogues = (
+        pipeline_codes.CATALOGUE,
+        workload_codes.CATALOGUE,
+        design_codes.CATALOGUE,
+        migrate_codes.CATALOGUE,
+    )
     codes = sorted((code for catalogue in catalogues for code in catalogue.values()), key=lambda code: code.id)
     entries = [f"## {code.id} · {code.severity} · {code.title}\n\n{code.explanation}\n" for code in codes]
     head = (
         "# All messages\n\n"
         "Made by `scripts/reference.py`. Codes do not change and are never reused. 0xx: how the command was used.\n"
         "1xx: how the document is written. 2xx: names and types. 3xx: what is missing. 4xx: what people forget.\n"
-        "5xx and 6xx: designs.\n"
+        "5xx and 6xx: designs. 7xx: migrations.\n"
     )
     return {
         "reference/messages.md": "\n".join([head, *entries]),
@@ -55,6 +61,7 @@ GROUPS = {
     "Places": "prejoin.engine prejoin.transport",
     "The table itself, and ids": "prejoin.table.admin prejoin.table.ids",
     "The pipeline: from a document to a design and its code": "prejoin.pipeline prejoin.diagnostics",
+    "Migrations from a relational database": "prejoin.migrate",
     "Errors": "prejoin",
 }
 """The sections of the API page, and the packages whose names belong there. The first that fits counts."""

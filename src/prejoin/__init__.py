@@ -26,6 +26,8 @@ Declare entities with their keys, and bind the schema to a table:
 - Conditions and updates: `between`, `exists`, `one_of`, `add`, `appended` and others.
 - The pipeline, which needs the extra `design`: `read_document`, `check_document`, `design_table`, `prove_design`,
   `build_project` and `run_pattern` do what the commands do.
+- Migrations, which need the extra `migrate`: `discover_database`, `open_migration`, `plan_load`, `load_table`,
+  `verify_table` and `migration_status`.
 - Errors: all derive from `PrejoinError`.
 """
 
@@ -48,6 +50,26 @@ if TYPE_CHECKING:
     from prejoin.keys import Template as Template
     from prejoin.keys import TemplateError as TemplateError
     from prejoin.keys import When as When
+    from prejoin.migrate.discover.discover import Discovery as Discovery
+    from prejoin.migrate.discover.discover import discover_database as discover_database
+    from prejoin.migrate.discover.document import Misfit as Misfit
+    from prejoin.migrate.load.export import ExportResult as ExportResult
+    from prejoin.migrate.load.export import export_items as export_items
+    from prejoin.migrate.load.load import LoadResult as LoadResult
+    from prejoin.migrate.load.load import load_table as load_table
+    from prejoin.migrate.load.plan import EntityPlan as EntityPlan
+    from prejoin.migrate.load.plan import LoadPlan as LoadPlan
+    from prejoin.migrate.load.plan import plan_load as plan_load
+    from prejoin.migrate.load.state import DeadLetter as DeadLetter
+    from prejoin.migrate.load.state import EntityProgress as EntityProgress
+    from prejoin.migrate.migration import Migration as Migration
+    from prejoin.migrate.migration import open_migration as open_migration
+    from prejoin.migrate.status import MigrationStatus as MigrationStatus
+    from prejoin.migrate.status import migration_status as migration_status
+    from prejoin.migrate.verify.patterns import PatternComparison as PatternComparison
+    from prejoin.migrate.verify.verify import EntityComparison as EntityComparison
+    from prejoin.migrate.verify.verify import VerifyResult as VerifyResult
+    from prejoin.migrate.verify.verify import verify_table as verify_table
     from prejoin.patterns.aggregates.counted import Counted as Counted
     from prejoin.patterns.aggregates.counted import Summed as Summed
     from prejoin.patterns.aggregates.highest import Highest as Highest

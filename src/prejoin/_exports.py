@@ -68,6 +68,16 @@ _NAMES = {
     "prejoin.pipeline.connection": "TablePlace",
     "prejoin.pipeline.progress": "Progress",
     "prejoin.pipeline.errors": "GeneratedCodeError InputError InvalidArgumentError PipelineError RefusedError",
+    "prejoin.migrate.discover.discover": "Discovery discover_database",
+    "prejoin.migrate.discover.document": "Misfit",
+    "prejoin.migrate.migration": "Migration open_migration",
+    "prejoin.migrate.load.plan": "EntityPlan LoadPlan plan_load",
+    "prejoin.migrate.load.load": "LoadResult load_table",
+    "prejoin.migrate.load.export": "ExportResult export_items",
+    "prejoin.migrate.load.state": "DeadLetter EntityProgress",
+    "prejoin.migrate.verify.verify": "EntityComparison VerifyResult verify_table",
+    "prejoin.migrate.verify.patterns": "PatternComparison",
+    "prejoin.migrate.status": "MigrationStatus migration_status",
     "prejoin.diagnostics": "Diagnostic Severity",
 }
 HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}

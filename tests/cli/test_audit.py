@@ -69,13 +69,13 @@ def damage(here: Path) -> None:
             engine.send(operation, msgspec.json.encode({"TableName": "shop", **body}))
 
 
-def test_a_table_that_is_right_is_said_to_be(app: Any, prejoin: Prejoin) -> None:
+def test_correct_table_has_no_findings(app: Any, prejoin: Prejoin) -> None:
     ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db")
     assert (ran.status, ran.out) == (0, "")
     assert ran.err == "shop: 4 items read, all match the schema\n"
 
 
-def test_what_is_wrong_is_on_standard_output_and_the_status_is_1(app: Any, here: Path, prejoin: Prejoin) -> None:
+def test_errors_are_on_standard_output_with_status_1(app: Any, here: Path, prejoin: Prejoin) -> None:
     damage(here)
     ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db")
     assert ran.status == 1
@@ -100,7 +100,7 @@ def test_as_json_a_finding_has_all_that_a_tool_needs(app: Any, here: Path, prejo
     assert (missing["mendable"], missing["mended"]) == (True, False)
 
 
-def test_damaged_file_is_told_before_anything_else(app: Any, here: Path, prejoin: Prejoin) -> None:
+def test_damaged_file_is_reported_first(app: Any, here: Path, prejoin: Prejoin) -> None:
     file = here / "shop.db"
     content = file.read_bytes()
     assert b'"b@b.com"' in content
@@ -161,7 +161,7 @@ def test_a_table_on_a_server_is_reached_by_its_address(app: Any, here: Path, pre
         (("shopapp:schema", "--table", "shop", "--endpoint", "::"), 1, "PJ021", "the endpoint"),
     ],
 )
-def test_what_keeps_it_from_looking_is_said(
+def test_failure_to_connect_is_reported(
     app: Any, prejoin: Prejoin, arguments: tuple[str, ...], status: int, code: str, said: str
 ) -> None:
     ran = prejoin("audit", *arguments)

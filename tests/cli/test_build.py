@@ -30,7 +30,7 @@ def package(folder: Path) -> Path:
     return next(p.parent for p in folder.rglob("repository.py"))
 
 
-def test_nothing_is_written_before_it_was_said_to(prejoin: Prejoin, teams: Path) -> None:
+def test_nothing_is_written_before_confirmation(prejoin: Prejoin, teams: Path) -> None:
     before = texts(teams)
     ran = prejoin("build")
     assert ran.status == 0
@@ -41,7 +41,7 @@ def test_nothing_is_written_before_it_was_said_to(prejoin: Prejoin, teams: Path)
 
 
 @pytest.mark.slow
-def test_what_is_built_runs_its_own_tests(prejoin: Prejoin, teams: Path) -> None:
+def test_built_project_passes_its_tests(prejoin: Prejoin, teams: Path) -> None:
     assert prejoin("build", "--yes").status == 0
     assert {"table-design.md", "query-interfaces.md", "keys.md", "template.yaml"} <= set(texts(teams))
     ran = subprocess.run(
@@ -56,7 +56,7 @@ def test_what_is_built_runs_its_own_tests(prejoin: Prejoin, teams: Path) -> None
     assert "11 passed" in ran.stdout
 
 
-def test_what_is_up_to_date_is_not_made_again(prejoin: Prejoin, teams: Path) -> None:
+def test_unchanged_files_are_not_written_again(prejoin: Prejoin, teams: Path) -> None:
     prejoin("build", "--yes")
     for name in ("__init__.py", "entities.py"):  # of one generated line, and of many
         file = package(teams) / name
@@ -85,7 +85,7 @@ def test_a_check_fails_when_document_and_code_disagree(prejoin: Prejoin, teams: 
 
 
 @pytest.mark.slow
-def test_what_stands_below_generated_lines_stays(prejoin: Prejoin, teams: Path) -> None:
+def test_lines_below_the_generated_ones_are_kept(prejoin: Prejoin, teams: Path) -> None:
     prejoin("build", "--yes")
     file = package(teams) / "entities.py"
     added = "\n\ndef greeting() -> str:\n    return 'hello'\n"
@@ -97,7 +97,7 @@ def test_what_stands_below_generated_lines_stays(prejoin: Prejoin, teams: Path) 
     assert "title" in file.read_text("utf-8")
 
 
-def test_what_was_changed_by_hand_is_left_alone_and_told(prejoin: Prejoin, teams: Path) -> None:
+def test_files_changed_by_hand_are_kept_and_reported(prejoin: Prejoin, teams: Path) -> None:
     prejoin("build", "--yes")
     file = package(teams) / "repository.py"
     for one in (file, teams / "keys.md"):
@@ -127,7 +127,7 @@ def test_an_approved_design_stays_and_grows(prejoin: Prejoin, teams: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_picture_that_changes_is_told_and_not_shown(prejoin: Prejoin, teams: Path) -> None:
+def test_changed_picture_is_listed_without_a_diff(prejoin: Prejoin, teams: Path) -> None:
     out = prejoin("build", "--diff").out
     assert "pictures/table.svg: a new picture" in out
     assert "<svg" not in out
@@ -163,7 +163,7 @@ def test_scripts_get_all_of_it(prejoin: Prejoin, teams: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_steps_are_told_and_what_to_do_next(prejoin: Prejoin, teams: Path) -> None:
+def test_steps_and_next_commands_are_printed(prejoin: Prejoin, teams: Path) -> None:
     ran = prejoin("build", "--yes")
     told = [line.split(":")[0] for line in ran.err.splitlines()]
     assert told[:6] == ["check", "design", "prove", "test", "render", "write"]

@@ -77,7 +77,7 @@ def leave_a_file_over(folder: Path) -> None:
     ],
     ids=lambda one: getattr(one, "__name__", None),
 )
-def test_a_check_tells_what_disagrees(
+def test_check_reports_each_difference(
     prejoin: Prejoin, teams: Path, disturb: Callable[[Path], None], file: str, code: str
 ) -> None:
     assert prejoin("build", "--check").status == 0
@@ -114,7 +114,7 @@ def test_keys_that_people_changed_in_the_design_are_not_written_over(prejoin: Pr
     assert "PERSON#{user_id}" in (teams / "teams" / "schema.py").read_text("utf-8")
 
 
-def test_an_approved_design_with_errors_is_told(prejoin: Prejoin, teams: Path) -> None:
+def test_errors_of_an_approved_design_are_reported(prejoin: Prejoin, teams: Path) -> None:
     edit(teams / "table-design.md", "Status: DRAFT", "Status: APPROVED")
     edit(teams / "table-design.md", "USER#{userId}", "USER#{usrId}")
     ran = prejoin("build", "--yes")
@@ -122,7 +122,7 @@ def test_an_approved_design_with_errors_is_told(prejoin: Prejoin, teams: Path) -
     assert "is APPROVED and has errors" in ran.err
 
 
-def test_what_changes_in_the_keys_is_told(prejoin: Prejoin, teams: Path) -> None:
+def test_key_changes_are_reported(prejoin: Prejoin, teams: Path) -> None:
     decision = "- User has key `PERSON#{userId}` and `PROFILE`"
     edit(teams / "access-patterns.md", "## Decisions\n", f"## Decisions\n\n{decision}\n")
     ran = prejoin("build", "--yes")
@@ -131,7 +131,7 @@ def test_what_changes_in_the_keys_is_told(prejoin: Prejoin, teams: Path) -> None
 
 
 @pytest.mark.slow
-def test_what_is_left_over_is_told_and_deleted_only_when_it_is_said(prejoin: Prejoin, teams: Path) -> None:
+def test_leftover_files_are_reported_and_deleted_only_with_prune(prejoin: Prejoin, teams: Path) -> None:
     assert prejoin("build", "--yes", "--package", "club").status == 0
     ran = prejoin("build", "--package", "club")
     assert ran.status == 0
@@ -163,14 +163,14 @@ def test_a_record_cannot_have_anything_deleted_outside_of_its_folder(prejoin: Pr
     assert outside.exists()
 
 
-def test_a_file_of_somebody_is_told_each_time(prejoin: Prejoin, here: Path) -> None:
+def test_foreign_file_is_reported_at_each_build(prejoin: Prejoin, here: Path) -> None:
     shutil.copy(TEAMS, here / "access-patterns.md")
     (here / "keys.md").write_text("my keys\n", "utf-8")
     assert [prejoin("build", "--yes").status for _ in range(2)] == [1, 1]
     assert (here / "keys.md").read_text("utf-8") == "my keys\n"
 
 
-def test_what_people_add_below_is_no_reason_to_make_it_again(prejoin: Prejoin, teams: Path) -> None:
+def test_lines_added_below_do_not_cause_a_rebuild(prejoin: Prejoin, teams: Path) -> None:
     with (teams / "teams" / "entities.py").open("a") as file:
         file.write("\n\nMINE = 1\n")
     assert "up to date" in prejoin("build").out
@@ -178,7 +178,7 @@ def test_what_people_add_below_is_no_reason_to_make_it_again(prejoin: Prejoin, t
 
 
 @pytest.mark.parametrize("arguments", [("--check", "--yes"), ("--package", "my-app"), ("--package", "json")])
-def test_misuse_is_said(prejoin: Prejoin, teams: Path, arguments: tuple[str, ...]) -> None:
+def test_misuse_raises(prejoin: Prejoin, teams: Path, arguments: tuple[str, ...]) -> None:
     assert prejoin("build", *arguments).status == 2
 
 

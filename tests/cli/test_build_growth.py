@@ -52,7 +52,7 @@ def approve(folder: Path) -> None:
         ("organisation", ["AP-003"]),
     ],
 )
-def test_what_was_approved_grows_and_stays_as_it_is(prejoin: Prejoin, here: Path, name: str, later: list[str]) -> None:
+def test_approved_design_grows_without_changes(prejoin: Prejoin, here: Path, name: str, later: list[str]) -> None:
     text, file = document(name), here / "access-patterns.md"
     file.write_text(without(text, *later), "utf-8")
     assert prejoin("build", "--yes").status == 0
@@ -79,7 +79,7 @@ def test_what_was_approved_grows_and_stays_as_it_is(prejoin: Prejoin, here: Path
         ("organisation", ["AP-002", "AP-004", "AP-006"]),  # what else is in a partition is in the way
     ],
 )
-def test_what_the_keys_that_stay_do_not_serve_is_served_beside_them(name: str, later: list[str]) -> None:
+def test_new_pattern_gets_a_key_beside_the_approved_ones(name: str, later: list[str]) -> None:
     text = document(name)
     kept = solve(read_text(without(text, *later), "md").workload).design
     for at in reversed(range(len(later))):
@@ -90,7 +90,7 @@ def test_what_the_keys_that_stay_do_not_serve_is_served_beside_them(name: str, l
         kept = grown
 
 
-def test_growth_is_told_with_what_is_to_be_done(prejoin: Prejoin, here: Path) -> None:
+def test_growth_is_reported_with_its_steps(prejoin: Prejoin, here: Path) -> None:
     text, file = document("teams"), here / "access-patterns.md"
     file.write_text(without(text, "AP-003", "AP-004"), "utf-8")
     prejoin("build", "--yes")
@@ -111,7 +111,7 @@ def test_growth_is_told_with_what_is_to_be_done(prejoin: Prejoin, here: Path) ->
     assert page(here) == reviewed
 
 
-def test_scripts_get_what_grows(prejoin: Prejoin, here: Path) -> None:
+def test_json_output_lists_the_growth(prejoin: Prejoin, here: Path) -> None:
     text, file = document("teams"), here / "access-patterns.md"
     file.write_text(without(text, "AP-004"), "utf-8")
     assert prejoin("build", "--yes", "--format", "json").json["result"]["growth"] is None
@@ -149,7 +149,7 @@ def test_a_value_that_is_to_be_unique_from_now_on_gets_its_item(prejoin: Prejoin
     assert prejoin("build", "--check").status == 0
 
 
-def test_other_rates_are_told_in_the_design_that_stays(prejoin: Prejoin, here: Path) -> None:
+def test_changed_rates_are_reported_for_an_approved_design(prejoin: Prejoin, here: Path) -> None:
     text, file = document("teams"), here / "access-patterns.md"
     file.write_text(text, "utf-8")
     prejoin("build", "--yes")

@@ -62,7 +62,7 @@ def teams(here: Path) -> Path:
     return here
 
 
-def test_what_is_there_after_a_kill_is_whole_and_known_to_the_next_build(prejoin: Prejoin, teams: Path) -> None:
+def test_files_after_a_killed_build_are_complete_and_known(prejoin: Prejoin, teams: Path) -> None:
     assert prejoin("build", "--yes").status == 0
     old = texts(teams)
     document = teams / "access-patterns.md"

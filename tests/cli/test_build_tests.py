@@ -46,7 +46,7 @@ def test_a_build_runs_the_tests_and_says_that_methods_are_tested(prejoin: Prejoi
 
 
 @pytest.mark.slow
-def test_what_was_not_run_is_not_called_tested(prejoin: Prejoin, teams: Path) -> None:
+def test_tests_that_did_not_run_are_not_called_passed(prejoin: Prejoin, teams: Path) -> None:
     assert prejoin("build", "--yes", "--no-tests").status == 0
     page = (teams.parent / "query-interfaces.md").read_text("utf-8")
     assert "11 methods, 11 with a test" in page
@@ -61,14 +61,14 @@ def test_tests_are_those_that_were_generated_and_not_those_on_disk(prejoin: Prej
     assert "11 tests passed" in prejoin("build", "--yes").err
 
 
-def test_a_test_that_fails_is_told_by_name() -> None:
+def test_failing_test_is_reported_by_name() -> None:
     ran = run_tests(broken(), "teams")
     assert ran.failed is not None
     assert [*ran.failed] == [f"{TESTS}::test_set_up_team"]
     assert len(ran.passed) == 10
 
 
-def test_where_a_test_fails_nothing_is_written(teams: Path) -> None:
+def test_failing_test_writes_nothing(teams: Path) -> None:
     with pytest.raises(InputError) as stopped:
         _passed_tests(broken(), "teams", read_document(teams), SILENT)
     (said,) = stopped.value.diagnostics
@@ -77,7 +77,7 @@ def test_where_a_test_fails_nothing_is_written(teams: Path) -> None:
     assert "--no-tests" in (said.fix or "")
 
 
-def test_tests_that_need_what_is_not_installed_are_not_run() -> None:
+def test_generated_tests_are_skipped_without_their_packages() -> None:
     files = dict(render_python(*designed("teams")))
     files[TESTS] = files[TESTS].replace("import seed\n", "import seed\nimport not_installed_here\n")
     ran = run_tests(files, "teams")

@@ -26,7 +26,7 @@ def test_a_document_without_errors_is_fine(prejoin: Prejoin, here: Path) -> None
     assert prejoin("check", "a.md", "--format", "json").json["result"]["next"] == ["prejoin design a.md"]
 
 
-def test_an_error_names_the_place_underlines_it_and_says_what_to_write(prejoin: Prejoin, wrong: Path) -> None:
+def test_error_shows_place_underline_and_fix(prejoin: Prejoin, wrong: Path) -> None:
     ran = prejoin("check", "wrong.md")
     assert ran.status == 1
     assert "wrong.md:9:14: error PJ110: `strng` is not a type\n" in ran.out
@@ -47,7 +47,7 @@ def test_without_a_file_it_is_the_document_of_the_usual_name(prejoin: Prejoin, h
     assert prejoin("check").status == 0
 
 
-def test_standard_input_is_checked_as_what_it_is_said_to_be(prejoin: Prejoin, here: Path) -> None:
+def test_standard_input_is_checked_in_the_given_format(prejoin: Prejoin, here: Path) -> None:
     assert prejoin("check", "-", stdin=starter().encode()).status == 0
     yaml = prejoin("convert", "-", "--to", "yaml", stdin=starter().encode()).out
     assert prejoin("check", "-", "--as", "yaml", stdin=yaml.encode()).status == 0
@@ -55,7 +55,7 @@ def test_standard_input_is_checked_as_what_it_is_said_to_be(prejoin: Prejoin, he
     assert "<stdin>: error PJ100: standard input is not UTF-8" in prejoin("check", "-", stdin=b"\xff\xfe").out
 
 
-def test_a_file_of_another_name_is_read_when_it_is_said_what_it_holds(prejoin: Prejoin, here: Path) -> None:
+def test_file_with_another_suffix_is_read_with_an_explicit_format(prejoin: Prejoin, here: Path) -> None:
     (here / "notes.txt").write_text(starter(), encoding="utf-8")
     refused = prejoin("check", "notes.txt")
     assert refused.status == 1
@@ -66,7 +66,7 @@ def test_a_file_of_another_name_is_read_when_it_is_said_what_it_holds(prejoin: P
 @pytest.mark.parametrize(
     ("name", "said"), [("none.md", "No such file"), (".", "is a folder"), ("none/x.md", "No such file")]
 )
-def test_what_cannot_be_read_is_a_message(prejoin: Prejoin, here: Path, name: str, said: str) -> None:
+def test_unreadable_input_is_a_message(prejoin: Prejoin, here: Path, name: str, said: str) -> None:
     ran = prejoin("check", name)
     assert ran.status == 1
     assert "PJ100" in ran.out
@@ -102,20 +102,20 @@ def _rendered(line: str, word: str) -> list[str]:
 @pytest.mark.parametrize(
     "line", ["- `名前` (strng)", "\t- x (strng)", "é ｆｕｌｌ (strng)", "x" * 300 + " strng " + "y" * 300]
 )
-def test_the_mark_stands_under_the_text_whatever_stands_before_it(line: str) -> None:
+def test_underline_is_aligned_after_any_text(line: str) -> None:
     _, shown, mark, _ = _rendered(line, "strng")
     assert cells(shown[: shown.index("strng")]) == mark.index("^")
     assert mark.count("^") == 5
     assert cells(shown) <= 100
 
 
-def test_what_a_terminal_would_act_on_is_not_passed_through() -> None:
+def test_control_characters_are_not_printed() -> None:
     shown = "\n".join(_rendered("\x1b[2J\u202e strng", "strng"))
     assert "\x1b" not in shown
     assert "\u202e" not in shown
 
 
-def test_hints_of_a_kind_stand_together_and_say_once_what_to_do() -> None:
+def test_equal_hints_are_grouped_with_one_fix() -> None:
     hints = [Diagnostic("PJ4", Severity.HINT, f"m{n}", "do", n, 1) for n in (1, 2)]
     other = Diagnostic("PJ5", Severity.HINT, "o", "other", 1, 1)
     text = _plain(messages([Source("a.md", "", (hints[0], other, hints[1]))]))
@@ -152,7 +152,7 @@ def test_a_mistake_in_a_design_is_shown_where_it_stands(prejoin: Prejoin, shop: 
     assert f"table-design.md:{line}:" in ran.out
 
 
-def test_a_design_names_its_document_or_is_told(prejoin: Prejoin, shop: Path) -> None:
+def test_design_without_its_document_is_an_error(prejoin: Prejoin, shop: Path) -> None:
     folder = shop.parent
     (folder / "access-patterns.md").rename(folder / "asked.md")
     ran = prejoin("check", "table-design.md")
@@ -165,14 +165,14 @@ def test_a_design_names_its_document_or_is_told(prejoin: Prejoin, shop: Path) ->
     assert prejoin("check", "table-design.md").status == 0
 
 
-def test_a_design_is_told_by_what_stands_in_it_too(prejoin: Prejoin, shop: Path) -> None:
+def test_design_is_recognised_by_its_content(prejoin: Prejoin, shop: Path) -> None:
     shop.rename(shop.parent / "keys.md")
     assert "17 access patterns" in prejoin("check", "keys.md").out
     prejoin("convert", "keys.md", "-o", "keys.yaml")
     assert "17 access patterns" in prejoin("check", "keys.yaml").out
 
 
-def test_a_design_that_is_not_there_is_said(prejoin: Prejoin, here: Path) -> None:
+def test_missing_design_is_reported(prejoin: Prejoin, here: Path) -> None:
     ran = prejoin("check", "table-design.md")
     assert ran.status == 1
     assert "table-design.md: nothing could be read" in ran.out

@@ -35,7 +35,7 @@ def test_to_markdown_gives_the_canonical_form(prejoin: Prejoin, document: Path) 
     assert document.read_text(encoding="utf-8") == starter()
 
 
-def test_a_file_is_not_overwritten_without_force_and_it_is_said_what_it_is(prejoin: Prejoin, document: Path) -> None:
+def test_existing_file_is_overwritten_only_with_force(prejoin: Prejoin, document: Path) -> None:
     before = document.read_bytes()
     ran = prejoin("convert", "a.md", "--to", "md", "-o", "a.md")
     assert ran.status == 4
@@ -55,7 +55,7 @@ def test_comments_that_a_rewrite_would_lose_are_kept_aside(prejoin: Prejoin, doc
     assert path.with_name("a.yaml.orig").read_text(encoding="utf-8") == commented
 
 
-def test_a_document_with_errors_is_converted_only_when_told_to_and_loses_nothing(prejoin: Prejoin, wrong: Path) -> None:
+def test_document_with_errors_is_converted_only_with_anyway_and_loses_nothing(prejoin: Prejoin, wrong: Path) -> None:
     ran = prejoin("convert", "wrong.md", "--to", "yaml")
     assert (ran.status, ran.out) == (1, "")
     assert "PJ110" in ran.err

@@ -35,7 +35,7 @@ def test_every_pattern_of_the_shop_is_answered(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.slow
-def test_a_changed_pattern_changes_what_is_asked(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_changed_pattern_changes_its_requests(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edit(
         shop,
         "| A user's orders, newest first | userId | Collection | placedAt DESC |",
@@ -85,14 +85,14 @@ def test_a_document_with_errors_is_not_run(shop: Path, capsys: pytest.CaptureFix
     assert captured.out == ""
 
 
-def test_a_design_that_is_not_there_or_not_one_is_said(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_or_invalid_design_is_reported(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", str(shop), "--design", "nowhere.yaml"]) == 1
     assert "nowhere.yaml cannot be read" in capsys.readouterr().err
     assert run(["demo", str(shop), "--design", str(BY_HAND / "metrics.yaml")]) == 1
     assert "there is no entity" in capsys.readouterr().err
 
 
-def test_decisions_that_leave_no_design_are_said(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_contradicting_decisions_are_reported(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edit(shop, "- Address lives under User\n", "- Address lives under User\n- Product lives under User\n")
     assert run(["demo", str(shop)]) == 1
     assert "says why" in capsys.readouterr().err

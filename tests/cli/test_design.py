@@ -53,7 +53,7 @@ def test_without_a_terminal_it_is_printed_and_written_only_with_yes(prejoin: Pre
     assert prejoin("check", "table-design.md").status == 0
 
 
-def test_the_page_shows_what_lies_together_the_keys_the_indexes_and_the_price(prejoin: Prejoin, teams: Path) -> None:
+def test_page_shows_collections_keys_indexes_and_price(prejoin: Prejoin, teams: Path) -> None:
     out = prejoin("design", "--no-proof").out
     for title in ("Read together", "Partition key", "Holds", "Operation", "A month"):
         assert title in out
@@ -72,7 +72,7 @@ def test_it_is_the_same_whenever_it_is_written(prejoin: Prejoin, teams: Path) ->
 
 
 @pytest.mark.slow
-def test_what_people_wrote_into_the_design_stays(prejoin: Prejoin, teams: Path) -> None:
+def test_prose_in_the_design_is_kept(prejoin: Prejoin, teams: Path) -> None:
     prejoin("design", "--yes")
     path = designed(teams.parent)
     path.write_text(path.read_text("utf-8") + "\n## Rollout\n\nOn Monday, by Ann.\n", "utf-8")
@@ -122,7 +122,7 @@ def test_the_document_can_be_standard_input_and_the_design_standard_output(prejo
 # --- Decisions ------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_decided_is_obeyed_and_remembered_if_that_is_said(prejoin: Prejoin, teams: Path) -> None:
+def test_decisions_are_obeyed_and_saved_on_request(prejoin: Prejoin, teams: Path) -> None:
     before = teams.read_text("utf-8")
     ran = prejoin("design", "--no-proof", "--at-most", "1 GSIs", "--yes", "--format", "json")
     assert ran.json["result"]["score"]["indexes"] == 1
@@ -167,7 +167,7 @@ def test_decisions_that_contradict_each_other_are_named_and_nothing_is_written(p
     assert "error PJ030: this cannot hold: the decision: User lives under Team" in ran.err
 
 
-def test_a_pattern_that_is_not_served_is_told_with_what_would_have_to_change(prejoin: Prejoin, teams: Path) -> None:
+def test_unserved_pattern_is_reported_with_a_remedy(prejoin: Prejoin, teams: Path) -> None:
     call = ("design", "--no-proof", "--at-most", "0 GSIs", "--at-most", "0 copies")
     ran = prejoin(*call)
     assert ran.status == 1
@@ -220,9 +220,7 @@ def test_questions_are_answered_and_nothing_is_written(prejoin: Prejoin, teams: 
         (("--drop", "AP-03"), "there is no access pattern `AP-03`"),
     ],
 )
-def test_a_question_about_nothing_says_what_was_meant(
-    prejoin: Prejoin, teams: Path, call: tuple[str, ...], said: str
-) -> None:
+def test_unknown_topic_suggests_a_similar_one(prejoin: Prejoin, teams: Path, call: tuple[str, ...], said: str) -> None:
     ran = prejoin("design", "--no-proof", *call)
     assert ran.status == 2
     assert said in ran.err
@@ -241,7 +239,7 @@ MORE = (
 )
 
 
-def test_a_design_in_use_stays_and_what_is_to_be_done_is_told(prejoin: Prejoin, here: Path) -> None:
+def test_approved_design_stays_and_migration_steps_are_listed(prejoin: Prejoin, here: Path) -> None:
     prejoin("init", *ZOO)
     prejoin("design", "--yes")
     before = prejoin("design", "--no-proof", "--format", "json").json["result"]["design"]
@@ -259,7 +257,7 @@ def test_a_design_in_use_stays_and_what_is_to_be_done_is_told(prejoin: Prejoin, 
             assert after[item["entity"], facet["slot"]] == facet
 
 
-def test_what_cannot_be_kept_says_why(prejoin: Prejoin, teams: Path) -> None:
+def test_unreadable_design_to_keep_is_reported(prejoin: Prejoin, teams: Path) -> None:
     ran = prejoin("design", "--keep", "nowhere.md")
     assert ran.status == 1
     assert "nowhere.md cannot be read" in ran.err
@@ -376,7 +374,7 @@ def test_a_design_is_approved_after_questions_and_decisions(teams: Path) -> None
 
 
 @pytest.mark.slow
-def test_what_is_edited_while_it_asks_is_not_lost(teams: Path) -> None:
+def test_edits_during_the_questions_are_kept(teams: Path) -> None:
     terminal = Terminal("design", "--no-proof", folder=teams.parent, NO_COLOR="1")
     terminal.expect("[y/n")
     terminal.send("minimise money\n")
@@ -393,7 +391,7 @@ def test_what_is_edited_while_it_asks_is_not_lost(teams: Path) -> None:
 
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize(("keys", "status"), [("\x03", 130), ("n\n", 0), ("\x04", 0)])
-def test_whoever_leaves_finds_everything_as_it_was(teams: Path, keys: str, status: int) -> None:
+def test_quitting_changes_nothing(teams: Path, keys: str, status: int) -> None:
     before = teams.read_bytes()
     terminal = Terminal("design", "--no-proof", folder=teams.parent, NO_COLOR="1")
     terminal.expect("[y/n")
@@ -421,9 +419,7 @@ def test_whoever_leaves_finds_everything_as_it_was(teams: Path, keys: str, statu
         (("--why", "User", "--why", "Team", "--drop", "AP-003"), {"why", "dropped"}),
     ],
 )
-def test_answers_in_json_hold_only_what_was_asked(
-    prejoin: Prejoin, teams: Path, call: tuple[str, ...], keys: set[str]
-) -> None:
+def test_json_output_has_only_the_answer(prejoin: Prejoin, teams: Path, call: tuple[str, ...], keys: set[str]) -> None:
     result = prejoin("design", *call, "--format", "json").json["result"]
     assert set(result) == {"document", "decided"} | keys
     defs = envelope_schema()["$defs"]

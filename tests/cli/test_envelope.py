@@ -111,7 +111,7 @@ def test_a_misspelt_option_is_suggested(prejoin: Prejoin) -> None:
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_help_is_there_for_the_whole_and_for_each_command(prejoin: Prejoin, flag: str) -> None:
+def test_every_command_has_help(prejoin: Prejoin, flag: str) -> None:
     whole = prejoin(flag)
     assert whole.status == 0
     for name in ("init", "interview", "check", "convert", "explain", "schema"):
@@ -150,7 +150,7 @@ def test_an_interruption_is_status_130(prejoin: Prejoin, here: Path, monkeypatch
     _valid(prejoin("schema", "envelope", "--format", "json"))
 
 
-def test_what_is_not_installed_is_status_3(prejoin: Prejoin, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_status_3(prejoin: Prejoin, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'yaml'", name="yaml")
 

@@ -67,7 +67,7 @@ def test_a_text_that_the_description_of_a_model_cannot_carry_is_named(
     assert "fix: change that text" in ran.err
 
 
-def test_what_cannot_be_is_said(prejoin: Prejoin, design: Path, here: Path) -> None:
+def test_invalid_arguments_are_reported(prejoin: Prejoin, design: Path, here: Path) -> None:
     assert prejoin("convert", "access-patterns.md", "--to", "workbench").status == 2
     assert prejoin("convert", "table-design.md", "--to", "workbench", "-o", "model.md").status == 2
     assert prejoin("convert", "table-design.md", "--to", "md", "--table", "x").status == 2

@@ -54,7 +54,7 @@ def test_every_code_of_the_command_tells_its_exit_status() -> None:
     assert all("xit status" in " ".join(c.explanation.split()) for c in own)
 
 
-def test_the_schema_of_the_workload_accepts_what_convert_writes(prejoin: Prejoin) -> None:
+def test_workload_schema_accepts_converted_documents(prejoin: Prejoin) -> None:
     schema = json.loads(prejoin("schema").out)
     document = prejoin("convert", "-", "--to", "yaml", stdin=starter().encode()).out
     jsonschema.Draft202012Validator(schema).validate(yaml.safe_load(document))

@@ -95,7 +95,7 @@ def test_missing_command_line_names_the_smallest_extra(name: str, extra: str) ->
     assert ran.stderr.rstrip().endswith(install_command(extra))
 
 
-def test_extras_hold_what_is_imported_and_nothing_else() -> None:
+def test_extras_list_exactly_the_imported_packages() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     names = {name: {re.split(r"[><=\[]", one)[0] for one in wanted} for name, wanted in extras.items()}
     assert names["cli"] == {"click", "markdown-it-py", "pyyaml", "rich"}

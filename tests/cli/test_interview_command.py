@@ -39,7 +39,7 @@ def test_answers_come_by_a_pipe_too_and_in_pieces(prejoin: Prejoin, answers: Pat
     assert (folder / f"pieces.{form}").read_bytes() == (folder / f"whole.{form}").read_bytes()
 
 
-def test_a_wrong_answer_is_named_by_its_line_and_what_came_before_is_saved(prejoin: Prejoin, here: Path) -> None:
+def test_wrong_answer_is_reported_with_its_line_and_earlier_answers_are_saved(prejoin: Prejoin, here: Path) -> None:
     (here / "x.txt").write_text("Shop\n\n# entities\nUser, Order!\n", encoding="utf-8")
     ran = prejoin("interview", "a.md", "--answers", "x.txt")
     assert ran.status == 1
@@ -50,7 +50,7 @@ def test_a_wrong_answer_is_named_by_its_line_and_what_came_before_is_saved(prejo
     assert envelope["diagnostics"][0]["line"] == 4
 
 
-def test_when_the_answers_end_the_next_question_is_told(prejoin: Prejoin, here: Path) -> None:
+def test_next_question_is_printed_when_the_answers_end(prejoin: Prejoin, here: Path) -> None:
     ran = prejoin("interview", "a.md", "--format", "json", stdin=b"Shop\n")
     assert ran.status == 0
     result = ran.json["result"]
@@ -81,7 +81,7 @@ def test_a_document_that_cannot_be_read_is_left_alone(prejoin: Prejoin, here: Pa
     assert (here / "a.yaml").read_text(encoding="utf-8") == "["
 
 
-def test_a_document_written_by_hand_keeps_what_people_wrote(prejoin: Prejoin, wrong: Path) -> None:
+def test_handwritten_document_keeps_its_prose(prejoin: Prejoin, wrong: Path) -> None:
     text = wrong.read_text(encoding="utf-8") + "\n## Who was there\n\nAnna and Bo.\n"
     wrong.write_text(text, encoding="utf-8")
     assert prejoin("interview", "wrong.md", stdin=b"\n").status == 0
@@ -99,9 +99,7 @@ def test_comments_in_yaml_are_kept_aside(prejoin: Prejoin, here: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["none/a.md", "folder.md"])
-def test_a_path_that_cannot_be_written_is_said_before_anything_is_asked(
-    prejoin: Prejoin, here: Path, path: str
-) -> None:
+def test_unwritable_path_is_reported_before_the_first_question(prejoin: Prejoin, here: Path, path: str) -> None:
     (here / "folder.md").mkdir()
     ran = prejoin("interview", path, stdin=b"Shop\n")
     assert ran.status in {1, 2}

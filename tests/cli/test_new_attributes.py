@@ -91,7 +91,7 @@ def test_a_design_without_that_record_is_read_as_before(prejoin: Prejoin, approv
     ids=" ".join,
 )
 @pytest.mark.parametrize("flags", ["string, mutable", "string, mutable, optional", "string, mutable, default=en"])
-def test_a_required_attribute_that_is_new_is_told(
+def test_new_required_attribute_is_reported(
     prejoin: Prejoin, approved: Path, command: tuple[str, ...], flags: str
 ) -> None:
     (approved / "access-patterns.md").write_text(grown(flags), "utf-8")
@@ -102,7 +102,7 @@ def test_a_required_attribute_that_is_new_is_told(
         assert "Ticket.language is new since the design was written" in " ".join(said.split())
 
 
-def test_what_was_told_is_settled_when_the_design_is_written_again(prejoin: Prejoin, approved: Path) -> None:
+def test_message_is_gone_after_the_design_is_rewritten(prejoin: Prejoin, approved: Path) -> None:
     (approved / "access-patterns.md").write_text(grown("string, mutable"), "utf-8")
     assert prejoin("design", "--keep", "table-design.md", "--yes", "--no-proof").status == 0
     assert "`language`" in (approved / "table-design.md").read_text("utf-8")

@@ -63,7 +63,7 @@ def test_build_refuses_each_output_that_is_a_link(prejoin: Prejoin, home: Path) 
 
 
 @pytest.mark.slow
-def test_build_shows_nothing_of_what_a_link_points_at(prejoin: Prejoin, home: Path) -> None:
+def test_build_never_prints_the_target_of_a_link(prejoin: Prejoin, home: Path) -> None:
     shutil.copy(TEAMS, "access-patterns.md")
     Path("keys.md").symlink_to(home / "profile")
     for option in ("--diff", "--check"):

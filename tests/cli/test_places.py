@@ -82,7 +82,7 @@ QUERY = ("query", "AP-001", "user_id=7")
 
 
 @pytest.mark.parametrize("command", [AUDIT, QUERY], ids=["audit", "query"])
-def test_missing_table_names_the_tables_that_are_there(app: Path, prejoin: Prejoin, command: tuple[str, ...]) -> None:
+def test_missing_table_error_lists_existing_tables(app: Path, prejoin: Prejoin, command: tuple[str, ...]) -> None:
     with Embedded(app / "shop.db") as engine:
         engine.send("CreateTable", _table("orders"))
         with Server(engine, port=0) as url:
@@ -125,7 +125,7 @@ def test_endpoint_that_is_no_dynamodb_is_named_without_its_page(
     assert "<html>" not in ran.err
 
 
-def test_endpoint_without_a_server_says_what_to_check(app: Path, prejoin: Prejoin) -> None:
+def test_endpoint_without_a_server_raises_with_a_hint(app: Path, prejoin: Prejoin) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"

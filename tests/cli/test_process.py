@@ -25,7 +25,7 @@ def _run(*arguments: str, code: str = _START, **settings: object) -> subprocess.
     return subprocess.run(call, capture_output=True, timeout=30, **settings)  # type: ignore[call-overload,no-any-return]
 
 
-def test_without_click_it_says_what_to_install() -> None:
+def test_missing_click_error_says_what_to_install() -> None:
     ran = _run("check", code=_BLOCKED.format("click"))
     assert (ran.returncode, ran.stdout) == (3, b"")
     assert ran.stderr.decode() == (
@@ -34,13 +34,13 @@ def test_without_click_it_says_what_to_install() -> None:
     assert b'"exit": 3' in _run("check", "--format", "json", code=_BLOCKED.format("click")).stdout
 
 
-def test_without_the_markdown_reader_it_says_what_to_install() -> None:
+def test_missing_markdown_reader_error_says_what_to_install() -> None:
     ran = _run("check", "a.md", code=_BLOCKED.format("markdown_it"))
     assert ran.returncode == 3
     assert b"pip install '.[cli]'" in ran.stderr
 
 
-def test_help_does_not_wait_for_what_it_does_not_need() -> None:
+def test_help_imports_no_heavy_modules() -> None:
     heavy = ["rich", "markdown_it", "yaml", "highspy", "prejoin.workload"]
     assert all(map(find_spec, heavy))
     code = (
@@ -58,7 +58,7 @@ def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
 
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize("end", ["2>&1 | head -1", ">&-", ">&- 2>&-"])
-def test_what_nobody_reads_is_written_all_the_same(tmp_path: Path, end: str) -> None:
+def test_closed_pipe_does_not_prevent_writing_files(tmp_path: Path, end: str) -> None:
     shutil.copy(TEAMS, tmp_path / "access-patterns.md")
     shell = f"set -o pipefail; {sys.executable} -c '{_START}' build --yes {end}"
     ran = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, timeout=60, check=False)
@@ -73,7 +73,7 @@ def test_what_nobody_reads_is_written_all_the_same(tmp_path: Path, end: str) -> 
     "arguments",
     [("--help",), ("check", "--help"), ("--version",), ("schema", "--format", "json"), ("explain", "PJ001")],
 )
-def test_full_disk_is_said_on_standard_error(arguments: tuple[str, ...]) -> None:
+def test_full_disk_is_reported_on_standard_error(arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "wb") as full:
         call = [sys.executable, "-c", _START, *arguments]
         ran = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
@@ -101,7 +101,7 @@ def test_a_full_disk_is_a_sentence() -> None:
     assert ran.stderr.startswith(b"prejoin: error PJ004: standard output cannot be written: No space left on device\n")
 
 
-def test_a_document_on_standard_output_is_utf8_whatever_the_locale() -> None:
+def test_document_on_standard_output_is_utf8_in_any_locale() -> None:
     source = "# Caf\u00e9 \u2192\n".encode()
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     ran = _run("convert", "-", "--to", "md", "--anyway", input=source, env=environment)

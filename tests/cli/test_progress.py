@@ -26,12 +26,12 @@ def said(stream: io.StringIO, patience: float, monkeypatch: pytest.MonkeyPatch) 
     return stream.getvalue()
 
 
-def test_it_tells_what_it_does_and_how_far_it_is_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_line_shows_step_and_share_and_is_erased(monkeypatch: pytest.MonkeyPatch) -> None:
     text = said(Screen(), 0.0, monkeypatch)
     assert "0 s, choosing keys: 2 indexes …" in text
     assert text.endswith("\r\x1b[K")
 
 
-def test_nothing_is_said_of_what_is_quick_or_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_or_piped_commands_show_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said(Screen(), 3600.0, monkeypatch) == ""
     assert said(io.StringIO(), 0.0, monkeypatch) == ""

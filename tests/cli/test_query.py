@@ -38,7 +38,7 @@ def shop(here: Path) -> Path:
     return here
 
 
-def test_a_read_shows_items_what_was_sent_and_the_units(prejoin: Prejoin, shop: Path) -> None:
+def test_read_prints_items_requests_and_units(prejoin: Prejoin, shop: Path) -> None:
     ran = prejoin("query", "AP-004")
     assert ran.status == 0
     assert "user_orders(user_id=" in ran.out
@@ -90,13 +90,15 @@ def test_a_write_is_done_as_the_pattern_says(prejoin: Prejoin, shop: Path) -> No
         (("AP-001", "--endpoint", "http://localhost", "--aws"), "one place"),
     ],
 )
-def test_what_cannot_be_asked_is_said(prejoin: Prejoin, shop: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_query_arguments_are_reported(
+    prejoin: Prejoin, shop: Path, arguments: tuple[str, ...], said: str
+) -> None:
     ran = prejoin("query", *arguments)
     assert ran.status == 2
     assert said in ran.err
 
 
-def test_a_condition_that_does_not_hold_is_told(prejoin: Prejoin, shop: Path) -> None:
+def test_false_condition_is_reported(prejoin: Prejoin, shop: Path) -> None:
     order = '{"order_id": "01KF5NQRT4J94TXMPVT19396G5", "user_id": "a33f6f6a-1438-43f5-819d-1bd3d93e1841", '
     order += '"placed_at": "2026-01-15T10:30:00Z", "status": "PENDING", "total": "1", "ship_to": {}}'
     ran = prejoin("query", "AP-022", f"order={order}", "order_items=[]")
@@ -104,7 +106,7 @@ def test_a_condition_that_does_not_hold_is_told(prejoin: Prejoin, shop: Path) ->
     assert "PJ040" in ran.err
 
 
-def test_a_table_that_is_there_is_read_and_changed_only_when_told(prejoin: Prejoin, shop: Path) -> None:
+def test_existing_table_is_changed_only_after_confirmation(prejoin: Prejoin, shop: Path) -> None:
     workload = read_file(shop / "access-patterns.md").workload
     design = solve(workload).design
     file = shop / "shop.db"
@@ -128,7 +130,7 @@ def test_a_table_that_is_there_is_read_and_changed_only_when_told(prejoin: Prejo
 
 
 @pytest.mark.slow
-def test_a_design_that_is_broken_is_told_and_not_replaced_by_another(prejoin: Prejoin, shop: Path) -> None:
+def test_broken_design_is_reported_and_not_replaced(prejoin: Prejoin, shop: Path) -> None:
     assert prejoin("design", "--yes").status == 0
     assert prejoin("query", "AP-001").status == 0
     design = shop / "table-design.md"
@@ -243,7 +245,7 @@ WIDE = [{"entity": "Note", "id": "a" * 30, "text": "日本語" * 9, "kind": "x",
 
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
-def test_what_is_found_fits_the_terminal(width: int) -> None:
+def test_results_fit_the_terminal(width: int) -> None:
     read = read_file(SHOP).workload
     method = repository_methods(read, solve(read).design)["AP-004"]
     request, response = {"IndexName": "gsi1"}, {"ConsumedCapacity": {"CapacityUnits": 0.5}}
@@ -296,7 +298,7 @@ def test_a_value_is_read_as_its_type_wants_it(hint: Any, texts: list[str], value
     ("hint", "text"),
     [(int, "five"), (bool, "perhaps"), (date, "today"), (Decimal, "x"), (bytes, "ä"), (list[int], "x")],
 )
-def test_a_value_of_another_type_is_told(hint: Any, text: str) -> None:
+def test_value_of_another_type_raises(hint: Any, text: str) -> None:
     with pytest.raises(InvalidArgumentError, match="x: "):
         read_value("x", [text], hint)
 
@@ -361,7 +363,7 @@ def test_missing_arguments_are_asked_for_with_those_given(prejoin: Prejoin, shop
         ("| AP-010 ", "| AP-110 ", "it lacks AP-110"),
     ],
 )
-def test_design_older_than_the_document_is_told(
+def test_design_older_than_its_document_is_reported(
     prejoin: Prejoin, here: Path, before: str, after: str, reason: str
 ) -> None:
     text = SHOP.read_text("utf-8")

@@ -41,7 +41,7 @@ def teams(here: Path) -> Path:
     return here
 
 
-def test_what_it_says_is_made(prejoin: Prejoin, teams: Path) -> None:
+def test_settings_decide_what_is_built(prejoin: Prejoin, teams: Path) -> None:
     (teams / FILE).write_text(ALL, "utf-8")
     ran = prejoin("build", "--yes")
     assert ran.status == 0, ran.err
@@ -106,9 +106,7 @@ def test_a_change_of_it_is_built(prejoin: Prejoin, teams: Path) -> None:
         ("\nstyle = msgspec", 2, "PJ050", "toml.io"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(
-    prejoin: Prejoin, teams: Path, text: str, line: int, code: str, fix: str
-) -> None:
+def test_errors_have_a_place(prejoin: Prejoin, teams: Path, text: str, line: int, code: str, fix: str) -> None:
     (teams / FILE).write_text(text, "utf-8")
     ran = prejoin("build", "--yes", "--format", "json")
     assert ran.status == 1
@@ -128,7 +126,7 @@ def test_what_is_wrong_is_told_with_its_place(
         ('[roles]\n"9lives" = "all"', "begins with a letter"),
     ],
 )
-def test_what_aws_would_refuse_is_refused_before(prejoin: Prejoin, teams: Path, text: str, said: str) -> None:
+def test_settings_that_aws_refuses_are_refused(prejoin: Prejoin, teams: Path, text: str, said: str) -> None:
     (teams / FILE).write_text(text, "utf-8")
     ran = prejoin("build", "--yes")
     assert ran.status == 1
@@ -137,7 +135,7 @@ def test_what_aws_would_refuse_is_refused_before(prejoin: Prejoin, teams: Path, 
     assert not (teams / "template.yaml").exists()
 
 
-def test_a_role_for_a_kind_that_there_is_none_of_is_not_one_for_all(prejoin: Prejoin, here: Path) -> None:
+def test_role_for_an_absent_kind_of_pattern_gets_no_permissions(prejoin: Prejoin, here: Path) -> None:
     assert prejoin("init", "--entity", "User: userId (uuid, id)", "--read", "User by userId").status == 0
     document = here / "access-patterns.md"
     text = document.read_text("utf-8")

@@ -32,7 +32,7 @@ def commands(skill: Skill) -> list[tuple[list[str], int]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("skill", skills(), ids=lambda skill: skill.name)
-def test_every_command_in_a_skill_does_what_it_says_and_then_its_code_runs(
+def test_commands_and_code_of_each_skill_run(
     prejoin: Prejoin, here: Path, skill: Skill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for arguments, status in commands(skill):
@@ -55,7 +55,7 @@ def test_a_skill_is_one_that_agents_take(skill: Skill) -> None:
 
 
 @pytest.mark.parametrize("skill", skills(), ids=lambda skill: skill.name)
-def test_what_a_skill_names_is_there(prejoin: Prejoin, skill: Skill) -> None:
+def test_names_in_skills_exist(prejoin: Prejoin, skill: Skill) -> None:
     for name in re.findall(r"`prejoin ([a-z]+)[ `]", skill.text):
         assert name in cli.names, name  # type: ignore[attr-defined]
     for code in re.findall(r"PJ\d{3}", skill.text):
@@ -107,7 +107,7 @@ def test_installed_again_nothing_is_written(prejoin: Prejoin, here: Path) -> Non
     assert path.stat().st_mtime_ns == before
 
 
-def test_what_people_changed_is_shown_and_stays_until_they_say_yes(prejoin: Prejoin, here: Path) -> None:
+def test_manual_changes_are_shown_and_kept_until_confirmed(prejoin: Prejoin, here: Path) -> None:
     prejoin("skill", "install")
     path = here / ".agents/skills" / NAMES[1] / "SKILL.md"
     theirs = path.read_text(encoding="utf-8") + "\nOur table is called shop-prod.\n"
@@ -122,7 +122,7 @@ def test_what_people_changed_is_shown_and_stays_until_they_say_yes(prejoin: Prej
     assert path.read_text(encoding="utf-8") != theirs
 
 
-def test_misuse_is_said(prejoin: Prejoin, here: Path) -> None:
+def test_misuse_raises(prejoin: Prejoin, here: Path) -> None:
     assert prejoin("skill", "install", "prejoin-nonsense").status == 2
     assert prejoin("skill", "list", "--yes").status == 2
     assert prejoin("skill").status == 2

@@ -29,7 +29,7 @@ COMMANDS = {"prejoin.cli.commands.serve", "prejoin.cli.commands.design", "prejoi
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_command_loads_only_what_it_needs(arguments: tuple[str, ...], not_loaded: set[str]) -> None:
+def test_command_imports_only_the_modules_it_needs(arguments: tuple[str, ...], not_loaded: set[str]) -> None:
     assert [name for name in not_loaded if find_spec(name) is None] == []
     ran = subprocess.run([sys.executable, "-c", LOADED, *arguments], capture_output=True, text=True, check=True)
     assert set(ran.stdout.splitlines()[-1].split()) & not_loaded == set()

@@ -69,7 +69,7 @@ def test_it_counts_as_one_of_the_patterns(prejoin: Prejoin, switches: Path) -> N
     assert "2 of 3 patterns answered" in prejoin("demo", "access-patterns.md").out
 
 
-def test_what_can_be_run_is_proven(prejoin: Prejoin, switches: Path) -> None:
+def test_runnable_patterns_are_proven(prejoin: Prejoin, switches: Path) -> None:
     """All switches are there already, so one makes room for the new one."""
     switches.write_text(
         "".join(line for line in switches.read_text().splitlines(keepends=True) if "AP-021" not in line)
@@ -88,9 +88,7 @@ def test_what_can_be_run_is_proven(prejoin: Prejoin, switches: Path) -> None:
         ("delete Switch (count = 0)", "delete Switch"),
     ],
 )
-def test_a_change_of_nothing_is_refused_with_what_to_write(
-    prejoin: Prejoin, switches: Path, write: str, fix: str
-) -> None:
+def test_update_without_changes_is_refused_with_a_fix(prejoin: Prejoin, switches: Path, write: str, fix: str) -> None:
     row = f"| AP-022 | Switch | Odd | state | {write} | No | - |\n"
     sound = DOCUMENT[: DOCUMENT.index("| AP-021")]
     switches.write_text(sound + row)

@@ -100,6 +100,11 @@ RELAXED = {
     "geohash": (places("lat between, lon between"), "a geohash", "geohash begins_with"),
     "words": (places("title contains (keeps 0.1%)", sort="createdAt DESC"), "an item for each word", "### PlaceWord"),
     "tags": (places("tags contains (keeps 0.1%)", sort="createdAt DESC"), "an item for each member", "### PlaceTag"),
+    "each": (
+        places("userId in (keeps 0.01%)", sort="createdAt DESC"),
+        "a Query for each `userId`",
+        "AP-002: userId[] | No under Paginated",
+    ),
     "pages": (places("-", paginated="No"), "pages of 50 items", "Yes (50)"),
     "required": (
         places("userId?, kind?, title?", sort="createdAt DESC"),

@@ -20,7 +20,7 @@ from prejoin.diagnostics import Diagnostic
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.workload.files import read_text
-from prejoin.workload.model import Workload
+from prejoin.workload.model import Accept, Decision, Workload
 
 DOCUMENT = """# Tickets
 
@@ -105,6 +105,8 @@ MEMBERS = {
 def test_index_holds_only_what_its_read_asks_for(asked: str) -> None:
     text = DOCUMENT.format(reads=asked, more="").replace("status = OPEN)", "status = DONE)")
     workload = read_text(text, "md").workload
+    if " Count " in asked:  # of five million items
+        workload = replace(workload, decisions=(Decision(Accept("AP-007", "several pages")),))
     design = solve(workload).design
     (facet,) = design.items[0].facets[1:]
     pk, when = MEMBERS[asked]

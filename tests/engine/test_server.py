@@ -468,6 +468,11 @@ def test_json_is_answered_in_kind(client: Client) -> None:
     assert answer.headers["content-type"] == "application/json"
     error = client.ask("GetItem", Content_Type="application/json")
     assert (error.status, error.headers["content-type"]) == (400, "application/json")
+    error = client.ask("GetItem", Content_Type="application/json", Authorization=None)
+    assert (error.kind, error.headers["content-type"]) == (
+        "com.amazon.coral.service#MissingAuthenticationTokenException",
+        "application/json",
+    )
     assert client.ask("ListTables").headers["content-type"] == "application/x-amz-json-1.0"
 
 

@@ -85,6 +85,7 @@ def test_serve_prints_url_and_next_steps(tmp_path: Path) -> None:
     assert said.endswith("stopped\n")
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_file_keeps_what_was_written_and_is_left_whole(tmp_path: Path, number: signal.Signals) -> None:
     with serving("--db", "shop.db", folder=tmp_path) as process, Client(process.url) as client:

@@ -62,8 +62,9 @@ def test_invalid_tags_are_refused(shop: Ask, given: list[dict[str, str]], messag
 
 def test_a_resource_is_an_arn_of_a_table(shop: Ask) -> None:
     assert refusal(shop, "ListTagsOfResource").message == "Invalid TableArn"
-    assert refusal(shop, "ListTagsOfResource", ResourceArn="shop").message == (
-        "Invalid TableArn: Invalid ResourceArn provided as input shop"
+    assert refusal(shop, "ListTagsOfResource", ResourceArn="shop").message == "ARNs must start with 'arn:': shop"
+    assert refusal(shop, "ListTagsOfResource", ResourceArn="arn:x").message == (
+        "Invalid TableArn: Invalid ResourceArn provided as input arn:x"
     )
     error = refusal(shop, "ListTagsOfResource", ResourceArn=ARN + "2")
     assert (error.code, error.message) == (

@@ -338,7 +338,7 @@ def test_only_one_item_is_compared() -> None:
     assert "its sort key does not continue with name" in ranged
 
 
-def test_a_copy_is_compared_with_what_it_holds() -> None:
+def test_partial_copy_is_compared_only_with_its_attributes() -> None:
     copy = facet("Order", TABLE, "ORDER#{order_id}", "ORDER", copy="by-id", holds=frozenset({"status"}))
     asked = planned([ORDER, copy], "Order", equal=["order_id", "status"], needs=["status"])
     assert (asked.facets, asked.compared) == ((copy,), {"status"})

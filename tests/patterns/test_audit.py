@@ -154,7 +154,7 @@ def test_it_tells_how_far_it_is(db: Client) -> None:
     assert told[-1] == len(dump(db))
 
 
-def test_what_has_ended_is_left_alone() -> None:
+def test_expired_item_is_not_repaired() -> None:
     @dataclass(frozen=True)
     class Session:
         token: str
@@ -179,7 +179,7 @@ def test_what_has_ended_is_left_alone() -> None:
     assert said(list(audit(db))) == [("missing", "Session.by-user", "USER#b")]
 
 
-def test_what_is_deleted_softly_keeps_what_it_has() -> None:
+def test_audit_expects_the_items_of_patterns_of_soft_deleted_items() -> None:
     @dataclass(frozen=True)
     class Page:
         page_id: str
@@ -243,7 +243,7 @@ def videos() -> Client:
     return db
 
 
-def test_what_patterns_keep_for_themselves_is_not_taken_for_damage(videos: Client) -> None:
+def test_items_of_patterns_are_not_reported_as_damage(videos: Client) -> None:
     assert list(audit(videos)) == []
 
 
@@ -335,7 +335,7 @@ def test_damage_is_found_and_mended(name: str) -> None:
     assert list(audit(db)) == []
 
 
-def test_a_repair_makes_the_table_what_it_was() -> None:
+def test_repair_restores_the_table() -> None:
     names = [name for name, (_, expected) in DAMAGE.items() if "orphaned" not in {kind for kind, _, _ in expected}]
     for name in names:
         if name == "an item changed without its copy":
@@ -382,7 +382,7 @@ HOPELESS: dict[str, tuple[Callable[[Client], Any], list[tuple[str, str, str]]]] 
 
 
 @pytest.mark.parametrize("name", HOPELESS)
-def test_what_needs_somebody_who_knows_is_found_and_not_touched(name: str) -> None:
+def test_ambiguous_findings_are_reported_and_not_repaired(name: str) -> None:
     damage, expected = HOPELESS[name]
     db = filled()
     damage(db)
@@ -403,7 +403,7 @@ def test_an_item_that_others_wrote_without_a_tag_is_judged_by_its_key(db: Client
     assert said(list(audit(db))) == [("missing", "User unique email", "UNIQUE#User#email#bob@a.com")]
 
 
-def test_a_finding_says_what_is_wrong_and_what_to_do(db: Client) -> None:
+def test_finding_has_a_problem_and_a_fix(db: Client) -> None:
     change(db, "USER#1", "ORDER#7", gsi1pk={"S": "STATUS#OLD"})
     (finding,) = audit(db)
     assert str(finding) == "index keys: Order USER#1 / ORDER#7: write the keys of its attributes"
@@ -454,7 +454,7 @@ MEANWHILE: dict[str, tuple[str, Callable[[Client], Any]]] = {
 
 
 @pytest.mark.parametrize("name", MEANWHILE)
-def test_a_repair_never_overwrites_what_is_newer(name: str) -> None:
+def test_repair_never_overwrites_newer_items(name: str) -> None:
     damage, meanwhile = MEANWHILE[name]
     db = filled()
     DAMAGE[damage][0](db)
@@ -505,7 +505,7 @@ def test_nothing_is_found_while_others_write() -> None:
     assert list(audit(db)) == []
 
 
-def test_what_is_wrong_is_found_while_others_write() -> None:
+def test_audit_finds_damage_during_other_writes() -> None:
     db = filled(Embedded())
     delete(db, "UNIQUE#User#email#bob@a.com", "UNIQUE")
     stop = threading.Event()
@@ -556,7 +556,7 @@ _INDEXES = ("gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk")
 
 @settings(max_examples=examples(40))
 @given(st.data())
-def test_any_damage_to_what_is_kept_is_mended(data: st.DataObject) -> None:
+def test_any_damage_is_repaired(data: st.DataObject) -> None:
     """Copies, guards, index keys and counts are lost, changed and invented; what entities say stays as it is."""
     db = filled()
     before = dump(db)
@@ -585,7 +585,7 @@ def test_any_damage_to_what_is_kept_is_mended(data: st.DataObject) -> None:
 # --- What it costs --------------------------------------------------------------------------------------------------
 
 
-def test_what_it_costs() -> None:
+def test_cost() -> None:
     calls: list[Call] = []
     db = filled(observe=calls.append)
     calls.clear()

@@ -188,7 +188,7 @@ def test_a_range_without_an_end_ends_with_the_present_day(connect: Connect) -> N
     assert db.count(Event, lambda e: between(e.at, since, now + 4 * DAY)) == len(found) + 1
 
 
-def test_pages_end_where_the_first_one_did_whatever_the_clock_says_then() -> None:
+def test_pages_end_at_the_time_of_the_first_page() -> None:
     made = events(*range(0, 24 * 5, 6))
     db = filled(DAILY, made)
     evening, morning = T + 3 * DAY - HOUR, T + 3 * DAY + HOUR
@@ -213,7 +213,7 @@ def test_a_range_needs_a_start_and_says_why() -> None:
 # Days are days in UTC
 
 
-def test_the_same_moment_is_in_the_same_day_wherever_it_is_told() -> None:
+def test_same_moment_in_two_time_zones_is_in_the_same_day() -> None:
     berlin = ZoneInfo("Europe/Berlin")
     # In that night clocks went from 2:00 to 3:00.
     told = [datetime(2026, 3, 29, 1, 30, tzinfo=berlin), datetime(2026, 3, 29, 3, 30, tzinfo=berlin)]

@@ -173,7 +173,7 @@ def test_refused_objects_do_not_hold_up_the_others(connect: Connect) -> None:
     assert not list(audit(waiting_on(db)))
 
 
-def test_children_without_parent_are_told_apart_from_the_others(connect: Connect) -> None:
+def test_children_without_a_parent_are_reported_separately(connect: Connect) -> None:
     db = connect(SCHEMA)
     db.insert(User("1", "a@x.com"))
     orders = [Order(user, str(at)) for at, user in enumerate("1212212")]
@@ -182,7 +182,7 @@ def test_children_without_parent_are_told_apart_from_the_others(connect: Connect
     assert len(all_of(db, Order)) == 3
 
 
-def test_puts_read_what_they_replace(connect: Connect) -> None:
+def test_put_many_with_read_reads_the_replaced_items(connect: Connect) -> None:
     db = connect(SCHEMA)
     db.insert_many(User(str(at), f"{at}@x.com") for at in range(5))
     moved = [User(str(at), f"{at}@y.com") for at in range(8)]
@@ -236,7 +236,7 @@ def test_mixed_entities_go_each_their_way(connect: Connect) -> None:
     assert [operations.count(one) for one in ("BatchWriteItem", "PutItem")] == [3, 3]
 
 
-def test_progress_is_told(connect: Connect) -> None:
+def test_progress_is_reported(connect: Connect) -> None:
     db = connect(SCHEMA)
     told: list[int] = []
     db.insert_many((User(str(at), f"{at}@x.com") for at in range(450)), told.append)

@@ -71,7 +71,7 @@ def teams(connect: Connect) -> Client:
 
 
 @both
-def test_a_child_has_a_parent_that_is_there(connect: Connect) -> None:
+def test_child_needs_an_existing_parent(connect: Connect) -> None:
     db = teams(connect)
     db.insert(Player("1", "red"))
     with pytest.raises(NotFound, match="there is no Team team='green'"):
@@ -103,7 +103,7 @@ def test_one_without_a_parent_may_get_one(connect: Connect) -> None:
 
 
 @both
-def test_what_changes_nothing_of_the_parent_does_not_look_at_it(connect: Connect) -> None:
+def test_write_that_keeps_the_parent_does_not_check_it(connect: Connect) -> None:
     watched = Watched()
     db = connect(LOOSE, observe=watched)
     db.insert(Team("red"))
@@ -119,7 +119,7 @@ def test_what_changes_nothing_of_the_parent_does_not_look_at_it(connect: Connect
 
 
 @both
-def test_a_parent_that_the_same_transaction_makes_is_there(connect: Connect) -> None:
+def test_parent_inserted_in_the_same_transaction_is_enough(connect: Connect) -> None:
     db = teams(connect)
     with db.transaction() as tx:
         tx.insert(Team("green"))
@@ -151,7 +151,7 @@ def test_a_parent_whose_children_are_not_counted_stays() -> None:
         delete_tree(db, Team, team="red")
 
 
-def test_a_put_keeps_the_parent_without_being_told_what_it_replaces() -> None:
+def test_put_without_was_keeps_the_parent() -> None:
     db = made(LOOSE, fresh())
     db.insert(Team("red"))
     db.put(Player("1", "red"))
@@ -289,7 +289,7 @@ def test_a_parent_goes_only_when_it_has_no_children(connect: Connect) -> None:
     db.delete(Folder, folder_id="1")
 
 
-def test_wherever_it_is_stopped_nothing_is_without_a_parent_and_it_goes_on() -> None:
+def test_interrupted_delete_leaves_no_orphans_and_can_be_continued() -> None:
     def check(transport: Any) -> None:
         db = Client(TREE, "shop", transport)
         assert misshapen(db) == []

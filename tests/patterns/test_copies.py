@@ -235,7 +235,7 @@ def test_a_copy_that_somebody_deleted_is_missed(db: Client) -> None:
     assert [said.partition(" is ")[0] for said in wrong(SCHEMA, db._transport)] == ["USER#1 / ORDER#7"]
 
 
-def test_what_it_costs() -> None:
+def test_cost() -> None:
     calls: list[Call] = []
     schema = Schema(Entity(Order, Key("ORDER#{order_id}", "ORDER"), patterns=[OPEN]))
     db = Client(schema, "shop", fresh(), observe=calls.append)
@@ -260,12 +260,12 @@ def test_what_it_costs() -> None:
         (Copy("same", Key("ORDER#{user_id}", "ORDER")), "could have the same key"),
     ],
 )
-def test_what_cannot_be_a_copy_is_refused(copy: Copy, message: str) -> None:
+def test_invalid_copy_is_refused(copy: Copy, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         Schema(Entity(Order, Key("ORDER#{order_id}", "ORDER"), patterns=[copy]))
 
 
-def test_a_copy_of_what_is_not_there_is_refused() -> None:
+def test_copy_of_an_unknown_attribute_is_refused() -> None:
     with pytest.raises(UnknownAttribute, match="did you mean note"):
         Schema(Entity(Order, Key("ORDER#{order_id}", "ORDER"), patterns=[Copy("a", Key("A", "{order_id}"), ["nota"])]))
 
@@ -285,7 +285,7 @@ orders = st.builds(
 @given(
     st.lists(st.tuples(st.sampled_from(["insert", "put", "update", "upsert", "add", "delete"]), orders), max_size=12)
 )
-def test_whatever_is_written_copies_are_as_their_items(said: list[tuple[str, Order]]) -> None:
+def test_copies_equal_their_items_after_any_writes(said: list[tuple[str, Order]]) -> None:
     db = made(SCHEMA, fresh())
     model: dict[str, Order] = {}
     for verb, order in said:
@@ -332,7 +332,7 @@ def shuffle(db: Client, number: int) -> None:
             writes[(number + step) % 4]()
 
 
-def test_of_many_who_write_at_once_none_leaves_a_copy_behind() -> None:
+def test_concurrent_writes_leave_no_stale_copy() -> None:
     db = made(SCHEMA, fresh())
     in_threads(6, lambda number: shuffle(db, number))
     assert wrong(SCHEMA, db._transport) == []
@@ -366,7 +366,7 @@ def test_processes_on_one_file_leave_none_behind(tmp_path: Path) -> None:
     ],
     ids=["insert", "put", "update", "delete"],
 )
-def test_whatever_is_lost_items_and_copies_agree_and_it_can_be_done_again(write: Any) -> None:
+def test_items_and_copies_agree_after_any_lost_request(write: Any) -> None:
     def begin() -> Any:
         transport = fresh()
         made(SCHEMA, transport).insert(Order("1", "7"))

@@ -146,7 +146,7 @@ def test_an_update_that_does_not_know_a_key_of_the_copy_is_refused() -> None:
         db.apply(Song, Changes({"artist": "x", "genre": "x"}), song_id="1", upsert=True)
 
 
-def test_what_was_relied_on_is_checked() -> None:
+def test_values_relied_on_are_checked() -> None:
     db = made(SCHEMA, fresh())
     db.insert(ONE)
     known: dict[str, Any] = {"song_id": "1", "artist": "Nina", "state": "OUT", "label": "verve"}
@@ -176,7 +176,7 @@ def test_a_delete_and_a_batch_take_the_keys_along(connect: Connect) -> None:
 
 
 @both
-def test_where_there_is_no_copy_there_is_none_in_an_index(connect: Connect) -> None:
+def test_item_without_a_copy_has_none_in_indexes(connect: Connect) -> None:
     copy = Copy(
         "labelled",
         Key("LABEL#{label}", "{song_id}", when=lambda s: s.state == "OUT"),
@@ -207,7 +207,7 @@ class Line:
 
 @both
 @pytest.mark.parametrize("projection", ["ALL", "KEYS_ONLY", ["title"]])
-def test_a_copy_that_holds_little_serves_what_it_holds(connect: Connect, projection: Any) -> None:
+def test_partial_copy_serves_reads_of_its_attributes(connect: Connect, projection: Any) -> None:
     copy = Copy("slim", Key("ARTIST#{artist}", "{song_id}"), ["title"], {"gsi1": Key("GENRE#{genre}", "{score}")})
     schema = Schema(
         Entity(Song, Key("SONG#{song_id}", "SONG"), patterns=[copy]), indexes=[Index("gsi1", projection=projection)]
@@ -305,7 +305,7 @@ def test_a_local_index_sorts_the_partitions_of_the_copies(connect: Connect) -> N
         ([Copy("a", Key("A", "{song_id}")), Copy("a", Key("B", "{song_id}"))], "two copies of Song have the name a"),
     ],
 )
-def test_what_cannot_be_is_refused(copies: list[Copy], message: str) -> None:
+def test_invalid_declaration_is_refused(copies: list[Copy], message: str) -> None:
     own = {"gsi1": Key("STATE#{state}", "{song_id}")}
     with pytest.raises(SchemaError, match=message):
         Schema(Entity(Song, Key("SONG#{song_id}", "SONG"), own, patterns=copies), indexes=[Index("gsi1")])
@@ -326,7 +326,7 @@ def test_a_count_is_no_part_of_the_key_of_a_copy() -> None:
         )
 
 
-def test_a_copy_that_moves_needs_what_decides_whether_it_is_there() -> None:
+def test_moving_copy_needs_the_attributes_of_its_condition() -> None:
     copy = Copy("out", Key("ARTIST#{artist}", "{song_id}", when=lambda s: s.state == "OUT"), ["title"])
     schema = Schema(Entity(Song, Key("SONG#{song_id}", "SONG"), patterns=[copy]))
     db = made(schema, fresh())
@@ -352,7 +352,7 @@ said = st.lists(st.tuples(st.sampled_from(["put", "update", "add", "known", "ups
 
 
 @given(said)
-def test_whatever_is_written_the_indexes_have_it(writes: list[tuple[str, Song]]) -> None:
+def test_indexes_of_copies_are_right_after_any_writes(writes: list[tuple[str, Song]]) -> None:
     db = made(SCHEMA, fresh())
     model: dict[str, Song] = {}
     for verb, song in writes:
@@ -397,7 +397,7 @@ def test_whatever_is_written_the_indexes_have_it(writes: list[tuple[str, Song]])
     ],
     ids=["insert", "put", "update", "delete"],
 )
-def test_whatever_is_lost_the_keys_are_right(write: Any) -> None:
+def test_keys_are_right_after_any_lost_request(write: Any) -> None:
     def begin() -> Any:
         transport = fresh()
         made(SCHEMA, transport).insert(ONE)

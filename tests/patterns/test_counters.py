@@ -77,7 +77,7 @@ def test_an_insert_counts_and_a_delete_takes_off(connect: Connect) -> None:
 
 
 @both
-def test_a_put_with_the_item_it_replaces_changes_what_differs(connect: Connect) -> None:
+def test_put_with_was_changes_only_differences(connect: Connect) -> None:
     db = shop(connect)
     first = db.insert(Order("a", "1", total=TEN))
     second = replace(first, total=FIVE, status="DONE")
@@ -91,13 +91,13 @@ def test_a_put_with_the_item_it_replaces_changes_what_differs(connect: Connect) 
 
 
 @both
-def test_a_put_that_does_not_know_what_it_replaces_is_refused(connect: Connect) -> None:
+def test_put_without_was_is_refused(connect: Connect) -> None:
     db = shop(connect)
     with pytest.raises(UnknownValue, match="read=True"):
         db.put(Order("a", "1"))
 
 
-def test_a_put_of_what_was_deleted_meanwhile_is_not_taken_for_a_replacement() -> None:
+def test_put_of_a_deleted_item_is_not_a_replacement() -> None:
     db = shop()
     first = db.insert(Order("a", "1"))
     db.delete(Order, order_id="a", read=True)
@@ -178,7 +178,7 @@ def test_an_update_that_does_not_know_the_old_value_is_refused_in_a_sentence(con
 
 
 @both
-def test_what_was_said_to_be_so_and_is_not_changes_nothing(connect: Connect) -> None:
+def test_wrong_known_value_raises_and_writes_nothing(connect: Connect) -> None:
     db = shop(connect)
     db.insert(Order("a", "1", total=TEN))
     with (
@@ -192,7 +192,7 @@ def test_what_was_said_to_be_so_and_is_not_changes_nothing(connect: Connect) -> 
 
 
 @both
-def test_an_upsert_reads_first_and_counts_what_it_makes(connect: Connect) -> None:
+def test_upsert_with_read_counts_a_new_item(connect: Connect) -> None:
     db = shop(connect)
     with pytest.raises(UnknownValue, match="read=True"), db.upsert(Order, order_id="a") as order:
         order.user_id = "1"
@@ -217,7 +217,7 @@ def test_a_delete_twice_is_taken_off_once(connect: Connect) -> None:
 
 
 @both
-def test_a_parent_that_is_not_there_is_not_found_and_nothing_is_written(connect: Connect) -> None:
+def test_missing_parent_raises_not_found_and_writes_nothing(connect: Connect) -> None:
     db = shop(connect)
     with pytest.raises(NotFound, match="there is no User user_id='9'"):
         db.insert(Order("a", "9", day="today"))
@@ -339,7 +339,7 @@ def test_a_count_whose_count_is_counted() -> None:
 
 
 @both
-def test_nobody_else_writes_a_count(connect: Connect) -> None:
+def test_callers_cannot_write_a_count(connect: Connect) -> None:
     db = shop(connect)
     with pytest.raises(TableError, match=r"User.orders is maintained by each Order"):
         db.insert(User("5", orders=3))
@@ -405,7 +405,7 @@ def test_a_parent_whose_children_are_only_summed_is_never_deleted() -> None:
 # --- Beside other patterns ------------------------------------------------------------------------------------------
 
 
-def test_what_is_deleted_softly_does_not_count_until_it_is_restored() -> None:
+def test_soft_deleted_item_is_not_counted_until_restored() -> None:
     order = Entity(Order, ORDER.key, ORDER.indexes, patterns=[SoftDelete("deleted_at"), *ORDER.patterns])
     db = waiting(Schema(USER, DAY, order, indexes=[Index("gsi1"), Index("gsi2")]))
     db.insert(User("1"))
@@ -439,7 +439,7 @@ class Visit:
         ([Counted(User, "orders", shards=4, create=True)], "Leave out create"),
     ],
 )
-def test_what_cannot_be_counted_is_refused_when_the_schema_is_built(patterns: list[Any], said: str) -> None:
+def test_invalid_count_is_refused_by_the_schema(patterns: list[Any], said: str) -> None:
     with pytest.raises(SchemaError, match=said):
         Schema(USER, DAY, Entity(Visit, Key("U#{user_id}", "V#{visit_id}"), patterns=patterns))
 
@@ -531,7 +531,7 @@ steps = st.builds(Step, verbs, orders, st.integers(-2, 4).map(Decimal))
 
 @given(st.lists(steps, max_size=12))
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
-def test_counts_are_what_a_plain_model_says_after_any_writes(writes: list[Step]) -> None:
+def test_counts_equal_a_model_after_any_writes(writes: list[Step]) -> None:
     db = shop()
     there: dict[str, Order] = {}
     for step in writes:
@@ -608,7 +608,7 @@ ACTS: list[Callable[[Any], object]] = [
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_whatever_request_is_lost_the_counts_are_right(act: Callable[[Any], object]) -> None:
+def test_counts_are_right_after_any_lost_request(act: Callable[[Any], object]) -> None:
     def begin() -> Any:
         db = shop()
         db.insert(Order("z", "1", total=TEN, day="d", number="n"))
@@ -672,7 +672,7 @@ def costs(db: Client, watched: Watched) -> dict[str, float]:
     return said
 
 
-def test_the_cost_is_what_its_description_says() -> None:
+def test_cost_is_as_documented() -> None:
     watched = Watched()
     assert costs(waiting(PLAIN, observe=watched), watched) == {"insert": 4.0, "update": 1.0, "delete": 4.0}
     assert "4 write units instead of 1" in (inspect.getdoc(Counted) or "")

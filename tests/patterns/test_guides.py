@@ -12,7 +12,7 @@ GUIDES = sorted((Path(__file__).parents[2] / "docs" / "guides" / "patterns").glo
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
-def test_the_examples_of_a_guide_do_what_it_says(guide: Path) -> None:
+def test_examples_of_the_guide_run(guide: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", guide.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     example = doctest.DocTestParser().get_doctest("".join(blocks), {}, guide.name, str(guide), 0)
     assert example.examples or guide.stem == "README"

@@ -168,7 +168,7 @@ def test_one_that_begins_to_count_may_be_a_record(connect: Connect) -> None:
 
 
 @both
-def test_a_put_raises_it_and_need_not_know_what_it_replaces(connect: Connect) -> None:
+def test_put_raises_the_highest_value_without_was(connect: Connect) -> None:
     db = shop(connect, ALONE)
     db.put(Order("a", "1", TWO))
     db.put(Order("a", "1", TEN))
@@ -206,7 +206,7 @@ def test_many_puts_set_the_record_and_many_deletes_leave_it(connect: Connect) ->
 
 @both
 @pytest.mark.parametrize("schema", [SCHEMA, ALONE])
-def test_a_parent_that_is_not_there_is_not_found_and_nothing_is_written(connect: Connect, schema: Schema) -> None:
+def test_missing_parent_raises_not_found_and_writes_nothing(connect: Connect, schema: Schema) -> None:
     db = shop(connect, schema)
     with pytest.raises(NotFound, match="there is no User user_id='9'"):
         db.insert(Order("a", "9", TEN, day="today"))
@@ -278,7 +278,7 @@ def test_a_record_is_two_requests_and_any_other_is_one(connect: Connect, schema:
     assert reached(db) == (11, TEN)
 
 
-def test_a_parent_that_is_not_there_is_told_after_one_request() -> None:
+def test_missing_parent_is_reported_after_one_request() -> None:
     counted = Counting(fresh())
     db = shop(schema=ALONE, transport=counted)
     before = counted.sent
@@ -300,7 +300,7 @@ def test_an_update_that_moves_nothing_towards_it_touches_no_parent() -> None:
 
 
 @both
-def test_of_two_in_one_transaction_the_greater_counts(connect: Connect) -> None:
+def test_greater_of_two_values_in_one_transaction_counts(connect: Connect) -> None:
     watched = Watched()
     db = shop(connect, observe=watched)
     with db.transaction() as tx:
@@ -340,7 +340,7 @@ def test_a_parent_is_made_changed_and_checked_in_the_same_transaction(connect: C
 
 
 @both
-def test_a_condition_on_the_parent_that_is_false_is_told_and_nothing_is_written(connect: Connect) -> None:
+def test_false_condition_on_the_parent_raises_and_writes_nothing(connect: Connect) -> None:
     db = shop(connect)
     with pytest.raises(TransactionCancelled) as told, db.transaction() as tx:
         tx.check(User, user_id="1", where=lambda u: u.name == "nobody")
@@ -354,7 +354,7 @@ def test_a_condition_on_the_parent_that_is_false_is_told_and_nothing_is_written(
 
 
 @both
-def test_what_else_fails_is_told_as_ever(connect: Connect) -> None:
+def test_other_failures_are_reported_as_usual(connect: Connect) -> None:
     db = shop(connect)
     db.insert(Order("a", "1", ONE))
     with pytest.raises(TransactionCancelled) as told, db.transaction() as tx:
@@ -380,7 +380,7 @@ def test_a_token_of_ones_own_is_refused_and_a_receipt_is_not() -> None:
 
 
 @both
-def test_nobody_else_writes_it(connect: Connect) -> None:
+def test_callers_cannot_write_the_attribute(connect: Connect) -> None:
     db = shop(connect, ALONE)
     with pytest.raises(TableError, match=r"User.largest is maintained by each Order.*must be None"):
         db.insert(User("5", largest=Decimal(0)))
@@ -430,7 +430,7 @@ def test_it_is_a_leaderboard_and_copies_have_it_too(connect: Connect) -> None:
 # --- Beside other patterns ------------------------------------------------------------------------------------------
 
 
-def test_what_ends_by_itself_was_the_highest_all_the_same(clock: Hands) -> None:
+def test_expired_item_keeps_the_highest_value(clock: Hands) -> None:
     @dataclass
     class Try:
         player: str
@@ -452,7 +452,7 @@ def test_what_ends_by_itself_was_the_highest_all_the_same(clock: Hands) -> None:
     assert db.get(Player, player="Ann") == Player("Ann", best=7)
 
 
-def test_what_is_deleted_softly_is_compared_again_when_it_is_restored() -> None:
+def test_restored_item_is_compared_with_the_highest_again() -> None:
     order = Entity(Order, ORDER.key, ORDER.indexes, patterns=[SoftDelete("deleted_at"), *ORDER.patterns])
     db = shop(schema=Schema(USER, DAY, order, indexes=INDEXES))
     db.insert(Order("a", "1", TEN))
@@ -503,7 +503,7 @@ class Team:
         ([Highest(Player, "best", of="score"), Summed(Player, "best", of="score")], "best is declared twice"),
     ],
 )
-def test_what_has_no_highest_is_refused_when_the_schema_is_built(patterns: list[Any], said: str) -> None:
+def test_invalid_highest_is_refused_by_the_schema(patterns: list[Any], said: str) -> None:
     with pytest.raises(TableError, match=said):
         Schema(Entity(Player, Key("P#{player}", "P")), Entity(Game, Key("P#{player}", "G#{game}"), patterns=patterns))
 
@@ -555,7 +555,7 @@ def test_several_parents_have_their_own() -> None:
 # --- Put right ------------------------------------------------------------------------------------------------------
 
 
-def test_a_recount_makes_it_that_of_those_there_are() -> None:
+def test_recount_uses_the_existing_children() -> None:
     db = shop()
     db.insert(Order("a", "1", TEN, at=NOON, day="d"))
     db.insert(Order("b", "1", TWO))
@@ -571,7 +571,7 @@ def test_a_recount_makes_it_that_of_those_there_are() -> None:
     assert wrong(SCHEMA, db._transport) == []
 
 
-def test_an_audit_finds_what_was_never_reached_and_its_repair_lowers_nothing() -> None:
+def test_audit_finds_values_never_reached_and_repair_lowers_nothing() -> None:
     db = shop()
     db.insert(Order("a", "1", TEN))
     db.delete(Order, order_id="a", read=True)
@@ -654,7 +654,7 @@ def run(db: Any, there: dict[str, Order], verb: str, order: Order) -> Order | No
 @pytest.mark.parametrize("schema", [SCHEMA, ALONE])
 @given(st.lists(steps, max_size=10))
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
-def test_it_is_what_a_plain_model_says_after_any_writes(schema: Schema, writes: list[tuple[str, Order]]) -> None:
+def test_extreme_equals_a_model_after_any_writes(schema: Schema, writes: list[tuple[str, Order]]) -> None:
     db = shop(schema=schema)
     ever = Ever()
     for verb, order in writes:
@@ -753,7 +753,7 @@ def test_one_that_others_get_in_the_way_of_is_tried_again(total: int) -> None:
     assert wrong(ALONE, db._transport) == []
 
 
-def test_what_stays_and_is_made_less_meanwhile_is_reached_again() -> None:
+def test_value_lowered_meanwhile_is_reached_again() -> None:
     """Of two, one is a record and the other is not; then a recount finds that the greater order is gone."""
     db = shop(schema=ALONE)
     db.insert(Order("a", "1", TEN))
@@ -762,7 +762,7 @@ def test_what_stays_and_is_made_less_meanwhile_is_reached_again() -> None:
     assert reached(db) == (TWO, TWO)
 
 
-def test_where_others_never_stop_it_is_a_conflict_and_nothing_is_written() -> None:
+def test_endless_changes_raise_conflict_and_write_nothing() -> None:
     db = shop(schema=ALONE)
     numbers = iter(range(1000))
 
@@ -776,7 +776,7 @@ def test_where_others_never_stop_it_is_a_conflict_and_nothing_is_written() -> No
     assert db.get(Order, order_id="a") is None
 
 
-def test_a_copy_that_others_lost_is_told() -> None:
+def test_missing_copy_is_reported() -> None:
     db = shop(schema=ALONE)
     (copy,) = [item for item in items(db._transport, "shop") if item["sk"] == {"S": "1"}]
     db.call("DeleteItem", {"Key": {"pk": copy["pk"], "sk": copy["sk"]}})
@@ -805,7 +805,7 @@ ACTS: list[Callable[[Any], object]] = [
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_whatever_request_is_lost_it_is_right(act: Callable[[Any], object]) -> None:
+def test_extreme_is_right_after_any_lost_request(act: Callable[[Any], object]) -> None:
     def begin() -> Any:
         db = shop()
         db.insert(Order("z", "1", ONE, day="d"))
@@ -849,7 +849,7 @@ def plain(*more: Any) -> Schema:
     )
 
 
-def test_the_cost_is_what_its_description_says() -> None:
+def test_cost_is_as_documented() -> None:
     watched = Watched()
     db = waiting(plain(), observe=watched)
     db.insert(Post("1"))

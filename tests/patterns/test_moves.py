@@ -113,7 +113,7 @@ def test_its_copies_and_unique_values_go_with_it() -> None:
     db.insert(Task("1", "OPEN", "b", code="c1"))
 
 
-def test_what_the_class_does_not_know_comes_along() -> None:
+def test_unknown_attributes_move_along() -> None:
     db = made(SCHEMA, fresh())
     db.insert(Board("1"))
     db.insert(Task("1", "OPEN", "a", due=date(2026, 5, 9)))
@@ -158,7 +158,7 @@ def test_it_does_not_move_onto_another(connect: Connect) -> None:
 
 
 @both
-def test_the_key_set_to_what_it_is_moves_nothing(connect: Connect) -> None:
+def test_key_set_to_its_current_value_moves_nothing(connect: Connect) -> None:
     watched = Watched()
     db = boards(connect, observe=watched)
     with db.update(Task, read=True, **OLD) as task:
@@ -182,7 +182,7 @@ def test_without_reading_first_it_is_refused_and_says_how(connect: Connect) -> N
 
 
 @both
-def test_what_is_not_there_does_not_move_and_what_is_asked_of_it_holds(connect: Connect) -> None:
+def test_missing_item_does_not_move_and_conditions_hold(connect: Connect) -> None:
     db = boards(connect)
     with pytest.raises(NotFound), db.update(Task, read=True, **{**OLD, "task_id": "zz"}) as task:
         task.status = "DONE"
@@ -234,7 +234,7 @@ class Meanwhile:
         return answer
 
 
-def test_what_others_change_meanwhile_is_not_lost() -> None:
+def test_concurrent_changes_are_not_lost() -> None:
     """Even what no key and no pattern depends on: all of the item is written anew."""
     db = made(SCHEMA, fresh())
     db.insert(Board("1"))
@@ -252,7 +252,7 @@ def test_what_others_change_meanwhile_is_not_lost() -> None:
     assert (found.tags, found.version) == (frozenset({"late"}), 3)
 
 
-def test_of_two_who_move_it_one_finds_it_gone() -> None:
+def test_second_of_two_moves_raises_not_found() -> None:
     db = made(SCHEMA, fresh())
     db.insert(Board("1"))
     db.insert(Task("1", "OPEN", "a"))
@@ -268,7 +268,7 @@ def test_of_two_who_move_it_one_finds_it_gone() -> None:
     assert wrong(SCHEMA, db._transport) == []
 
 
-def test_whatever_request_is_lost_there_is_one_of_it() -> None:
+def test_one_item_exists_after_any_lost_request() -> None:
     def begin() -> Any:
         db = made(SCHEMA, fresh())
         db.insert(Board("1"))
@@ -361,7 +361,7 @@ tickets = st.builds(
     st.sampled_from(DAYS),
 )
 @settings(max_examples=examples(40))
-def test_any_beginning_of_the_key_finds_what_a_filter_would(found: list[Ticket], low: date, high: date) -> None:
+def test_any_key_prefix_equals_a_filter(found: list[Ticket], low: date, high: date) -> None:
     db = made(LEVELS, fresh())
     db.put_many(found)
     own = sorted((t for t in found if t.team == "r"), key=lambda t: (t.status, t.due, t.ticket_id))

@@ -135,7 +135,7 @@ WRITES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("verb", WRITES)
-def test_whatever_is_written_is_compared(verb: str) -> None:
+def test_all_written_items_are_compared(verb: str) -> None:
     db = opened()
     write = WRITES[verb]
     for number, expected in ((1, False), (1, True)):
@@ -165,7 +165,7 @@ def test_times_that_patterns_write_make_no_difference() -> None:
         assert tx.repeated is repeated
 
 
-def test_what_differs_from_try_to_try_is_compared_by_what_was_asked() -> None:
+def test_generated_values_are_compared_by_the_request() -> None:
     @dataclass(frozen=True)
     class Order:
         order_id: str
@@ -186,7 +186,7 @@ def test_what_differs_from_try_to_try_is_compared_by_what_was_asked() -> None:
     assert db.get(Order, order_id="new-1") is None
 
 
-def test_a_failure_is_told_as_without_a_receipt_and_leaves_none() -> None:
+def test_failure_raises_as_without_a_receipt_and_leaves_no_receipt() -> None:
     db = opened()
     with pytest.raises(TransactionCancelled) as failed, once(db, "a") as tx:
         tx.apply(Account, Changes(adds={"balance": 1}), account_id="1")
@@ -232,7 +232,7 @@ def test_a_receipt_is_an_item_that_can_be_asked_for_and_ends() -> None:
     assert balance(db) == 11
 
 
-def test_what_cannot_be_is_said_before_anything_is_sent() -> None:
+def test_invalid_arguments_are_refused_before_sending() -> None:
     db = opened()
     with pytest.raises(TableError, match="the token is empty"):
         once(db, "")
@@ -288,7 +288,7 @@ def test_tenants_have_tokens_of_their_own() -> None:
 # --- What it costs --------------------------------------------------------------------------------------------------
 
 
-def test_what_it_costs() -> None:
+def test_cost() -> None:
     calls: list[Call] = []
     db = opened(observe=calls.append)
     calls.clear()
@@ -304,7 +304,7 @@ def test_what_it_costs() -> None:
 # --- Those who try at once, and answers that are lost ---------------------------------------------------------------
 
 
-def test_of_threads_that_try_at_once_exactly_one_does_it() -> None:
+def test_exactly_one_concurrent_thread_does_it() -> None:
     db = opened(Embedded())
     said = in_threads(8, lambda number: [pay(db, f"t{token}").repeated for token in range(5)])
     assert [sum(not repeated[token] for repeated in said) for token in range(5)] == [1] * 5
@@ -317,7 +317,7 @@ def pay_in_a_process(number: int, file: str) -> list[bool]:
 
 
 @pytest.mark.slow
-def test_of_processes_on_one_file_exactly_one_does_it(tmp_path: Path) -> None:
+def test_exactly_one_process_on_a_file_does_it(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")
     db = opened(Embedded(file))
     said = in_processes(3, pay_in_a_process, file)
@@ -346,7 +346,7 @@ class Losing:
 
 
 @pytest.mark.parametrize("lost", [[True], [False], [False, True], [True, True], [False, False], [False, False, True]])
-def test_where_the_answer_is_lost_it_is_found_out_what_happened(lost: list[bool]) -> None:
+def test_outcome_after_a_lost_answer_is_found_out(lost: list[bool]) -> None:
     transport = fresh()
     db = opened(transport)
     tx = pay(Client(SCHEMA, "shop", Losing(transport, list(lost))), "a")
@@ -355,7 +355,7 @@ def test_where_the_answer_is_lost_it_is_found_out_what_happened(lost: list[bool]
     assert pay(db, "a").repeated
 
 
-def test_where_it_cannot_be_found_out_a_repeat_does() -> None:
+def test_unknown_outcome_is_settled_by_a_repetition() -> None:
     transport = fresh()
     db = opened(transport)
     with pytest.raises(OutcomeUnknown):
@@ -394,7 +394,7 @@ NEXT = {
 @pytest.mark.parametrize("errors", NEXT.values(), ids=NEXT.keys())
 @pytest.mark.parametrize("applied", [True, False])
 @pytest.mark.parametrize("awaited", [True, False])
-def test_lost_answer_stays_unknown_whatever_the_next_attempts_get(
+def test_lost_answer_stays_unknown_after_any_next_attempt(
     errors: dict[str, Exception], applied: bool, awaited: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("prejoin.table.conversation.LONGEST_PAUSE", 0.001)
@@ -429,7 +429,7 @@ def test_repeat_with_unreadable_receipt_is_unknown() -> None:
     assert balance(db) == 5
 
 
-def test_condition_failure_after_lost_attempt_is_reported_when_there_is_no_receipt() -> None:
+def test_condition_failure_after_lost_attempt_is_raised_without_a_receipt() -> None:
     transport = fresh()
     db = opened(transport)
     with pytest.raises(TransactionCancelled), once(Client(SCHEMA, "shop", Losing(transport, [False])), "a") as tx:
@@ -451,7 +451,7 @@ def test_those_who_await_find_it_out_too() -> None:
     assert asyncio.run(main()) == 5
 
 
-def test_whatever_is_lost_repeating_does_it_once() -> None:
+def test_repetition_after_any_lost_request_does_it_once() -> None:
     def begin() -> Any:
         transport = fresh()
         pay(opened(transport), "before")
@@ -473,7 +473,7 @@ def test_whatever_is_lost_repeating_does_it_once() -> None:
 
 @settings(max_examples=examples(40))
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3)), max_size=12))
-def test_the_account_is_what_a_ledger_of_first_uses_says(tries: list[tuple[str, int]]) -> None:
+def test_balance_equals_a_ledger_of_first_uses(tries: list[tuple[str, int]]) -> None:
     db = opened()
     ledger: dict[str, int] = {}
     for token, amount in tries:

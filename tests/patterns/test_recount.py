@@ -59,7 +59,7 @@ def before_it_counted() -> Client:
     return Client(SCHEMA, "shop", transport)
 
 
-def test_counts_of_one_are_put_right_and_what_was_wrong_is_told() -> None:
+def test_recount_corrects_one_parent_and_returns_the_difference() -> None:
     db = before_it_counted()
     found = recount(db, User, user_id="1")
     assert found == [
@@ -74,7 +74,7 @@ def test_counts_of_one_are_put_right_and_what_was_wrong_is_told() -> None:
     assert not [item for item in items(db._transport, "shop") if "recounting" in item]
 
 
-def test_counts_of_all_are_put_right_and_parents_made_that_should_be_there() -> None:
+def test_recount_all_corrects_counts_and_creates_missing_parents() -> None:
     db = before_it_counted()
     assert {str(one) for one in recount_all(db, User)} >= {"User user_id='2': orders was 0, and is 1"}
     assert [str(one) for one in recount_all(db, Day)] == ["Day day='x': orders was 0, and is 1"]
@@ -82,7 +82,7 @@ def test_counts_of_all_are_put_right_and_parents_made_that_should_be_there() -> 
     assert recount_all(db, User) == recount_all(db, Day) == []
 
 
-def test_what_is_not_there_has_no_counts() -> None:
+def test_missing_parent_has_no_counts() -> None:
     db = before_it_counted()
     assert recount(db, User, user_id="9") == []
     assert recount(db, Day, day="never") == []
@@ -137,7 +137,7 @@ def test_one_that_goes_before_it_is_counted_and_one_that_comes_after_are_noticed
 
 
 @pytest.mark.slow
-def test_where_others_never_stop_it_gives_up_and_leaves_all_as_it_is() -> None:
+def test_endless_conflicts_raise_and_change_nothing() -> None:
     db = before_it_counted()
     recount_all(db, User)
     numbers = iter(range(1000))
@@ -179,7 +179,7 @@ def test_a_recount_beside_writers_never_makes_a_count_wrong() -> None:
     assert miscounted(db) == []
 
 
-def test_whatever_request_is_lost_it_can_be_done_again() -> None:
+def test_operation_can_be_repeated_after_any_lost_request() -> None:
     def check(transport: Any) -> None:
         db = Client(SCHEMA, "shop", transport)
         recount_all(db, User)

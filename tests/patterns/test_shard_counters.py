@@ -77,7 +77,7 @@ def right(db: Client) -> bool:
     )
 
 
-def test_likes_lie_beside_their_video_in_as_many_items_as_there_are_shards() -> None:
+def test_sharded_counter_has_one_item_per_shard() -> None:
     db = made(SCHEMA, fresh())
     for number in range(40):
         db.insert(Like("c", "1", str(number), 2))
@@ -112,7 +112,7 @@ def test_a_video_whose_likes_lie_in_shards_does_not_move() -> None:
     assert db.get(Video, channel="c", video_id="1") == Video("c", "1")
 
 
-def test_a_video_need_not_be_there_and_is_not_looked_at() -> None:
+def test_parent_need_not_exist_and_is_not_read() -> None:
     watched = Watched()
     db = Client(SCHEMA, "shop", fresh(), observe=watched)
     db.create_table()
@@ -168,7 +168,7 @@ def test_those_who_await_sum_too() -> None:
     assert asyncio.run(total(db, Video, "likes", channel="c", video_id="1")) == 1  # type: ignore[arg-type]
 
 
-def test_what_is_not_in_shards_is_not_summed() -> None:
+def test_total_needs_a_sharded_counter() -> None:
     db = made(SCHEMA, fresh())
     with pytest.raises(SchemaError, match=r"has no sharded count views \(it has likes, stars\)"):
         total(db, Video, "views", channel="c", video_id="1")
@@ -179,7 +179,7 @@ likings = st.tuples(st.sampled_from(["like", "unlike", "rate"]), st.sampled_from
 
 @given(st.lists(likings, max_size=12))
 @settings(max_examples=examples(40))
-def test_the_sum_is_what_there_is_after_any_writes(writes: list[tuple[str, str, int]]) -> None:
+def test_sum_equals_a_model_after_any_writes(writes: list[tuple[str, str, int]]) -> None:
     db = made(SCHEMA, fresh())
     for verb, user, stars in writes:
         of = {"channel": "c", "video_id": "12"[stars % 2], "user_id": user}
@@ -222,7 +222,7 @@ def test_processes_lose_no_like(tmp_path: Path) -> None:
         assert likes(Client(SCHEMA, "shop", engine)) == (16, 16)
 
 
-def test_whatever_request_is_lost_the_sum_is_right() -> None:
+def test_sum_is_right_after_any_lost_request() -> None:
     def begin() -> Any:
         db = made(SCHEMA, fresh())
         db.insert(Like("c", "1", "a", 3))

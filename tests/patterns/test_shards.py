@@ -101,7 +101,7 @@ def test_a_cursor_at_any_position_goes_on_exactly_there(points: list[int], rever
 
 
 @given(points=POINTS, limit=st.integers(1, 6), hard=st.sets(st.integers(0, 24)))
-def test_with_a_filter_a_limit_counts_what_is_returned(points: list[int], limit: int, hard: set[int]) -> None:
+def test_limit_with_a_filter_counts_returned_items(points: list[int], limit: int, hard: set[int]) -> None:
     scores = [replace(score, level="hard") if at in hard else score for at, score in enumerate(of_points(points))]
     db = filled(ONLY["number"], scores, Embedded())
     found = list(pages(db, limit, filter=lambda s: s.level == "hard"))
@@ -194,7 +194,7 @@ class Click:
     salt: int = field(default_factory=lambda: randrange(2**32))
 
 
-def test_a_stored_random_number_spreads_what_has_nothing_else_to_spread_by() -> None:
+def test_stored_random_number_spreads_items_over_shards() -> None:
     clicks = Schema(
         Entity(Click, Key("USER#{user_id}", "CLICK#{at}"), {"gsi1": Key("CLICKS#{salt:shard(8)}", "{at}")}),
         indexes=[Index("gsi1")],
@@ -302,7 +302,7 @@ class ShortPages:
         return self.engine.send(operation, body)
 
 
-def test_it_goes_on_where_progress_was_told_and_segments_share_the_work() -> None:
+def test_scan_continues_from_its_progress_and_segments_share_the_work() -> None:
     transport = ShortPages()
     filled(sharded("2"), of_points(list(range(20))), transport)
     db = Client(sharded("5"), "games", transport)
@@ -347,7 +347,7 @@ def test_items_enter_and_leave_sparse_indexes_that_were_declared_later() -> None
     assert [score.points for score in db.query(Score, level="hard")] == [1, 2, 3]
 
 
-def test_what_others_write_meanwhile_is_never_undone() -> None:
+def test_concurrent_writes_are_never_undone() -> None:
     engine = Embedded()
     filled(sharded("2"), of_points(list(range(40))), engine)
     new = sharded("6 of 6")
@@ -384,7 +384,7 @@ def test_what_others_write_meanwhile_is_never_undone() -> None:
 # What it costs
 
 
-def test_what_moves_costs_a_write_and_twice_that_in_the_index() -> None:
+def test_cost_of_an_item_that_moves_in_an_index() -> None:
     watched = Watched()
     filled(sharded("2"), of_points(list(range(10))), engine := fresh())
     db = Client(sharded("5"), "games", engine, observe=watched)

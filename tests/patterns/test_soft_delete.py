@@ -89,7 +89,7 @@ def users(clock: Hands, *more: Any, **how: Any) -> Schema:
 
 
 @both
-def test_what_is_deleted_is_hidden_and_stays(connect: Connect, clock: Hands) -> None:
+def test_deleted_item_is_hidden_and_kept(connect: Connect, clock: Hands) -> None:
     db = connect(notes(clock))
     db.put_many(Note(str(number)) for number in range(4))
     db.delete(Note, note_id="1")
@@ -107,7 +107,7 @@ def test_what_is_deleted_is_hidden_and_stays(connect: Connect, clock: Hands) -> 
 
 
 @both
-def test_what_is_deleted_is_not_there_to_be_changed_or_replaced(connect: Connect, clock: Hands) -> None:
+def test_deleted_item_cannot_be_updated_or_inserted(connect: Connect, clock: Hands) -> None:
     db = connect(notes(clock))
     db.insert(Note("1"))
     db.delete(Note, note_id="1", text="")
@@ -236,7 +236,7 @@ def test_or_are_released_and_then_a_restore_may_come_too_late(clock: Hands) -> N
     assert wrong(schema, db._transport) == []
 
 
-def test_what_was_deleted_long_enough_ago_is_left_to_dynamodb(clock: Hands) -> None:
+def test_old_deleted_items_are_left_to_dynamodb(clock: Hands) -> None:
     schema = users(clock, TimeToLive("ends", clock=clock), keep=30 * DAY)
     db = made(schema, fresh())
     db.insert(User("1", "a@b.com"))
@@ -277,12 +277,12 @@ def test_with_versions_nobody_writes_over_a_delete_he_has_not_seen(clock: Hands)
         ([SoftDelete("deleted_at", keep=DAY)], "needs TimeToLive with an optional attribute"),
     ],
 )
-def test_what_cannot_mark_is_refused(patterns: list[Any], message: str) -> None:
+def test_invalid_soft_delete_is_refused(patterns: list[Any], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         Schema(Entity(Note, Key("NOTE#{note_id}", "NOTE"), patterns=patterns))
 
 
-def test_what_it_costs(clock: Hands) -> None:
+def test_cost(clock: Hands) -> None:
     calls: list[Call] = []
     schema = Schema(Entity(Note, Key("NOTE#{note_id}", "NOTE"), patterns=[SoftDelete("deleted_at", clock=clock)]))
     db = Client(schema, "shop", fresh(), observe=calls.append)
@@ -392,7 +392,7 @@ def toggle(db: Client, number: int) -> None:
             pass
 
 
-def test_of_many_who_delete_and_restore_all_leave_it_whole(clock: Hands) -> None:
+def test_concurrent_deletes_and_restores_leave_a_consistent_item(clock: Hands) -> None:
     schema = users(clock, release=True)
     db = made(schema, fresh())
     db.insert(User("1", "a@b.com"))
@@ -419,7 +419,7 @@ class Meanwhile:
         return answer
 
 
-def test_who_takes_back_what_was_deleted_after_they_looked_takes_all_of_it_back(clock: Hands) -> None:
+def test_restore_after_a_concurrent_delete_restores_everything(clock: Hands) -> None:
     """What was read needs no guard, for it has one; what is there when it is written has none any more."""
     schema = users(clock, release=True)
     place = fresh()
@@ -457,7 +457,7 @@ def test_processes_on_one_file_do_too(tmp_path: Path) -> None:
     ],
     ids=["delete", "restore", "purge"],
 )
-def test_whatever_is_lost_item_copy_and_guard_agree(write: Any, release: bool) -> None:
+def test_item_copy_and_guard_agree_after_any_lost_request(write: Any, release: bool) -> None:
     schema = users(Hands(), release=release)
 
     def begin() -> Any:

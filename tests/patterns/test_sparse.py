@@ -136,7 +136,7 @@ def test_after_any_writes_an_index_has_the_items_its_condition_holds_for(writes:
 
 
 @both
-def test_an_index_is_used_for_what_is_certainly_in_it(connect: Connect) -> None:
+def test_sparse_index_is_used_only_if_the_query_implies_it(connect: Connect) -> None:
     watched = Watched()
     db = connect(SCHEMA, observe=watched)
     db.put_many([Order("1", "NEW", "ann", address=Address("Bonn")), Order("2", "DONE", "ann"), Order("3")])
@@ -148,7 +148,7 @@ def test_an_index_is_used_for_what_is_certainly_in_it(connect: Connect) -> None:
         db.query(Order, status="NEW")
 
 
-def test_to_leave_nothing_has_to_be_known_and_to_enter_what_the_key_is_made_of() -> None:
+def test_leaving_a_sparse_index_needs_no_values_and_entering_needs_its_key() -> None:
     db = connected()
     db.insert(Order("1", "NEW", "ann", address=Address("Bonn")))
     db.apply(Order, Changes({("address", "city"): "Köln"}), order_id="1")
@@ -169,7 +169,7 @@ class Task:
     deleted_at: datetime | None = None
 
 
-def test_other_patterns_do_not_change_what_is_in_it() -> None:
+def test_other_patterns_do_not_change_the_index() -> None:
     schema = Schema(
         Entity(
             Task,
@@ -194,7 +194,7 @@ def test_other_patterns_do_not_change_what_is_in_it() -> None:
         (lambda o: o.assignee != "ann", "cannot decide which items are in an index"),
     ],
 )
-def test_what_a_query_could_not_imply_is_refused(when: Any, message: str) -> None:
+def test_condition_that_no_query_can_imply_is_refused(when: Any, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         Schema(
             Entity(Order, Key("ORDER#{order_id}", "ORDER"), {"open": Key("X", "{order_id}", when=when)}),
@@ -202,7 +202,7 @@ def test_what_a_query_could_not_imply_is_refused(when: Any, message: str) -> Non
         )
 
 
-def test_what_is_not_in_it_costs_nothing_there() -> None:
+def test_item_outside_a_sparse_index_costs_nothing_there() -> None:
     watched = Watched()
     db = connected(
         Schema(

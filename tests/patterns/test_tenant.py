@@ -149,7 +149,7 @@ def test_to_name_the_tenant_is_fine_and_to_name_another_is_refused(shop: Client)
 
 
 @both
-def test_what_is_not_confined_to_a_tenant_is_refused(shop: Client) -> None:
+def test_operation_outside_of_a_tenant_is_refused(shop: Client) -> None:
     acme = of(shop, "acme")
     with pytest.raises(OtherTenant, match=r"everything\(\) cannot be confined to one tenant"):
         list(acme.everything(User))
@@ -668,7 +668,7 @@ def test_a_policy_names_the_table_and_its_indexes_and_no_scan() -> None:
     assert not allowed(policy, "Query", ARN, [])
 
 
-def test_what_no_policy_can_confine_is_refused() -> None:
+def test_keys_that_no_policy_can_confine_are_refused() -> None:
     entity = Entity(Item, Key("T#{tenant_id}", "I#{item_id}"))
     several = Schema(entity, indexes=[Index("by-nick", pk=("tenant_id", "nick"))], tenant="tenant_id")
     with pytest.raises(SchemaError, match="several attributes"):
@@ -738,7 +738,7 @@ def mixed(connect: Connect) -> Client:
 
 
 @both
-def test_all_tenants_read_what_belongs_to_none(mixed: Client) -> None:
+def test_all_tenants_read_shared_items(mixed: Client) -> None:
     acme = of(mixed, "acme")
     assert acme.get(Plan, plan_id="pro") == Plan("pro", 9)
     first = acme.query(Plan, limit=1)
@@ -751,7 +751,7 @@ def test_all_tenants_read_what_belongs_to_none(mixed: Client) -> None:
 
 
 @both
-def test_no_tenant_writes_what_belongs_to_none(mixed: Client) -> None:
+def test_no_tenant_writes_shared_items(mixed: Client) -> None:
     acme = of(mixed, "acme")
     with pytest.raises(OtherTenant):
         acme.insert(Plan("free2", 1))
@@ -782,7 +782,7 @@ def test_a_key_of_nobody_that_could_be_a_tenants_is_refused() -> None:
         Schema(USER, tenant="tenant_id", exempt=[Company])
 
 
-def test_the_policy_lets_a_tenant_read_what_belongs_to_none() -> None:
+def test_policy_lets_a_tenant_read_shared_items() -> None:
     policy = tenant_policy(MIXED, ARN, "acme")
     assert allowed(policy, "GetItem", ARN, ["PLAN#pro"])
     assert allowed(policy, "BatchGetItem", ARN, ["PLAN#pro", "TENANT#acme#USER#1"])

@@ -100,7 +100,7 @@ def test_times_are_not_for_the_caller_to_change(db: Client) -> None:
             db.apply(Post, Changes({name: START}), post_id="1")
 
 
-def test_what_is_no_time_cannot_be_a_timestamp() -> None:
+def test_timestamp_must_be_a_time() -> None:
     with pytest.raises(SchemaError, match=r"Post\.text is a timestamp, and must be a datetime"):
         Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps(updated="text")]))
     with pytest.raises(SchemaError, match="changes with each update, and cannot be part of its key"):
@@ -130,7 +130,7 @@ def test_in_transactions_and_batches_too(db: Client) -> None:
     ]
 
 
-def test_of_many_who_write_the_last_one_has_told_the_time() -> None:
+def test_concurrent_writes_leave_the_time_of_the_last_one() -> None:
     schema = Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps()]))
     db = made(schema, fresh())
     first = db.insert(Post("1", "ann"))
@@ -144,7 +144,7 @@ def test_of_many_who_write_the_last_one_has_told_the_time() -> None:
     assert {one.created_at for one in written} == {first.created_at}
 
 
-def test_whatever_is_lost_what_is_there_has_its_times() -> None:
+def test_items_have_times_after_any_lost_request() -> None:
     schema = Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps()]))
 
     def begin() -> Any:

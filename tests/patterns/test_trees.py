@@ -96,7 +96,7 @@ def paths(found: Any) -> list[str]:
 
 
 @both
-def test_below_a_path_is_what_has_all_its_names(connect: Connect) -> None:
+def test_subtree_has_the_items_below_a_path(connect: Connect) -> None:
     db = filled(connect)
     assert paths(on(db, subtree, File, "/docs", drive="d")) == ["/docs", "/docs/a#b", "/docs/a", "/docs/a/b"]
     assert paths(on(db, subtree, File, "/docs/a", drive="d")) == ["/docs/a", "/docs/a/b"]
@@ -121,7 +121,7 @@ PLACES = st.lists(NAMES, max_size=4).map(lambda names: "/" + "/".join(names))
 
 
 @given(st.sets(PLACES, max_size=12), PLACES)
-def test_a_tree_is_what_its_paths_say(there: set[str], top: str) -> None:
+def test_tree_equals_a_model_of_paths(there: set[str], top: str) -> None:
     def connect(schema: Schema) -> Client:
         db = Client(schema, "files", Embedded())
         db.create_table()
@@ -162,7 +162,7 @@ def is_above(path: str, other: str) -> bool:
         lambda db: in_transaction(db, File("d", "/docs/a")),
     ],
 )
-def test_every_write_keeps_what_follows_from_the_path(write: Callable[[Client], Any]) -> None:
+def test_every_write_maintains_attributes_derived_from_the_path(write: Callable[[Client], Any]) -> None:
     db = Client(SCHEMA, "files", fresh())
     db.create_table()
     write(db)
@@ -175,7 +175,7 @@ def in_transaction(db: Client, file: File) -> None:
         tx.insert(file)
 
 
-def test_what_follows_from_the_path_is_not_changed() -> None:
+def test_attributes_derived_from_the_path_cannot_be_changed() -> None:
     db = Client(SCHEMA, "files", fresh())
     db.create_table()
     db.insert(File("d", "/docs"))
@@ -205,7 +205,7 @@ def test_a_tree_that_cannot_be_is_refused(declare: Callable[[], Any], message: s
         Schema(declare())
 
 
-def test_what_has_no_tree_or_no_parent_says_so() -> None:
+def test_missing_tree_or_parent_raises() -> None:
     bare = Client(Schema(Entity(File, Key("D#{drive}", "{path}"))), "files", fresh())
     with pytest.raises(SchemaError, match="Declare it with"):
         subtree(bare, File, "/")
@@ -247,7 +247,7 @@ def test_a_large_one_by_several_each_of_which_moves_items_whole(connect: Connect
 
 
 @both
-def test_what_cannot_be_moved_is_refused_and_stays(connect: Connect) -> None:
+def test_refused_move_leaves_the_items(connect: Connect) -> None:
     db = filled(connect)
     for source, target, error, message in [
         ("/docs", "/docs", TableError, "at or below it"),
@@ -283,7 +283,7 @@ RICH = Schema(
 
 
 @pytest.mark.parametrize("count", [3, 80])
-def test_what_patterns_keep_goes_with_it(count: int) -> None:
+def test_items_of_patterns_move_along(count: int) -> None:
     db = Client(RICH, "files", fresh())
     db.create_table()
     for number in range(count):
@@ -321,7 +321,7 @@ def names(db: Client) -> list[str]:
 
 @pytest.mark.parametrize("done", [False, True])
 @pytest.mark.parametrize("count", [5, 120])
-def test_wherever_it_is_interrupted_each_item_is_there_once_and_resuming_finishes_it(count: int, done: bool) -> None:
+def test_interrupted_move_keeps_each_item_once_and_can_be_resumed(count: int, done: bool) -> None:
     everything = [f"f{number:03d}" for number in range(count)]
     before = [f"/old/{name}" for name in everything]
     interrupted = 0
@@ -351,7 +351,7 @@ def test_wherever_it_is_interrupted_each_item_is_there_once_and_resuming_finishe
     assert interrupted == (3 if count == 5 else 11)
 
 
-def test_of_two_moves_in_one_tree_the_second_waits_for_the_first() -> None:
+def test_second_move_in_a_tree_waits_for_the_first() -> None:
     engine = Embedded()
     db = filled(lambda schema: created(schema, engine), [f"/old/{number}" for number in range(120)] + ["/x", "/x/y"])
     with pytest.raises(Lost):
@@ -406,7 +406,7 @@ def test_a_change_made_meanwhile_is_moved_too(count: int) -> None:
     assert not subtree(db, File, "/old", drive="d")
 
 
-def test_what_is_made_at_the_target_meanwhile_is_not_overwritten() -> None:
+def test_item_inserted_at_the_target_is_not_overwritten() -> None:
     engine = Embedded()
     db = filled(lambda schema: created(schema, engine), [f"/old/{number:03d}" for number in range(120)])
     in_the_way = File("d", "/new/100", size=5)
@@ -453,7 +453,7 @@ def below_new() -> dict[str, Any]:
 
 @settings(max_examples=examples(25))
 @given(st.sets(PLACES.filter(lambda path: path != "/"), min_size=1, max_size=15), st.data())
-def test_moves_are_what_they_would_be_for_paths_in_a_set(there: set[str], data: st.DataObject) -> None:
+def test_moves_equal_moves_in_a_model_of_paths(there: set[str], data: st.DataObject) -> None:
     db = filled(lambda schema: created(schema, Embedded()), sorted(there))
     model = set(there)
     for _ in range(4):
@@ -522,7 +522,7 @@ def move_in_process(place: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_in_the_middle_leaves_what_another_finishes(tmp_path: Path) -> None:
+def test_killed_process_leaves_work_that_another_finishes(tmp_path: Path) -> None:
     place = str(tmp_path / "files.db")
     db = filled(lambda schema: created(schema, Embedded(place)), [f"/a/{number:04d}" for number in range(400)])
     process = multiprocessing.get_context("spawn").Process(target=move_in_process, args=(place,))
@@ -551,7 +551,7 @@ def test_a_move_costs_four_units_an_item_two_for_the_look_at_the_journal_and_the
     assert [call.units for call in watched.calls] == [1.0, 1.0, 22.0]
 
 
-def test_reads_cost_what_their_items_do() -> None:
+def test_reads_cost_the_size_of_their_items() -> None:
     watched = Watched()
     db = Client(SCHEMA, "files", fresh(), observe=watched)
     db.create_table()
@@ -567,7 +567,7 @@ def test_reads_cost_what_their_items_do() -> None:
     ]
 
 
-def test_replacing_what_is_there_keeps_it_in_the_tree() -> None:
+def test_replaced_item_stays_in_the_tree() -> None:
     db = filled(lambda schema: created(schema, fresh()), ["/docs"])
     there = db.get(File, drive="d", path="/docs")
     assert there is not None

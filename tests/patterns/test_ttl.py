@@ -68,7 +68,7 @@ def schema(clock: Hands, **how: Any) -> Schema:
 
 
 @both
-def test_what_has_ended_is_hidden_from_every_read(connect: Connect, clock: Hands) -> None:
+def test_expired_item_is_hidden_from_every_read(connect: Connect, clock: Hands) -> None:
     db = connect(schema(clock))
     db.put_many([User("u"), *[Session(str(number), ends=clock() + number * HOUR) for number in range(1, 5)]])
     db.insert(Session("9"))
@@ -105,7 +105,7 @@ def test_what_has_ended_is_hidden_from_every_read(connect: Connect, clock: Hands
 
 
 @both
-def test_what_has_ended_is_as_good_as_not_there(connect: Connect, clock: Hands) -> None:
+def test_expired_item_counts_as_missing(connect: Connect, clock: Hands) -> None:
     db = connect(schema(clock, after=HOUR))
     first = db.insert(Session("1", hits=5))
     assert first.ends == clock() + HOUR
@@ -161,7 +161,7 @@ def test_a_time_of_its_own_counts_and_is_kept_in_whole_seconds(clock: Hands) -> 
     assert db.get(Session, token="1") is None
 
 
-def test_it_is_renewed_by_each_put_and_update_if_that_is_said(clock: Hands) -> None:
+def test_renew_extends_the_time_at_each_put_and_update(clock: Hands) -> None:
     db = made(schema(clock, after=HOUR, renew=True), fresh())
     db.insert(Session("1"))
     for _ in range(3):
@@ -202,7 +202,7 @@ def test_a_cursor_goes_on_though_time_does_too(clock: Hands) -> None:
     assert tokens == [f"{number:02}" for number in range(30) if number % 5 > 1]
 
 
-def test_where_nearly_all_has_ended_it_is_not_read_one_by_one(clock: Hands) -> None:
+def test_pages_of_mostly_expired_items_are_not_read_one_by_one(clock: Hands) -> None:
     calls: list[Call] = []
     place = fresh()
     db = made(schema(clock), place)
@@ -216,7 +216,7 @@ def test_where_nearly_all_has_ended_it_is_not_read_one_by_one(clock: Hands) -> N
 
 
 @given(st.lists(st.integers(0, 6), max_size=20), st.integers(1, 5), st.booleans(), st.integers(0, 6))
-def test_pages_of_any_size_have_what_has_not_ended(ends: list[int], size: int, reverse: bool, hours: int) -> None:
+def test_pages_of_any_size_have_all_live_items(ends: list[int], size: int, reverse: bool, hours: int) -> None:
     clock = Hands()
     db = made(schema(clock), fresh())
     all_ = [Session(f"{at:02}", ends=None if hour == 6 else clock() + hour * HOUR) for at, hour in enumerate(ends)]
@@ -288,7 +288,7 @@ class Other:
         ),
     ],
 )
-def test_what_cannot_end_items_is_refused(build: Any, message: str) -> None:
+def test_invalid_time_to_live_is_refused(build: Any, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         Schema(*build())
 
@@ -328,7 +328,7 @@ def test_an_index_without_the_attribute_cannot_tell_and_is_not_asked(clock: Hand
     assert list(db.query(Session, user="u", into=Line)) == []
 
 
-def test_it_costs_nothing_on_writes_and_what_is_hidden_on_reads(clock: Hands) -> None:
+def test_cost_is_nothing_for_writes_and_hidden_items_for_reads(clock: Hands) -> None:
     calls: list[Call] = []
     db = Client(schema(clock, after=HOUR), "shop", fresh(), observe=calls.append)
     db.create_table()
@@ -343,7 +343,7 @@ def test_it_costs_nothing_on_writes_and_what_is_hidden_on_reads(clock: Hands) ->
     assert [call.units for call in calls] == [0.5, 0.5]
 
 
-def test_what_other_patterns_keep_begins_anew_when_what_has_ended_is_replaced(clock: Hands) -> None:
+def test_replacing_an_expired_item_resets_other_patterns(clock: Hands) -> None:
     @dataclass(frozen=True)
     class Draft:
         draft_id: str
@@ -366,7 +366,7 @@ def test_what_other_patterns_keep_begins_anew_when_what_has_ended_is_replaced(cl
     assert db.insert(Draft("1")) == Draft("1", clock() + HOUR, 1, clock())
 
 
-def test_of_many_who_insert_what_has_ended_one_does(clock: Hands) -> None:
+def test_one_of_concurrent_inserts_replaces_an_expired_item(clock: Hands) -> None:
     db = made(schema(clock, after=HOUR), fresh())
     db.insert(Session("1"))
     clock.turn(hours=1)
@@ -381,7 +381,7 @@ def test_of_many_who_insert_what_has_ended_one_does(clock: Hands) -> None:
     assert sum(in_threads(6, insert)) == 1
 
 
-def test_whatever_is_lost_it_can_be_done_again(clock: Hands) -> None:
+def test_write_can_be_repeated_after_any_lost_request(clock: Hands) -> None:
     one = schema(clock, after=HOUR)
 
     def begin() -> Any:
@@ -399,7 +399,7 @@ def test_whatever_is_lost_it_can_be_done_again(clock: Hands) -> None:
     assert with_every_fault(begin, act, check) == 4
 
 
-def test_damaged_times_are_told(clock: Hands) -> None:
+def test_damaged_times_are_reported(clock: Hands) -> None:
     db = made(schema(clock), fresh())
     item = {"pk": {"S": "SESSION#1"}, "sk": {"S": "SESSION"}, "token": {"S": "1"}, "ends": {"N": "99999999999999"}}
     db.call("PutItem", {"Item": item})

@@ -96,7 +96,7 @@ def test_several_attributes_are_unique_together_and_do_not_run_into_each_other(d
     assert len(guards(db, "first+last")) == 2
 
 
-def test_a_guard_is_named_by_what_the_table_calls_the_attributes() -> None:
+def test_guard_is_named_by_attribute_names_of_the_table() -> None:
     """As a design says it, and the policies that are written from it: whatever the class calls them."""
     named_otherwise = Entity(
         User,
@@ -125,7 +125,7 @@ def test_a_value_can_change_if_the_old_one_is_known_and_is_free_then(connect: Co
     assert [db.get(User, user_id=one) for one in "12"] == [named(1, "new@b.com"), named(2, "third@b.com")]
 
 
-def test_what_an_update_does_not_touch_needs_no_transaction() -> None:
+def test_update_outside_of_a_pattern_needs_no_transaction() -> None:
     calls: list[Call] = []
     schema = Schema(Entity(User, Key("USER#{user_id}", "PROFILE"), patterns=[Unique("email")]))
     db = Client(schema, "shop", fresh(), observe=calls.append)
@@ -136,7 +136,7 @@ def test_what_an_update_does_not_touch_needs_no_transaction() -> None:
     assert [call.operation for call in calls] == ["UpdateItem"]
 
 
-def test_what_is_absent_needs_no_guard(db: Client) -> None:
+def test_absent_value_needs_no_guard(db: Client) -> None:
     db.insert(named(1))
     db.insert(named(2))
     db.apply(User, Changes({"phone": "555"}), user_id="1", phone=None)
@@ -164,7 +164,7 @@ def test_a_delete_frees_the_values_of_that_item_only(connect: Connect) -> None:
 
 
 @both
-def test_a_put_exchanges_values_if_it_knows_what_it_replaces(connect: Connect) -> None:
+def test_put_with_was_exchanges_unique_values(connect: Connect) -> None:
     db = connect(SCHEMA)
     user = db.insert(named(1))
     with pytest.raises(UnknownValue, match="may change email, and the guard of unique"):
@@ -191,7 +191,7 @@ def test_an_upsert_reads_first(db: Client) -> None:
     assert guards(db) == ["email#a@b.com", "first+last#A#B"]
 
 
-def test_batches_cannot_keep_it_and_say_what_can(db: Client) -> None:
+def test_batches_are_refused_with_an_alternative(db: Client) -> None:
     with pytest.raises(
         UnknownValue, match="Pass the object that it replaces as was=, or read=True, or use insert or update"
     ):
@@ -202,7 +202,7 @@ def test_batches_cannot_keep_it_and_say_what_can(db: Client) -> None:
     assert wrong(SCHEMA, db._transport) == []
 
 
-def test_in_a_transaction_the_one_whose_value_is_taken_is_told(db: Client) -> None:
+def test_transaction_failure_names_the_write_with_the_taken_value(db: Client) -> None:
     db.insert(named(1))
     with pytest.raises(TransactionCancelled) as cancelled, db.transaction() as tx:
         tx.insert(named(2))
@@ -233,7 +233,7 @@ def test_a_guard_is_never_an_answer(db: Client) -> None:
     assert [page.unmatched for page in db.everything()] == [()]
 
 
-def test_what_it_costs() -> None:
+def test_cost() -> None:
     calls: list[Call] = []
     schema = Schema(Entity(User, Key("USER#{user_id}", "PROFILE"), patterns=[Unique("email")]))
     db = Client(schema, "shop", fresh(), observe=calls.append)
@@ -250,7 +250,7 @@ def test_what_it_costs() -> None:
     assert units(lambda: db.delete(User, user_id="1", read=True)) == 4
 
 
-def test_what_cannot_be_unique_is_refused() -> None:
+def test_invalid_unique_is_refused() -> None:
     with pytest.raises(SchemaError, match=r"Unique\(\) of User needs the name of an attribute"):
         Schema(Entity(User, Key("USER#{user_id}", "PROFILE"), patterns=[Unique()]))
     assert repr(Unique("first", "last")) == "Unique('first', 'last')"
@@ -350,7 +350,7 @@ def test_it_is_as_a_dictionary_that_looks_through_all_values(said: list[tuple[st
 # --- Beside each other ----------------------------------------------------------------------------------------------
 
 
-def test_of_many_who_want_one_value_one_gets_it() -> None:
+def test_one_of_concurrent_writers_gets_a_unique_value() -> None:
     db = made(SCHEMA, fresh())
 
     def insert(number: int) -> bool:
@@ -418,7 +418,7 @@ def test_processes_on_one_file_share_values_out_among_them(tmp_path: Path) -> No
     ],
     ids=["insert", "put", "update", "upsert", "delete"],
 )
-def test_whatever_is_lost_values_and_guards_agree_and_it_can_be_done_again(write: Any) -> None:
+def test_values_and_guards_agree_after_any_lost_request(write: Any) -> None:
     def begin() -> Any:
         transport = fresh()
         made(SCHEMA, transport).insert(named(1))
@@ -487,7 +487,7 @@ def test_a_guard_ends_with_its_item_and_is_free_at_once(clock: Hands) -> None:
     assert wrong(schema, db._transport) == []
 
 
-def test_who_lives_longer_keeps_his_value_longer(clock: Hands) -> None:
+def test_longer_lived_item_keeps_its_value_longer(clock: Hands) -> None:
     schema = invites(clock)
     db = made(schema, fresh())
     first = db.insert(Invite("1", "a@b.com"))
@@ -515,7 +515,7 @@ def test_who_lives_longer_keeps_his_value_longer(clock: Hands) -> None:
         max_size=14,
     )
 )
-def test_whatever_time_it_is_no_two_that_are_shown_have_one_value(said: list[tuple[str, str, str]]) -> None:
+def test_no_two_visible_items_share_a_unique_value_at_any_time(said: list[tuple[str, str, str]]) -> None:
     clock = Hands()
     schema = invites(clock)
     db = made(schema, fresh())

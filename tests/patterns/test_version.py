@@ -74,7 +74,7 @@ def test_a_put_counts_up_from_the_version_that_was_seen(db: Client) -> None:
     assert db.put(second).version == 3
 
 
-def test_an_object_that_was_never_written_is_put_only_where_there_is_none(db: Client) -> None:
+def test_put_of_version_0_needs_an_absent_item(db: Client) -> None:
     assert db.put(Note("1", "a")).version == 1
     with pytest.raises(VersionConflict, match="has version 1, not 0"):
         db.put(Note("1", "b"))
@@ -83,7 +83,7 @@ def test_an_object_that_was_never_written_is_put_only_where_there_is_none(db: Cl
         db.put(Note("1", "b", version=1))
 
 
-def test_items_from_before_there_were_versions_have_version_0() -> None:
+def test_items_without_a_version_have_version_0() -> None:
     engine = fresh()
     old = Client(schema(), "notes", engine)
     old.create_table()
@@ -97,7 +97,7 @@ def test_items_from_before_there_were_versions_have_version_0() -> None:
     assert db.put(replace(found, text="x")).version == 1
 
 
-def test_an_update_counts_and_checks_only_what_it_is_told(db: Client) -> None:
+def test_update_increments_the_version_and_checks_it_if_given(db: Client) -> None:
     seen = db.insert(Note("1", "a"))
     db.apply(Note, Changes({"text": "b"}), note_id="1")
     with pytest.raises(VersionConflict, match="has version 2, not 1"):
@@ -130,7 +130,7 @@ def test_an_upsert_begins_at_1(db: Client) -> None:
     assert db.get(Note, note_id="2") == Note("2", "x", version=1)
 
 
-def test_in_a_transaction_the_conflict_is_told_with_its_write(db: Client) -> None:
+def test_transaction_failure_names_the_conflicting_write(db: Client) -> None:
     seen = db.insert(Note("1"))
     db.put(seen)
     with pytest.raises(TransactionCancelled) as cancelled, db.transaction() as tx:
@@ -157,7 +157,7 @@ def count_up(db: Client) -> int:
             late += 1
 
 
-def test_of_many_at_the_same_time_none_is_lost(db: Client) -> None:
+def test_concurrent_writes_lose_nothing(db: Client) -> None:
     db.insert(Note("1"))
     in_threads(4, lambda _: [count_up(db) for _ in range(10)])
     assert db.get(Note, note_id="1", consistent=True) == Note("1", hits=40, version=41)
@@ -180,7 +180,7 @@ def test_nor_of_processes_on_one_file(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.sampled_from(["read", "put", "update", "update known", "delete", "insert"]), max_size=15))
-def test_what_was_not_seen_is_never_written_over(said: list[str]) -> None:
+def test_unseen_changes_are_never_overwritten(said: list[str]) -> None:
     """Another writes now and then; what one has seen is as old as when it was read."""
     db = made(schema(Version()), fresh(), "notes")
     stored: Note | None = None
@@ -215,7 +215,7 @@ def test_what_was_not_seen_is_never_written_over(said: list[str]) -> None:
         assert db.get(Note, note_id="1") == stored
 
 
-def test_whatever_is_lost_a_count_is_not_had_twice() -> None:
+def test_count_is_not_applied_twice_after_any_lost_request() -> None:
     def begin() -> Any:
         transport = fresh()
         made(schema(Version()), transport, "notes").insert(Note("1"))
@@ -266,7 +266,7 @@ def test_a_version_in_an_index_is_read_first_or_refused() -> None:
     assert db.get(Note, note_id="1") == Note("1", "x", version=2)
 
 
-def test_what_is_no_number_cannot_be_a_version() -> None:
+def test_version_must_be_a_number() -> None:
     with pytest.raises(SchemaError, match=r"Note\.text is its version, and must be an int"):
         schema(Version("text"))
     with pytest.raises(UnknownAttribute, match="did you mean version"):

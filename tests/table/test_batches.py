@@ -142,7 +142,7 @@ def test_many_are_put_25_at_a_time_with_all_their_keys() -> None:
     assert db.put_many([]) == 0
 
 
-def test_what_dynamodb_leaves_over_is_sent_again_until_nothing_is(sleeps: list[float]) -> None:
+def test_unprocessed_keys_are_sent_again_until_done(sleeps: list[float]) -> None:
     transport = Busy(takes=7)
     db = client(transport)
     assert db.put_many(events(30)) == 30
@@ -154,7 +154,7 @@ def test_what_dynamodb_leaves_over_is_sent_again_until_nothing_is(sleeps: list[f
     assert list(db.query(Event, day="d")) == events(30)[29:]
 
 
-def test_who_gives_up_says_what_was_not_written_and_it_can_be_written_later(sleeps: list[float]) -> None:
+def test_unprocessed_error_has_the_rest_to_write_later(sleeps: list[float]) -> None:
     transport = Busy(takes=10)
     db = client(transport)
     given = iter(events(60))
@@ -182,7 +182,7 @@ def test_pauses_grow_and_are_never_longer_than_they_may_be(sleeps: list[float]) 
     assert all(0 <= pause <= min(5.0, 0.025 * 2 ** (at + 2)) for at, pause in enumerate(sleeps))
 
 
-def test_of_two_under_one_key_the_later_stays() -> None:
+def test_later_of_two_puts_with_one_key_stays() -> None:
     transport = Busy()
     db = client(transport)
     db.put_many([Event("d", 1, "first"), Event("d", 2), Event("d", 1, "second"), Event("d", 1, "third")])
@@ -190,7 +190,7 @@ def test_of_two_under_one_key_the_later_stays() -> None:
     assert db.get(Event, day="d", number=1) == Event("d", 1, "third")
 
 
-def test_entities_are_mixed_and_what_has_copies_goes_in_transactions() -> None:
+def test_batch_of_several_entities_writes_copies_in_transactions() -> None:
     transport = Busy()
     calls: list[Call] = []
     db = client(transport, observe=calls.append)
@@ -209,7 +209,7 @@ def test_entities_are_mixed_and_what_has_copies_goes_in_transactions() -> None:
     assert answer["Count"] == 2
 
 
-def test_what_has_to_be_checked_is_refused_before_anything_is_written() -> None:
+def test_batch_that_needs_conditions_is_refused_before_writing() -> None:
     transport = Busy()
     db = client(transport)
     with pytest.raises(UnknownValue, match="may change email"):
@@ -221,7 +221,7 @@ def test_what_has_to_be_checked_is_refused_before_anything_is_written() -> None:
     assert transport.sizes == []
 
 
-def test_what_is_known_of_an_item_is_checked_by_a_call_of_its_own() -> None:
+def test_known_values_are_checked_by_a_separate_call() -> None:
     db = client(fresh())
     db.put_many([Event("d", 1, "x"), Event("d", 2, "y")])
     with pytest.raises(PartlyWritten) as caught:

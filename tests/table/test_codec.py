@@ -148,7 +148,7 @@ def test_all_attributes_at_once_are_written_as_each_alone(record: Everything) ->
     assert codec.encode_values(values) == {wire: value for item in alone for wire, value in item.items()}
 
 
-def test_what_is_none_or_an_empty_set_is_not_there() -> None:
+def test_none_and_empty_sets_are_stored_as_absent() -> None:
     codec = Codec.of(Sets)
     assert codec.encode(Sets(set(), set(), None)) == codec.encode(Sets(set(), None, None)) == {}
     assert codec.encode(Sets({"a"}, {"b"}, "")) == {"some": {"SS": ["a"]}, "perhaps": {"SS": ["b"]}, "note": {"S": ""}}

@@ -57,7 +57,7 @@ def filled(connect: Connect) -> tuple[Any, Watched]:
 
 
 @both
-def test_it_is_there_only_with_what_is_given(connect: Connect) -> None:
+def test_get_with_more_than_the_key_returns_only_a_matching_item(connect: Connect) -> None:
     db, watched = filled(connect)
     assert db.get(Session, session_id="1", device="phone", consistent=True) == ALICE
     assert db.get(Session, session_id="1", device="tablet") is None
@@ -99,7 +99,7 @@ def test_no_more_is_asked_for_than_is_wanted_and_compared(connect: Connect) -> N
 
 
 @both
-def test_a_copy_is_compared_with_what_it_holds(connect: Connect) -> None:
+def test_partial_copy_is_compared_only_with_its_attributes(connect: Connect) -> None:
     db, watched = filled(connect)
 
     @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def test_many_at_once_are_read_by_their_keys_alone(connect: Connect) -> None:
 
 
 @both
-def test_what_is_hidden_stays_hidden(connect: Connect) -> None:
+def test_hidden_item_stays_hidden(connect: Connect) -> None:
     @dataclass(frozen=True)
     class Note:
         note_id: str

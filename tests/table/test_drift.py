@@ -61,7 +61,7 @@ def test_the_awaited_client_does_the_same() -> None:
     assert asyncio.run(main()) == []
 
 
-def test_what_is_missing_too_much_or_different_is_told_with_what_mends_it() -> None:
+def test_drift_is_reported_with_fixes() -> None:
     engine = fresh()
     before = Schema(
         ORDER,
@@ -123,7 +123,7 @@ def test_an_index_being_filled_and_a_time_to_live_elsewhere_are_differences() ->
     ]
 
 
-def test_a_table_that_is_there_is_kept_if_it_is_the_one_wanted() -> None:
+def test_existing_table_is_kept_if_it_matches_the_schema() -> None:
     engine = fresh()
     client(schema(Index("more-of-it", pk="total")), engine).create_table()
     with pytest.raises(DynamoDBError, match="Table already exists"):
@@ -144,7 +144,7 @@ def test_a_table_paid_by_the_hour_has_its_throughput_in_every_global_index() -> 
 
 
 @pytest.mark.parametrize("throughput", [{}, {"ReadCapacityUnits": 5, "WriteCapacityUnits": 2}])
-def test_indexes_that_a_table_lacks_are_added_and_the_items_that_are_there_follow(throughput: dict[str, int]) -> None:
+def test_missing_indexes_are_added_with_existing_items(throughput: dict[str, int]) -> None:
     engine = fresh()
     before = Schema(Entity(Order, Key("USER#{user_id}", "ORDER#{order_id}")))
     more: dict[str, Any] = {"ProvisionedThroughput": throughput} if throughput else {}
@@ -160,7 +160,7 @@ def test_indexes_that_a_table_lacks_are_added_and_the_items_that_are_there_follo
     assert len(db.query(Order, status="OPEN", order_id="a")) == 1
 
 
-def test_nothing_is_added_to_a_table_that_is_not_there_or_another() -> None:
+def test_indexes_are_not_added_to_a_missing_or_different_table() -> None:
     engine = fresh()
     with pytest.raises(TableError, match="the table shop does not exist"):
         client(schema(), engine).add_indexes()

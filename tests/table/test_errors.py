@@ -174,7 +174,7 @@ def website(status: int, body: bytes = b"<html><h1>Welcome to nginx</h1></html>"
 
 
 @pytest.mark.parametrize("status", [404, 405, 200])
-def test_endpoint_that_is_no_dynamodb_is_told(status: int) -> None:
+def test_endpoint_that_is_no_dynamodb_is_reported(status: int) -> None:
     with (
         website(status) as url,
         Client(SCHEMA, "shop", Endpoint(url)) as db,
@@ -199,7 +199,7 @@ def test_page_of_gateway_is_not_printed() -> None:
     )
 
 
-def test_coroutine_given_as_value_is_told_to_be_awaited() -> None:
+def test_coroutine_as_a_value_raises_with_a_hint_to_await() -> None:
     async def forget() -> None:
         db = AsyncClient(SCHEMA, "shop", fresh())
         await db.create_table()

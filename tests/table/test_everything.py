@@ -56,7 +56,7 @@ def test_everything_comes_once_and_no_copies_or_guards(connect: Connect, segment
 
 
 @both
-def test_what_nobody_knows_is_handed_back(connect: Connect) -> None:
+def test_unknown_items_are_returned(connect: Connect) -> None:
     db, _ = shop(connect)
     ghost = {"pk": {"S": "GHOST"}, "sk": {"S": "1"}}
     untagged = {"pk": {"S": "USER#77"}, "sk": {"S": "PROFILE"}, "user_id": {"S": "77"}, "email": {"S": "z"}}
@@ -85,7 +85,7 @@ def test_it_goes_on_after_a_cursor(connect: Connect, segments: int) -> None:
 
 
 @both
-def test_what_makes_no_sense_is_refused(connect: Connect) -> None:
+def test_senseless_arguments_are_refused(connect: Connect) -> None:
     db, _ = shop(connect)
     with pytest.raises(ValueError, match="has to be from 1 to 1000000"):
         next(db.everything(segments=0))

@@ -211,7 +211,7 @@ def lost_ones(writes: list[Write]) -> list[ParameterSet]:
 
 
 @pytest.mark.parametrize(("write", "fault"), lost_ones(TWICE))
-def test_what_may_be_repeated_is_and_is_done_once(bank: Bank, write: Write, fault: Fault) -> None:
+def test_repeatable_write_is_repeated_and_done_once(bank: Bank, write: Write, fault: Fault) -> None:
     bank.way.then(fault)
     write(bank.db)
     assert bank.everything == AFTER[write]
@@ -220,7 +220,7 @@ def test_what_may_be_repeated_is_and_is_done_once(bank: Bank, write: Write, faul
 
 
 @pytest.mark.parametrize(("write", "fault"), lost_ones(NOT_TWICE))
-def test_what_may_not_be_repeated_is_said_to_be_unknown(bank: Bank, write: Write, fault: Fault) -> None:
+def test_unrepeatable_write_raises_outcome_unknown(bank: Bank, write: Write, fault: Fault) -> None:
     bank.way.then(fault)
     with pytest.raises(OutcomeUnknown, match="was sent and no response says whether it was applied"):
         write(bank.db)
@@ -230,7 +230,7 @@ def test_what_may_not_be_repeated_is_said_to_be_unknown(bank: Bank, write: Write
 
 @pytest.mark.parametrize("fault", LATER.values(), ids=LATER)
 @pytest.mark.parametrize("write", AFTER, ids=named)
-def test_what_was_refused_for_a_moment_is_repeated(bank: Bank, write: Write, fault: Fault) -> None:
+def test_temporary_refusal_is_retried(bank: Bank, write: Write, fault: Fault) -> None:
     bank.way.then(fault, fault)
     write(bank.db)
     assert bank.everything == AFTER[write]
@@ -238,7 +238,7 @@ def test_what_was_refused_for_a_moment_is_repeated(bank: Bank, write: Write, fau
 
 
 @pytest.mark.parametrize("write", [write for write in AFTER if write is not puts_many], ids=named)
-def test_what_is_refused_again_and_again_is_dynamodbs_own_error(bank: Bank, write: Write) -> None:
+def test_repeated_refusal_raises_the_error_of_dynamodb(bank: Bank, write: Write) -> None:
     bank.way.then(ever=refused("ThrottlingException"))
     with pytest.raises(DynamoDBError, match="ThrottlingException"):
         write(bank.db)
@@ -264,7 +264,7 @@ def test_a_lost_transaction_that_cannot_be_done_says_why(bank: Bank) -> None:
     assert bank.balance() == 10
 
 
-def test_a_unique_insert_whose_answer_was_lost_is_not_told_that_it_exists(bank: Bank) -> None:
+def test_unique_insert_after_a_lost_answer_does_not_raise_already_exists(bank: Bank) -> None:
     bank.way.then(lost(0), lost(0.5))
     assert bank.db.insert(Member("ann", "ann@b.com")) == Member("ann", "ann@b.com")
     bank.way.then(lost(0))
@@ -275,7 +275,7 @@ def test_a_unique_insert_whose_answer_was_lost_is_not_told_that_it_exists(bank: 
         bank.db.insert(Member("ann", "other@b.com"))
 
 
-def test_who_repeats_a_transaction_with_its_token_has_it_done_once(bank: Bank) -> None:
+def test_transaction_repeated_with_its_token_is_done_once(bank: Bank) -> None:
     bank.way.then(ever=lost(0))
     with pytest.raises(OutcomeUnknown):
         transfers(bank.db, "monday")
@@ -311,7 +311,7 @@ def test_a_write_that_reads_first_is_right_though_the_read_was_lost(bank: Bank) 
 # --- Batches --------------------------------------------------------------------------------------------------------
 
 
-def test_of_many_puts_those_handed_back_and_those_lost_are_put(bank: Bank) -> None:
+def test_unprocessed_and_lost_puts_are_sent_again(bank: Bank) -> None:
     bank.way.then(half, lost(0.5), half, refused("ThrottlingException"), slow)
     assert bank.db.put_many(ENTRIES) == len(ENTRIES)
     assert bank.everything == {*BEFORE, *ENTRIES}
@@ -320,7 +320,7 @@ def test_of_many_puts_those_handed_back_and_those_lost_are_put(bank: Bank) -> No
     assert bank.everything == {*BEFORE, *ENTRIES[28:]}
 
 
-def test_many_puts_that_get_nowhere_say_what_is_left(bank: Bank) -> None:
+def test_batch_without_progress_raises_with_the_rest(bank: Bank) -> None:
     bank.way.then(half, ever=refused("ProvisionedThroughputExceededException"))
     with pytest.raises(Unprocessed, match="12 objects were written") as stopped:
         bank.db.put_many(ENTRIES)
@@ -393,7 +393,7 @@ def test_expired_credentials_are_renewed_and_the_write_is_done_once(
 
 
 @pytest.mark.parametrize("write", AFTER, ids=named)
-def test_where_there_are_no_others_it_is_said_and_nothing_is_done(bank: Bank, write: Write) -> None:
+def test_expired_credentials_raise_and_write_nothing(bank: Bank, write: Write) -> None:
     bank.way.then(ever=expired("OLD"))
     with pytest.raises(DynamoDBError, match="ExpiredTokenException"):
         write(bank.db)

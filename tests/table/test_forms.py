@@ -87,7 +87,7 @@ CHANGES = st.fixed_dictionaries(
         max_size=12,
     )
 )
-def test_every_update_is_what_it_would_be_without_forms(said: list[tuple[Any, Any, dict[str, Any]]]) -> None:
+def test_cached_forms_change_no_update(said: list[tuple[Any, Any, dict[str, Any]]]) -> None:
     known = schema()
     for sets, adds, values in said:
         try:
@@ -122,7 +122,7 @@ def test_updates_that_differ_in_values_share_a_form() -> None:
     ],
     ids=["index key", "condition", "known", "added to", "removed", "nested"],
 )
-def test_what_depends_on_more_than_names_has_no_form(changes: Changes, options: dict[str, Any]) -> None:
+def test_write_that_depends_on_values_has_no_form(changes: Changes, options: dict[str, Any]) -> None:
     known = schema()
     write = update(known, changes, **options)
     (found,) = expand(known, write)

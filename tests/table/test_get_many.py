@@ -106,7 +106,7 @@ def test_a_hundred_go_in_one_request(connect: Connect) -> None:
 
 
 @both
-def test_what_is_not_answered_is_asked_again(connect: Connect, pauses: list[float]) -> None:
+def test_unprocessed_keys_are_requested_again(connect: Connect, pauses: list[float]) -> None:
     db, _ = filled(connect, 130, Busy(30))
     told: list[int] = []
     found = db.get_many(User, [{"team": "red", "user_id": str(n)} for n in range(130)], progress=told.append)
@@ -117,7 +117,7 @@ def test_what_is_not_answered_is_asked_again(connect: Connect, pauses: list[floa
 
 
 @both
-def test_what_is_never_answered_is_given_up_and_said(connect: Connect, pauses: list[float]) -> None:
+def test_unanswered_keys_raise_after_the_attempts(connect: Connect, pauses: list[float]) -> None:
     db, _ = filled(connect, 3, Busy(0))
     with pytest.raises(
         Unanswered, match="3 of 3 keys were not read: DynamoDB had no capacity for 10 requests in a row"

@@ -70,7 +70,7 @@ def test_parts_and_the_same_twice(connect: Connect) -> None:
 
 
 @both
-def test_what_cannot_be_read_so_is_refused(connect: Connect) -> None:
+def test_unsupported_read_is_refused(connect: Connect) -> None:
     db, watched = bank(connect)
     with pytest.raises(TableError, match=r"Get\(Account, owner='Ann'\) does not give the key"):
         db.get_together(Get(Account, owner="Ann"))
@@ -108,7 +108,7 @@ class Contended:
 
 
 @both
-def test_a_conflict_is_tried_again_and_then_said(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conflict_is_retried_and_then_raised(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     async def sleep(seconds: float) -> None: ...
 
     monkeypatch.setattr(time, "sleep", lambda seconds: None)

@@ -32,7 +32,7 @@ def blocks(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("name", "least"), TALKS.items(), ids=TALKS)
-def test_the_examples_of_a_guide_do_what_it_says(name: str, least: int) -> None:
+def test_examples_of_the_guide_run(name: str, least: int) -> None:
     example = doctest.DocTestParser().get_doctest("".join(blocks(name)), {}, name, name, 0)
     assert len(example.examples) >= least
     told: list[str] = []

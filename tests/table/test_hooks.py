@@ -102,7 +102,7 @@ def test_amounts_of_several_writes_are_added_up(table: Table) -> None:
     assert table.team == Team("1", members=10)
 
 
-def test_what_the_caller_does_to_the_same_item_takes_it_in(table: Table) -> None:
+def test_write_of_the_caller_is_merged_with_that_of_a_pattern(table: Table) -> None:
     def change(tx: Transaction) -> None:
         tx.apply(Team, Changes({"name": "x"}), team_id="1")
 
@@ -134,7 +134,7 @@ def test_what_the_caller_does_to_the_same_item_takes_it_in(table: Table) -> None
     assert table.db.get(Team, team_id="3") == Team("3", "new", 1)
 
 
-def test_what_cannot_be_one_is_refused_before_it_is_sent(table: Table) -> None:
+def test_writes_that_cannot_be_merged_are_refused_before_sending(table: Table) -> None:
     sent = len(table.calls)
     for also, message in (
         (lambda tx: tx.delete(Team, team_id="1"), "cannot both delete Team team_id='1' and check it for Member"),
@@ -149,7 +149,7 @@ def test_what_cannot_be_one_is_refused_before_it_is_sent(table: Table) -> None:
     assert len(table.calls) == sent
 
 
-def test_what_fails_is_told_of_the_write_that_it_was_for(table: Table) -> None:
+def test_failure_names_the_write_that_caused_it(table: Table) -> None:
     table.db.insert(Member("1", "a"))
     with pytest.raises(TransactionCancelled) as cancelled, table.db.transaction() as tx:
         tx.insert(Team("2"))
@@ -162,7 +162,7 @@ def test_what_fails_is_told_of_the_write_that_it_was_for(table: Table) -> None:
         table.db.apply(Member, Changes({"weight": 2}), team_id="1", member_id="a")
 
 
-def test_what_depends_on_the_old_item_is_refused_in_the_same_words(table: Table) -> None:
+def test_bulk_write_that_needs_the_old_item_raises_the_same_error(table: Table) -> None:
     with pytest.raises(TableError, match="needs the current value of weight, because the number of members"):
         table.db.delete(Member, team_id="1", member_id="a")
     with pytest.raises(TableError, match="may change weight, and the number of members"):

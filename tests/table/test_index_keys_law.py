@@ -71,9 +71,7 @@ def items(db: Client) -> list[Any]:
 
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TASKS, UPDATES)
-def test_an_update_leaves_what_a_put_would_have_written_or_is_refused(
-    task: Task, updates: list[tuple[dict[str, Any], set[str]]]
-) -> None:
+def test_update_equals_a_put_or_is_refused(task: Task, updates: list[tuple[dict[str, Any], set[str]]]) -> None:
     updated, inserted = table(), table()
     updated.insert(task)
     for changes, known in updates:

@@ -60,7 +60,7 @@ def least(value: Any) -> tuple[bool, Any]:
 
 @settings(max_examples=examples(60))
 @given(STEPS)
-def test_after_any_writes_every_index_holds_what_it_should(steps: list[tuple[str, Any]]) -> None:
+def test_indexes_are_right_after_any_writes(steps: list[tuple[str, Any]]) -> None:
     db = Client(SCHEMA, "tasks", fresh())
     db.create_table()
     tasks: dict[str, Task] = {}

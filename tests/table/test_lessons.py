@@ -149,7 +149,7 @@ def test_a_counter_in_a_key_is_not_written_as_its_amount(table: Table) -> None:
     assert table.raw(Task, task_id="1")["gsi1sk"] == other.raw(Task, task_id="1")["gsi1sk"]
 
 
-def test_a_key_is_never_made_of_what_is_missing(table: Table) -> None:
+def test_key_is_never_made_of_missing_values(table: Table) -> None:
     for write in (
         lambda: table.db.insert(Member("t", None, "e")),  # type: ignore[arg-type]
         lambda: table.db.delete(Task),
@@ -170,7 +170,7 @@ def test_an_update_makes_no_ghost(table: Table) -> None:
     assert table.count() == 0
 
 
-def test_what_a_batch_leaves_over_is_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unprocessed_items_are_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
 
     engine = fresh()
@@ -190,7 +190,7 @@ def test_what_a_batch_leaves_over_is_not_dropped(monkeypatch: pytest.MonkeyPatch
     assert list(db.query(Visit, site="s")) == visits
 
 
-def test_a_limit_counts_what_a_filter_lets_through(table: Table) -> None:
+def test_limit_counts_items_that_pass_the_filter(table: Table) -> None:
     table.db.put_many(Visit("s", date(2026, 1, 1), number, "/" if number % 10 == 9 else "x") for number in range(40))
     page = table.db.query(Visit, site="s", limit=3, filter=lambda v: v.page == "/")
     assert [visit.number for visit in page] == [9, 19, 29]

@@ -74,7 +74,7 @@ def test_a_missing_value_comes_before_all_others_in_either_direction_of_the_key(
 
 
 @given(posts)
-def test_ranges_and_equality_are_about_values_that_are_there(some: list[Post]) -> None:
+def test_ranges_and_equality_need_present_values(some: list[Post]) -> None:
     db = filled(some)
 
     def ids(found: Any) -> set[str]:
@@ -108,7 +108,7 @@ def test_a_value_that_comes_or_goes_moves_the_item() -> None:
     assert [p.title for p in db.query(Post, blog="b", order="-title")] == ["Now", None]
 
 
-def test_without_a_place_for_it_the_item_is_not_there_and_the_order_is_refused() -> None:
+def test_item_without_a_required_sort_value_is_not_in_the_index() -> None:
     schema = Schema(
         Entity(Post, Key("POST#{post_id}", "POST"), indexes={"gsi1": Key("BLOG#{blog}", "{published}#{post_id}")}),
         indexes=[Index("gsi1")],

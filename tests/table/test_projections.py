@@ -126,7 +126,7 @@ def test_pages_of_parts_go_on_where_they_ended(connect: Connect, reverse: bool) 
 
 
 @both
-def test_an_index_of_keys_serves_what_its_keys_are_made_of(connect: Connect) -> None:
+def test_keys_only_index_serves_attributes_of_its_keys(connect: Connect) -> None:
     db, watched = shop(connect)
     found = db.query(Order, status=Status.OPEN, into=Found, order="-placed_at")
     assert list(found) == [Found(one.status, one.placed_at, one.order_id) for one in (ORDERS[2], ORDERS[0])]
@@ -141,7 +141,7 @@ def test_an_index_of_keys_serves_what_its_keys_are_made_of(connect: Connect) -> 
 
 
 @both
-def test_a_filter_tests_what_an_index_holds_or_is_refused(connect: Connect) -> None:
+def test_filter_on_an_attribute_outside_the_index_is_refused(connect: Connect) -> None:
     db, watched = shop(connect)
 
     def day(order: Order) -> bool:
@@ -184,7 +184,7 @@ class Noted:
 
 
 @both
-def test_what_a_key_only_derives_cannot_be_read_from_it(connect: Connect) -> None:
+def test_derived_parts_of_a_key_are_not_readable(connect: Connect) -> None:
     db, _ = shop(connect)
     assert list(db.query(Order, note="quick", into=Noted)) == [Noted("1", "quick")]
     with pytest.raises(NotServed, match="does not hold all attributes"):

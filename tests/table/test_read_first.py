@@ -122,7 +122,7 @@ def table() -> Table:
     return found
 
 
-def test_an_update_needs_to_be_told_nothing_but_the_key(table: Table) -> None:
+def test_update_needs_only_the_key(table: Table) -> None:
     with table.db.update(Task, task_id="1", read=True) as task:
         task.status = "DONE"
         task.rank += 5
@@ -132,12 +132,12 @@ def test_an_update_needs_to_be_told_nothing_but_the_key(table: Table) -> None:
     assert table.items() == inserted(Task("1", "a", "DONE", 5, "c", place=Place("Köln")))
 
 
-def test_what_is_read_is_read_consistently(table: Table) -> None:
+def test_read_first_is_consistent(table: Table) -> None:
     table.db.apply(Task, Changes({"rank": 1}), task_id="1", read=True)
     assert table.calls[0].request["ConsistentRead"] is True
 
 
-def test_a_put_and_a_delete_move_and_free_what_was_there(table: Table) -> None:
+def test_put_moves_and_delete_frees_copies_and_guards(table: Table) -> None:
     table.db.put(Task("1", "b", "BUSY", 3, "c"), read=True)
     assert table.items() == inserted(Task("1", "b", "BUSY", 3, "c"))
     table.db.put(Task("2", "b", code="d"), read=True)
@@ -148,7 +148,7 @@ def test_a_put_and_a_delete_move_and_free_what_was_there(table: Table) -> None:
         table.db.put(Task("2", "b", code="c"), read=True)
 
 
-def test_of_what_is_not_there_an_update_is_refused_and_a_delete_does_nothing(table: Table) -> None:
+def test_update_of_a_missing_item_is_refused_and_delete_does_nothing(table: Table) -> None:
     with pytest.raises(NotFound, match="there is no Task task_id='9'"):
         table.db.apply(Task, Changes({"rank": 1}), task_id="9", read=True)
     table.db.delete(Task, task_id="9", read=True)
@@ -187,7 +187,7 @@ def test_an_item_that_comes_or_goes_meanwhile_is_noticed() -> None:
     assert table.items() == inserted(Task("1", "a"))
 
 
-def test_who_is_always_too_late_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writer_that_always_conflicts_gets_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
 
     def moved(other: Client) -> None:
@@ -206,7 +206,7 @@ def test_who_is_always_too_late_is_told_so(monkeypatch: pytest.MonkeyPatch) -> N
     assert (found.project, found.rank) == ("a", 6)
 
 
-def test_a_change_meanwhile_of_what_does_not_matter_does_not_matter() -> None:
+def test_concurrent_change_of_an_unrelated_attribute_does_not_conflict() -> None:
     schema = Schema(
         Entity(Task, Key("TASK#{task_id}", "TASK"), indexes={"gsi1": Key("P#{project}", "{status}#{rank}")}),
         indexes=[Index("gsi1")],
@@ -319,7 +319,7 @@ STEPS = st.lists(
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
-def test_whatever_was_written_all_items_are_those_of_a_fresh_insert(
+def test_items_equal_fresh_inserts_after_any_writes(
     steps: list[tuple[str, dict[str, Any], int]],
 ) -> None:
     db = empty()
@@ -353,7 +353,7 @@ def test_without_it_the_same_writes_are_refused(table: Table) -> None:
         table.db.delete(Task, task_id="1")
 
 
-def test_of_many_at_the_same_time_each_counts_once() -> None:
+def test_concurrent_writes_are_counted_once_each() -> None:
     table = Table()
     table.db.insert(Task("1", "a"))
 

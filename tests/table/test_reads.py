@@ -88,7 +88,7 @@ def shop() -> Shop:
     return Shop()
 
 
-def test_get_is_one_getitem_and_knows_what_is_missing(shop: Shop) -> None:
+def test_get_is_one_getitem_and_returns_none_for_a_missing_item(shop: Shop) -> None:
     assert shop.db.get(User, user_id="10") == shop.users[1]
     assert shop.db.get(User, user_id="100", consistent=True) is None
     assert [(call.operation, call.key, call.items) for call in shop.calls] == [
@@ -99,7 +99,7 @@ def test_get_is_one_getitem_and_knows_what_is_missing(shop: Shop) -> None:
     assert shop.calls[1].units == 1.0
 
 
-def test_get_by_an_index_is_for_what_identifies(shop: Shop) -> None:
+def test_get_by_an_index_needs_an_identifying_key(shop: Shop) -> None:
     assert shop.db.get(User, email="c@x.com") == shop.users[2]
     assert shop.calls[-1].index == "email-index"
     with pytest.raises(TooMany, match="more than one User with this team"):
@@ -113,7 +113,7 @@ def test_a_query_reads_one_entity_of_the_partition(shop: Shop) -> None:
     assert [(call.operation, call.key, call.items) for call in shop.calls] == [("Query", "USER#1 / ORDER#*", 4)]
 
 
-def test_ranges_mean_what_they_say(shop: Shop) -> None:
+def test_ranges_equal_a_filter(shop: Shop) -> None:
     ours = shop.of("1")
     since, until = ours[1].placed_at, ours[2].placed_at
     queries = {
@@ -146,7 +146,7 @@ def test_order_is_that_of_the_key_or_refused(shop: Shop) -> None:
         shop.db.query(Order, user_id="1", order="total")
 
 
-def test_what_no_key_serves_is_refused_with_the_keys_there_are(shop: Shop) -> None:
+def test_unserved_read_is_refused_with_the_existing_keys(shop: Shop) -> None:
     with pytest.raises(NotServed) as refused:
         shop.db.query(Order, total=3)
     assert "a key with the partition made of total would serve it" in str(refused.value)
@@ -158,14 +158,14 @@ def test_what_no_key_serves_is_refused_with_the_keys_there_are(shop: Shop) -> No
     assert shop.calls == []
 
 
-def test_a_filter_is_said_and_limit_counts_what_is_returned(shop: Shop) -> None:
+def test_filter_is_sent_and_limit_counts_returned_items(shop: Shop) -> None:
     page = shop.db.query(Order, user_id="1", filter=lambda o: o.total >= 3, limit=2)
     assert list(page) == shop.of("1")[1:3]
     rest = shop.db.query(Order, user_id="1", filter=lambda o: o.total >= 3, limit=2, after=page.cursor)
     assert list(rest) == shop.of("1")[3:]
 
 
-def test_a_sparse_index_serves_what_is_in_it(shop: Shop) -> None:
+def test_sparse_index_serves_its_items(shop: Shop) -> None:
     pending = shop.db.query(Order, status="PENDING", order="placed_at")
     assert list(pending) == [order for order in shop.orders if order.status == "PENDING"]
     with pytest.raises(NotServed, match="it has only the items where status = PENDING or SHIPPED"):
@@ -258,7 +258,7 @@ def test_a_collection_can_leave_out_objects_of_one_class(shop: Shop) -> None:
         shop.db.collect((User,), **asked)
 
 
-def test_what_lies_there_and_is_unknown_is_handed_back(shop: Shop) -> None:
+def test_unknown_items_are_returned_as_unmatched(shop: Shop) -> None:
     shop.db._transport.send(
         "PutItem",
         b'{"TableName":"shop","Item":{"pk":{"S":"USER#1"},"sk":{"S":"ORDER#zzz"},"entityType":{"S":"Ghost"}}}',
@@ -301,7 +301,7 @@ def test_text_that_begins(shop: Shop) -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_an_error_that_says_so(shop: Shop, ask: Any, error: type, message: str) -> None:
+def test_senseless_arguments_are_an_error(shop: Shop, ask: Any, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         ask(shop.db)
     assert shop.calls == []

@@ -207,7 +207,7 @@ def test_comparison_in_update_says_to_get_the_item_first(db: Client, value: Call
     assert db.get(Ticket, ticket_id="1") == Ticket("1")
 
 
-def test_message_says_what_to_do(db: Client) -> None:
+def test_message_has_a_fix(db: Client) -> None:
     with pytest.raises(NotAValue) as caught, db.update(Ticket, ticket_id="1") as ticket:
         ticket.subject = f"[URGENT] {ticket.subject}"
     assert str(caught.value) == (
@@ -236,7 +236,7 @@ def test_message_says_what_to_do(db: Client) -> None:
         (lambda t: t.subject.startswith("x"), r"begins_with\(\)"),
     ],
 )
-def test_condition_in_python_words_is_told_the_function(db: Client, where: Any, advice: str) -> None:
+def test_python_operator_in_a_condition_names_the_function_to_use(db: Client, where: Any, advice: str) -> None:
     with pytest.raises(NotAValue, match=advice):
         db.query(Ticket, ticket_id="1", filter=where)
 
@@ -363,7 +363,7 @@ def test_update_is_entered_once(db: Client) -> None:
     assert db.get(Ticket, ticket_id="1", consistent=True) == Ticket("1", n=8)
 
 
-def test_wrong_kind_of_with_is_told() -> None:
+def test_wrong_kind_of_with_raises_with_a_hint() -> None:
     asyncio.run(wrong_kind_of_with())
 
 

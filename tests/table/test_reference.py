@@ -35,7 +35,7 @@ def parameters(method: Any) -> str:
     return f"({', '.join(found)})"
 
 
-def test_every_method_is_there_with_its_parameters_and_no_other() -> None:
+def test_reference_lists_every_method_with_its_parameters() -> None:
     there = {**methods(Transaction), **methods(Client)}
     assert {name: parameters(method) for name, method in there.items()} == METHODS
 
@@ -53,7 +53,7 @@ def test_async_methods_have_the_signatures_of_the_sync_ones(awaited: type, waite
     assert declared(awaited) == declared(waited)
 
 
-def test_every_error_is_there_with_its_kind() -> None:
+def test_reference_lists_every_error_with_its_base() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (`[^|]+`) \|", PAGE, re.MULTILINE)
     errors = {
         name: ", ".join(f"`{base.__name__}`" for base in getattr(prejoin, name).__bases__)
@@ -65,6 +65,6 @@ def test_every_error_is_there_with_its_kind() -> None:
     assert dict(rows) == errors
 
 
-def test_every_name_of_the_package_is_there() -> None:
+def test_reference_lists_every_name() -> None:
     missing = [name for name in NAMES if not re.search(rf"`[^`]*\b{name}\b[^`]*`", PAGE)]
     assert missing == []

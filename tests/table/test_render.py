@@ -53,7 +53,7 @@ def meant(condition: Any, thing: Thing) -> bool:
 
 
 @given(conditions, st.integers(0, 2), st.integers(0, 2))
-def test_a_condition_however_nested_is_taken_and_means_what_it_says(condition: Condition, a: int, b: int) -> None:
+def test_nested_conditions_are_evaluated_as_written(condition: Condition, a: int, b: int) -> None:
     db = Client(SCHEMA, "things", fresh())
     db.create_table()
     thing = db.insert(Thing("x", a, b))

@@ -149,7 +149,7 @@ def test_a_schema_that_could_lose_or_mix_up_items_is_refused(build: Any, message
         build()
 
 
-def test_membership_is_said_by_a_condition() -> None:
+def test_membership_is_declared_by_a_condition() -> None:
     def when(condition: Any) -> tuple[When, ...]:
         schema = Schema(order(indexes={"g": Key("A", "{placed_at}", when=condition)}), indexes=[Index("g")])
         return next(facet.when for facet in schema.facets if facet.slot == "g")
@@ -168,7 +168,7 @@ def test_an_optional_attribute_in_an_index_key_makes_it_sparse() -> None:
     assert [facet.when for facet in schema.facets if facet.slot == "g"] == [(When("name"),)]
 
 
-def test_what_an_enum_cannot_be_is_no_collision() -> None:
+def test_enum_values_exclude_collisions() -> None:
     Schema(Entity(Order, Key("{status}", "{order_id}")), Entity(User, Key("USER", "{user_id}")))
 
 

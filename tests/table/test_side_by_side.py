@@ -111,7 +111,7 @@ class Failing(Meeting):
         return answer
 
 
-def test_what_fails_beside_others_is_told_when_all_are_back() -> None:
+def test_parallel_failure_is_raised_after_all_answers() -> None:
     transport = Failing(SHARDS)
     filled(transport, EVENTS)
     with pytest.raises(DynamoDBError, match="too much"):

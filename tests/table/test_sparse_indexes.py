@@ -115,14 +115,14 @@ def test_a_new_item_is_where_it_belongs(way: str) -> None:
         assert items(db) == inserted(parcel)
 
 
-def test_what_changes_inside_an_attribute_does_not_matter_to_an_index() -> None:
+def test_nested_change_does_not_affect_an_index() -> None:
     db = table()
     db.insert(FULL)
     db.apply(Parcel, Changes({("place", "city"): "Köln"}), parcel_id="1")
     assert items(db) == inserted(replace(FULL, place=Place("Köln")))
 
 
-def test_members_of_a_set_decide_whether_there_is_one_so_the_item_is_read_first() -> None:
+def test_change_of_set_members_in_a_sparse_index_needs_a_read() -> None:
     db = table()
     db.insert(FULL)
     for changes in (Changes(deletes={"marks": {"a"}}), Changes(adds={"marks": {"b"}})):

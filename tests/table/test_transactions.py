@@ -124,7 +124,7 @@ def test_a_plain_write_that_meets_a_transaction_is_tried_again(sleeps: list[floa
     assert db.get(Account, account_id="1") == Account("1", 3)
 
 
-def test_who_never_gets_through_is_told_so(sleeps: list[float]) -> None:
+def test_write_that_never_succeeds_raises_conflict(sleeps: list[float]) -> None:
     db = client(Crowded(*[cancelled("None", "TransactionConflict")] * 6))
     with pytest.raises(TransactionCancelled, match="TransactionConflict: why") as failed, db.transaction() as tx:
         tx.insert(Account("1"))
@@ -135,7 +135,7 @@ def test_who_never_gets_through_is_told_so(sleeps: list[float]) -> None:
     assert len(sleeps) == 5
 
 
-def test_what_will_not_pass_by_itself_is_not_tried_again(sleeps: list[float]) -> None:
+def test_permanent_failure_is_not_retried(sleeps: list[float]) -> None:
     transport = Crowded(cancelled("ConditionalCheckFailed", "TransactionConflict"))
     db = client(transport)
     with pytest.raises(TransactionCancelled, match=r"exists already; .*TransactionConflict"), db.transaction() as tx:
@@ -175,7 +175,7 @@ def test_a_check_is_never_empty() -> None:
         tx.check(Account, account_id="1", where=lambda a: exists(a.owner))
 
 
-def test_a_transaction_can_depend_on_an_item_not_being_there() -> None:
+def test_transaction_can_check_that_an_item_is_absent() -> None:
     db = client(fresh())
     with db.transaction() as tx:
         tx.check_absent(Account, account_id="1")

@@ -72,7 +72,7 @@ def item(db: Client, user_id: str = "1") -> dict[str, Any]:
     return found
 
 
-def test_put_replaces_whole_item_if_nothing_is_said(connect: Connect) -> None:
+def test_put_replaces_the_whole_item_by_default(connect: Connect) -> None:
     db = connect(Schema(Entity(User, Key("USER#{user_id}", "USER"))))
     db.insert(User("1", "a@x"))
     extend(db)
@@ -80,7 +80,7 @@ def test_put_replaces_whole_item_if_nothing_is_said(connect: Connect) -> None:
     assert item(db).keys() == {"pk", "sk", "entityType", "user_id", "email"}
 
 
-def test_put_keeps_what_class_does_not_know(connect: Connect) -> None:
+def test_put_keeps_unknown_attributes(connect: Connect) -> None:
     calls: list[Call] = []
     db = connect(schema("keep"), observe=calls.append)
     db.insert(User("1", "a@x", "red", "n", {"t"}))
@@ -166,7 +166,7 @@ USERS = st.builds(
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(USERS, min_size=1, max_size=5), st.booleans())
-def test_put_that_keeps_is_put_beside_what_others_wrote(users: list[User], version: bool) -> None:
+def test_put_that_keeps_equals_a_put_with_the_unknown_attributes(users: list[User], version: bool) -> None:
     """Law: what the class knows is as after a put that replaces, and what it does not know is as before."""
     keep, plain = waiting(schema("keep"), fresh()), waiting(schema("replace"), fresh())
     for db in (keep, plain):

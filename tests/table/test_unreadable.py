@@ -163,7 +163,7 @@ def test_unreadable_items_stand_at_their_place_among_many(db: Client) -> None:
     assert bad.error.attribute == "language"
 
 
-def test_damaged_item_does_not_change_what_others_raise(db: Client) -> None:
+def test_damaged_item_does_not_change_other_errors(db: Client) -> None:
     db.query(Ticket, desk_id="1", unreadable="keep")
     with pytest.raises(CodecError):
         db.query(Ticket, desk_id="1")

@@ -108,7 +108,7 @@ def test_omitted_cleared_and_set_are_three_things(table: Table) -> None:
     assert table.cart.tags is None
 
 
-def test_lists_grow_at_either_end_also_where_there_is_none(table: Table) -> None:
+def test_append_and_prepend_create_a_missing_list(table: Table) -> None:
     with table.db.update(Cart, cart_id="1") as cart:
         cart.tags = appended(cart.tags, ["b"])
         cart.lines += [Line("c", 3)]
@@ -133,7 +133,7 @@ def test_members_are_added_to_a_set_and_taken_out_by_dynamodb(table: Table) -> N
     assert table.cart.roles == set()
 
 
-def test_what_lies_inside_an_attribute_changes_alone(table: Table) -> None:
+def test_nested_update_changes_only_its_path(table: Table) -> None:
     with table.db.update(Cart, cart_id="1") as cart:
         assert cart.address is not None
         cart.address.city = "Berlin"
@@ -157,7 +157,7 @@ def test_an_element_and_an_entry_can_be_replaced_and_removed(table: Table) -> No
     assert table.cart.counts == {}
 
 
-def test_an_element_that_is_not_there_is_not_appended_by_accident(table: Table) -> None:
+def test_setting_a_missing_element_is_refused(table: Table) -> None:
     with pytest.raises(ConditionFailed, match=r"Cart cart_id='1' has no lines\[7\], so lines\[7\] cannot be changed"):
         table.changed(lambda cart: cart.lines.__setitem__(7, Line("x", 1)))
     with pytest.raises(ConditionFailed, match=r"has no lines\[2\], so lines\[2\]\.qty cannot be changed"):
@@ -311,7 +311,7 @@ def test_a_condition_that_says_nothing_is_an_error(table: Table, where: Callable
     assert table.cart.total == 5
 
 
-def test_an_update_of_what_is_not_there_is_refused_whatever_it_does(table: Table) -> None:
+def test_any_update_of_a_missing_item_is_refused(table: Table) -> None:
     with pytest.raises(NotFound), table.db.update(Cart, cart_id="2") as cart:
         cart.roles |= {"x"}
         cart.total = add(cart.total, 1)

@@ -102,7 +102,7 @@ def table() -> Table:
     return Table()
 
 
-def test_a_new_item_is_what_an_insert_would_have_written(table: Table) -> None:
+def test_upsert_of_a_new_item_equals_an_insert(table: Table) -> None:
     with table.db.upsert(Page, site="s", url="/") as page:
         page.hits = add(page.hits, 1)
         page.log = appended(page.log, ["made"])
@@ -111,14 +111,14 @@ def test_a_new_item_is_what_an_insert_would_have_written(table: Table) -> None:
     assert table.items() == inserted(Page("s", "/", hits=1, log=["made"], labels=frozenset({"x"})))
 
 
-def test_an_item_that_is_there_is_only_updated(table: Table) -> None:
+def test_upsert_of_an_existing_item_only_updates(table: Table) -> None:
     table.db.insert(Page("s", "/", "Home", 5, "LIVE", "ann"))
     with table.db.upsert(Page, site="s", url="/") as page:
         page.hits = add(page.hits, 1)
     assert table.items() == inserted(Page("s", "/", "Home", 6, "LIVE", "ann"))
 
 
-def test_index_keys_follow_what_is_set_in_either_case(table: Table) -> None:
+def test_upsert_sets_index_keys_for_new_and_existing_items(table: Table) -> None:
     table.db.insert(Page("s", "/old", status="LIVE"))
     for url in ("/old", "/new"):
         table.db.apply(Page, Changes({"status": "GONE"}), site="s", url=url, upsert=True)
@@ -139,7 +139,7 @@ def test_a_key_for_the_first_time_is_kept_with_the_value_it_is_made_of(table: Ta
     assert table.items() == inserted(Session("a", "1", 2))
 
 
-def test_what_a_new_item_would_lack_or_an_old_one_would_get_stale_is_refused(table: Table) -> None:
+def test_upsert_with_missing_values_or_stale_keys_is_refused(table: Table) -> None:
     with pytest.raises(UnknownValue, match=r"may create an item, which needs user_id. Set it"):
         table.db.apply(Session, Changes({"seen": 1}), session_id="a", upsert=True)
     with pytest.raises(UnknownValue, match="does not set title to a value, and its key in gsi2"):
@@ -251,9 +251,7 @@ def upserted(page: Page | None, sets: dict[str, Any], adds: dict[str, Any]) -> P
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.none() | PAGES, st.fixed_dictionaries({}, optional=SETS), st.fixed_dictionaries({}, optional=ADDS))
-def test_an_upsert_leaves_what_an_insert_would_have_written_or_is_refused(
-    page: Page | None, sets: dict[str, Any], adds: dict[str, Any]
-) -> None:
+def test_upsert_equals_an_insert_or_is_refused(page: Page | None, sets: dict[str, Any], adds: dict[str, Any]) -> None:
     db = stored(*([page] if page else []))
     before = items(db)
     if not sets and not adds:

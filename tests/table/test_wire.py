@@ -166,7 +166,7 @@ def seen(value: Any) -> str:
 
 
 @given(records())
-def test_what_was_written_is_read_the_same_both_ways(record: Any) -> None:
+def test_written_items_are_read_the_same_by_both_clients(record: Any) -> None:
     codec: Codec[Any] = Codec.of(type(record))
     item = msgspec.json.encode(codec.encode(record))
     slowly = codec.decode(msgspec.json.decode(item))
@@ -270,7 +270,7 @@ def test_a_pydantic_model_has_its_aliases_in_the_table_and_its_validators_run() 
         codec.decode({**item, "age": {"N": "-1"}})
 
 
-def test_what_is_wrong_inside_a_record_is_named() -> None:
+def test_wrong_value_inside_an_object_is_named() -> None:
     @dataclass
     class Order:
         parts: list[Part]

@@ -127,7 +127,7 @@ def test_put_replaces_the_item_and_its_index_keys(table: Table) -> None:
         table.db.put(Order("1", "7", T), where=lambda o: o.status == "PENDING")
 
 
-def test_an_update_is_one_updateitem_of_what_changed(table: Table) -> None:
+def test_update_is_one_updateitem_with_the_changes(table: Table) -> None:
     with table.db.update(Order, user_id="1", order_id="7") as order:
         order.note = "fragile"
     assert table.db.get(Order, user_id="1", order_id="7") == Order("1", "7", T, note="fragile")
@@ -155,7 +155,7 @@ def test_sums_are_done_by_dynamodb_and_add_begins_at_zero(table: Table) -> None:
     assert db.get(Product, sku="s") == Product("s", "Shirt", 2, Decimal("20"), 1)
 
 
-def test_an_update_of_what_is_not_there_makes_no_ghost(table: Table) -> None:
+def test_update_of_a_missing_item_creates_nothing(table: Table) -> None:
     with pytest.raises(NotFound, match="there is no Order user_id='1', order_id='8'"):
         table.db.apply(Order, Changes({"note": "x"}), user_id="1", order_id="8")
     assert table.db.get(Order, user_id="1", order_id="8") is None
@@ -188,7 +188,7 @@ def test_an_update_that_cannot_know_an_index_key_is_refused(table: Table) -> Non
     assert table.calls == []
 
 
-def test_what_an_update_relies_on_is_checked_when_it_is_written(table: Table) -> None:
+def test_update_checks_the_values_it_relies_on(table: Table) -> None:
     with pytest.raises(ConditionFailed, match="does not fulfil"):
         table.db.apply(Order, Changes({"status": "SHIPPED"}), user_id="1", order_id="7", placed_at=T + timedelta(1))
     assert table.order()["gsi1pk"] == "STATUS#PENDING"
@@ -272,7 +272,7 @@ def test_one_write_in_a_transaction_is_a_plain_call_unless_it_has_a_token(table:
     assert [call.operation for call in table.calls] == ["PutItem", "TransactWriteItems", "TransactWriteItems"]
 
 
-def test_what_dynamodb_would_not_take_is_refused_before_the_call(table: Table) -> None:
+def test_invalid_request_is_refused_before_the_call(table: Table) -> None:
     with pytest.raises(SchemaError, match="USER#1 / ORDER#8 is written twice"), table.db.transaction() as tx:
         tx.insert(Order("1", "8", T))
         tx.delete(Order, user_id="1", order_id="8")

@@ -66,6 +66,7 @@ def run(client: Any) -> dict[str, Any]:
     _queries(scenario.step)
     _batches_and_transactions(scenario.step)
     _errors(scenario.step)
+    _legacy(scenario.step)
     client.delete_table(TableName=TABLE["TableName"])
     return scenario.answers
 
@@ -237,3 +238,84 @@ def _errors(step: Any) -> None:
         "create_table",
         **{name: value for name, value in TABLE.items() if name != "TableName"},
     )
+
+
+def _legacy(step: Any) -> None:
+    """The parameters from before expressions."""
+    profile = key("USER#9", "PROFILE")
+
+    def compared(operator: str, *operands: Any) -> dict[str, Any]:
+        return {"ComparisonOperator": operator, "AttributeValueList": list(operands)}
+
+    user, two = compared("EQ", {"S": "USER#1"}), {"N": "2"}
+    step("legacy put", "put_item", Item={**profile, "n": two}, Expected={"pk": {"Exists": False}})
+    step("legacy put again", "put_item", Item=profile, Expected={"pk": {"Exists": False}})
+    step(
+        "legacy update",
+        "update_item",
+        Key=profile,
+        AttributeUpdates={
+            "n": {"Action": "ADD", "Value": two},
+            "l": {"Action": "ADD", "Value": {"L": [two]}},
+            "gone": {"Action": "DELETE"},
+            "new": {"Action": "PUT", "Value": {"S": "x"}},
+        },
+        Expected={"n": compared("BETWEEN", {"N": "1"}, {"N": "3"}), "pk": compared("BEGINS_WITH", {"S": "USER"})},
+        ConditionalOperator="AND",
+        ReturnValues="ALL_NEW",
+    )
+    step("legacy get", "get_item", Key=profile, AttributesToGet=["n", "new", "nothing"])
+    step("legacy query", "query", KeyConditions={"pk": user, "sk": compared("GE", {"S": "ORDER#005"})}, Limit=3)
+    step("legacy filter", "query", KeyConditions={"pk": user}, QueryFilter={"placed": compared("LT", two)})
+    step("legacy delete", "delete_item", Key=profile, Expected={"n": {"Value": {"N": "4"}}}, ReturnValues="ALL_OLD")
+    for name, expected in {
+        "legacy no value": {},
+        "legacy both": {"Value": two, "AttributeValueList": [two]},
+        "legacy too many": compared("EQ", two, two),
+        "legacy types": compared("IN", two, {"S": "2"}),
+        "legacy range": compared("BETWEEN", {"N": "3"}, two),
+    }.items():
+        step(name, "put_item", Item=profile, Expected={"n": expected})
+    step("legacy add", "update_item", Key=profile, AttributeUpdates={"n": {"Action": "ADD", "Value": {"S": "x"}}})
+    step("legacy no action", "update_item", Key=profile, AttributeUpdates={"n": {"Action": "PUT"}})
+    step("legacy key filter", "query", KeyConditions={"pk": user}, QueryFilter={"sk": compared("EQ", {"S": "x"})})
+    step("legacy and new", "query", KeyConditionExpression="pk = :p", QueryFilter={"n": compared("EQ", two)})
+
+
+def consume(client: Any, streams: Any, name: str) -> list[Any]:
+    """The records of a stream as a consumer of shards reads them, without what differs from server to server."""
+    arn = client.describe_table(TableName=name)["Table"]["LatestStreamArn"]
+    found: list[Any] = []
+    for shard in streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
+        place = streams.get_shard_iterator(StreamArn=arn, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON")
+        iterator = place["ShardIterator"]
+        while iterator:
+            answer = streams.get_records(ShardIterator=iterator, Limit=3)
+            found += answer["Records"]
+            iterator = answer.get("NextShardIterator") if answer["Records"] else None
+    numbers = [int(record["dynamodb"]["SequenceNumber"]) for record in found]
+    assert numbers == sorted(numbers)
+    return [
+        (record["eventName"], *(record["dynamodb"].get(part) for part in ("Keys", "NewImage", "OldImage")))
+        for record in found
+    ]
+
+
+def write_to_stream(client: Any, name: str, view: str) -> None:
+    """A table with a stream, and writes of every kind."""
+    stream = {"StreamEnabled": True, "StreamViewType": view}
+    client.create_table(**{**TABLE, "TableName": name}, StreamSpecification=stream)
+    client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1})
+    client.put_item(TableName=name, Item=order(1))
+    client.put_item(TableName=name, Item=order(1, note={"S": "changed"}))
+    update = {"UpdateExpression": "SET note = :n", "ExpressionAttributeValues": {":n": {"B": b"\x00\xff"}}}
+    client.update_item(TableName=name, Key=key("USER#1", "ORDER#001"), **update)
+    client.batch_write_item(RequestItems={name: [{"PutRequest": {"Item": order(2)}}]})
+    client.transact_write_items(
+        TransactItems=[
+            {"Put": {"TableName": name, "Item": order(3)}},
+            {"Delete": {"TableName": name, "Key": key("USER#1", "ORDER#002")}},
+        ]
+    )
+    client.delete_item(TableName=name, Key=key("USER#1", "ORDER#001"))
+    client.delete_item(TableName=name, Key=key("USER#1", "ORDER#001"))

@@ -10,7 +10,7 @@ import pytest
 from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import ClientError
 
-from .scenario import run
+from .scenario import consume, run, write_to_stream
 
 pytestmark = pytest.mark.wide
 
@@ -80,6 +80,19 @@ def test_another_engine_answers_alike(ours: dict[str, Any], other_url: str) -> N
     assert list(ours) == list(theirs)
     differing = {name: (ours[name], theirs[name]) for name in ours if _alike(ours[name]) != _alike(theirs[name])}
     assert {name: pair for name, pair in differing.items() if name not in DIFFERENT} == {}
+
+
+@pytest.mark.parametrize("view", ["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"])
+def test_a_consumer_reads_the_same_stream_from_another_engine(url: str, other_url: str, view: str) -> None:
+    read = []
+    for server in (url, other_url):
+        boto = client(server)
+        write_to_stream(boto, f"stream-{view}", view)
+        read.append(consume(boto, boto3.client("dynamodbstreams", endpoint_url=server), f"stream-{view}"))
+        boto.delete_table(TableName=f"stream-{view}")
+    ours, theirs = read
+    assert [event for event, *_ in ours] == ["INSERT", "MODIFY", "MODIFY", "INSERT", "INSERT", "REMOVE", "REMOVE"]
+    assert ours == theirs
 
 
 def test_the_resource_works_over_http(url: str) -> None:

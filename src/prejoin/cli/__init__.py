@@ -9,6 +9,10 @@ _CLI = frozenset({"click", "rich", "pygments", "markdown_it", "mdurl", "yaml"})
 """Modules that come with the `cli` extra."""
 _SOLVER = frozenset({"highspy", "numpy"})
 """Modules that come with the `design` extra, beside those."""
+_DATABASES = frozenset({"sqlalchemy", "sqlglot", "psycopg", "pymysql"})
+"""Modules that come with the `migrate` extra, beside those."""
+_MIGRATING = frozenset({"discover", "migrate"})
+"""Commands that read databases."""
 _SOLVING = frozenset({"design", "build", "query", "demo"})
 """Commands that choose keys."""
 
@@ -30,9 +34,11 @@ def main() -> None:
 def extra_of(problem: ModuleNotFoundError, arguments: list[str]) -> str:
     """The extra that brings the missing module and all else this command line needs; empty if none does."""
     module = (problem.name or "").partition(".")[0]
-    if module not in _CLI | _SOLVER:
+    if module not in _CLI | _SOLVER | _DATABASES:
         return ""
     command = next((word for word in arguments if not word.startswith("-")), "")
+    if module in _DATABASES or command in _MIGRATING:
+        return "migrate"
     return "cli" if module in _CLI and command and command not in _SOLVING else "design"
 
 

@@ -123,7 +123,7 @@ class _Reading:
             return "" if found.number == len(expected) else f"{found.number} counted instead of {len(expected)}"
         limit = 1 if read.result is Result.ONE and not self.many else read.limit or read.page
         wrong = difference(found.items, self.shown(found, expected), None if self.many else limit)
-        if not wrong and not self.many and self.shows_order(found):
+        if not wrong and self.shows_order(found):
             wrong = self.brute_force.disorder(found.items, expected)
         for name, named in zip(read.entities[1:], found.others, strict=False):
             wrong = wrong or self._join_difference(name, found.items, named)

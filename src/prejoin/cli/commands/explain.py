@@ -21,7 +21,7 @@ from prejoin.diagnostics import Code
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import InvalidArgumentError
 
-_CATALOGUES = ("prejoin.pipeline.codes", "prejoin.workload.codes", "prejoin.design.codes")
+_CATALOGUES = ("prejoin.pipeline.codes", "prejoin.workload.codes", "prejoin.design.codes", "prejoin.migrate.codes")
 """The modules with a `CATALOGUE` of messages."""
 
 

@@ -143,7 +143,7 @@ def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozense
         parent = workload.entity(cardinality.per)
         above = count_of(workload, parent, seen | {entity.name}) if parent and parent.name not in seen else ITEMS
         counts.append(cardinality.count * above)
-    related = counterparts(workload, entity)
+    related = counterparts(workload, entity) if not counts else []
     if not counts and not related and (grown := _grown(workload, entity)):
         return grown
     if not counts:

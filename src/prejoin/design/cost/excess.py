@@ -10,6 +10,8 @@ import math
 
 from prejoin.design.cost.assumptions import (
     KEY_SIZE,
+    LISTED,
+    PRESENT,
     count_by,
     is_count_known,
     is_value_count_known,
@@ -18,6 +20,7 @@ from prejoin.design.cost.assumptions import (
     size_of,
     span,
     value_sizes,
+    values_of,
 )
 from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.protocol.prices import EVENTUAL, READ_UNIT_SIZE, STRONG, read_units
@@ -42,6 +45,9 @@ MARGIN = 10
 """The limits are this many times higher if the estimate rests on an assumption."""
 ACCEPTING = frozenset({"filter", "scan", "several pages"})
 """The decisions that accept such a read: `AP-007 may filter`."""
+
+
+_HELD = frozenset({Op.EXISTS, Op.NOT_EXISTS, Op.IN})
 
 
 class Excess(Model, frozen=True):
@@ -69,7 +75,7 @@ def excess(read: Read, workload: Workload) -> Excess | None:
         return None
     names = read.entities[:1] if read.combine is Combine.JOIN else read.entities
     entities = [e for e in map(workload.entity, names) if e]
-    if read.result is Result.ONE or not entities or any(i.many for i in read.inputs):
+    if read.result is Result.ONE or not entities:
         return None
     left = filters(read)
     found = size = 0.0
@@ -83,16 +89,19 @@ def excess(read: Read, workload: Workload) -> Excess | None:
         given = [a for i, a in bound.items() if i.op is Op.EQ]
         ranges = [i for i in bound if i.op in RANGES]
         many = count_by(workload, entity, given) * math.prod(share_within(workload, entity, i) for i in ranges)
+        many *= math.prod(_share(workload, entity, i, bound[i]) for i in bound if i.op in _HELD)
         found, size = found + many, size + many * _entry_size(read, entity)
         assumed |= not is_count_known(workload, entity) or not all(
             is_value_count_known(workload, entity, name, given) for name in given
         )
         assumed |= any(i.keeps is None and span(i) is None for i in ranges)
+        assumed |= any(i.op in (Op.EXISTS, Op.NOT_EXISTS) for i in bound)
     if not found or all(identified(e, _given(workload, names, e, read, left)) for e in entities):
         return None
     kept = math.prod(kept_by(workload, read, i) for i in left)
     limit = read.limit or read.page
     part = min(1.0, limit / kept / found) if limit else 1.0
+    size *= math.prod(_listed(entities[0], i) for i in read.inputs if i.many)
     consistency = STRONG if read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL} else EVENTUAL
     total = size * part
     if read.paginated and not limit:
@@ -125,6 +134,19 @@ def _given(workload: Workload, names: tuple[str, ...], entity: Entity, read: Rea
         bindings(workload, names, i.attribute).get(entity.name) for i in read.inputs if i.op is Op.EQ and i not in left
     ]
     return [name for name in found if name]
+
+
+def _share(workload: Workload, entity: Entity, one: Input, name: str) -> float:
+    """The fraction of items in an index that holds only those with or without an attribute, or with some values."""
+    if one.op is Op.IN:
+        return min(1.0, len(one.values) / values_of(workload, entity, name))
+    return PRESENT if one.op is Op.EXISTS else 1 - PRESENT
+
+
+def _listed(entity: Entity, one: Input) -> int:
+    """The number of values in a list input, each of which is a Query."""
+    attribute = entity.attribute(bare_name(one.attribute))
+    return min(LISTED, len(attribute.type.values) or LISTED) if attribute else LISTED
 
 
 def _known(workload: Workload, read: Read, one: Input) -> bool:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from prejoin.design.explain.costs import total
 from prejoin.design.explain.model import Alternative, Explanation
 from prejoin.design.explain.phrases import count, listed, money, natural_order
-from prejoin.design.explain.relaxations import fewer_structures, instead_of
+from prejoin.design.explain.relaxations import fewer_structures, instead_of_unserved
 from prejoin.design.layout.key_words import upper
 from prejoin.design.model import Design
 from prejoin.design.solver.candidates import Candidate, base_candidates
@@ -25,7 +25,6 @@ from prejoin.workload.model import (
     FixedKey,
     Minimise,
     Pin,
-    Read,
     Under,
     Without,
     Workload,
@@ -92,10 +91,10 @@ def add_alternatives(
         replace(about, alternatives=tuple(_other_keys(tries, about.entity))) for about in explanation.entities
     )
     served = {about.pattern for about in explanation.patterns if about.served or about.outside}
+    unserved = [read for read in workload.reads if read.id not in served]
+    instead = instead_of_unserved(workload, solution, unserved, kept)
     patterns = tuple(
-        replace(about, alternatives=(*instead_of(workload, solution, read, kept), *about.alternatives))
-        if about.pattern not in served and isinstance(read := workload.pattern(about.pattern), Read)
-        else about
+        replace(about, alternatives=(*instead.get(about.pattern, ()), *about.alternatives))
         for about in explanation.patterns
     )
     relaxed = fewer_structures(workload, solution, kept)

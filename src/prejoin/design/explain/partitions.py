@@ -66,7 +66,7 @@ def _partition(
     number = float(math.ceil(round(entries / each, 6)))
     largest = min(entries, max(each, _largest(workload, entity, pk, entries)))
     if bucket in BUCKET_SECONDS and (created := _created(workload, entity)):
-        largest = min(largest, max(1.0, created * BUCKET_SECONDS[bucket]))
+        largest = min(largest, max(1.0, created * BUCKET_SECONDS[bucket] * largest / entries))
     held = Estimates(design, workload).size(str(ItemName(key.entity, key.copy)), key.slot)
     busiest = max(warm.share, 1 / number)
     reads = sum(_read_heat(workload, design, pattern, busiest) for pattern in key.patterns)

@@ -8,7 +8,7 @@ comes with the lines of the document that take it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 import msgspec
@@ -56,6 +56,8 @@ from prejoin.workload.model import (
 
 MOST_RELAXED = 3
 """The most relaxations that are solved for the whole table, and for each read that is not served."""
+MOST_INSTEAD = 6
+"""The most that are solved for all reads that are not served."""
 SMALL = 10.0
 """Read units of a call that a filter may read: a collection of up to 80 KB."""
 WORDS = 10
@@ -168,9 +170,23 @@ def instead_of(
     return (*sorted(found, key=lambda one: (one.dollars, one.text)), *_elsewhere(workload, read))
 
 
+def instead_of_unserved(
+    workload: Workload, solution: Solution, reads: Iterable[Read], kept: Design | None = None
+) -> dict[str, tuple[Alternative, ...]]:
+    """The changes that serve each of some reads. The first ones are solved, as long as they are not too many."""
+    left = MOST_INSTEAD
+    found: dict[str, tuple[Alternative, ...]] = {}
+    for read in reads:
+        most = min(left, MOST_RELAXED)
+        found[read.id] = instead_of(workload, solution, read, kept, most)
+        left -= len(list(_changes(workload, read))[:most])
+    return found
+
+
 def _changes(workload: Workload, read: Read) -> Iterator[_Change]:
     yield from _counter(workload, read)
     yield from _required(workload, read)
+    yield from _each(workload, read)
     yield from _paged(workload, read)
     yield from _geohash(workload, read)
     yield from _words(workload, read)
@@ -254,6 +270,19 @@ def _found(workload: Workload, read: Read) -> float:
     entity = _only(workload, read)
     given = [bare_name(i.attribute) for i in read.inputs if i.op is Op.EQ and i not in filters(read)]
     return count_by(workload, entity, given) if entity else 0.0
+
+
+def _each(workload: Workload, read: Read) -> Iterator[_Change]:
+    """A Query for each of several values, instead of a filter by a list of them."""
+    listed_ = [i for i in read.inputs if i.op is Op.IN and not i.values]
+    if len(listed_) != 1 or not excess(read, workload):
+        return
+    (one,) = listed_
+    inputs = tuple(Input(i.attribute, many=True) if i is one else i for i in read.inputs)
+    asked = replace(read, inputs=inputs, paginated=False, page=None, limit=None)
+    if excess(asked, workload) is None:
+        row = f"{read.id}: {write_inputs(inputs)} | No under Paginated"
+        yield _Change(f"a Query for each `{one.attribute}`, without pages", _with_read(workload, asked), (row,))
 
 
 def _paged(workload: Workload, read: Read) -> Iterator[_Change]:

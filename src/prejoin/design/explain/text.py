@@ -29,7 +29,12 @@ class TextBlock:
     ) -> None:
         self.title = title
         self.sentences = list(sentences)
-        self.others = [f"{label}: {one.text}." for one in others]
+        self.others = [f"{label}: {one.text}.{_taking(one)}" for one in others]
+
+
+def _taking(one: Alternative) -> str:
+    """The lines of the document that take an alternative."""
+    return f" To take it, write {', '.join(f'`{line}`' for line in one.take)}." if one.take else ""
 
 
 def as_text(explanation: Explanation, width: int = WIDTH) -> list[str]:
@@ -74,7 +79,8 @@ def _wrapped(sentence: str, indent: str, width: int) -> list[str]:
 
 def sections(explanation: Explanation) -> Iterator[tuple[str, list[TextBlock]]]:
     """The headings with their blocks, without empty ones."""
-    yield "The table", [TextBlock("", explanation.text, explanation.alternatives)]
+    relaxed = [TextBlock("", (), explanation.relaxations, "Possible")] if explanation.relaxations else []
+    yield "The table", [TextBlock("", explanation.text, explanation.alternatives), *relaxed]
     found: Sequence[tuple[str, list[TextBlock]]] = (
         ("Entities", [entity_block(one) for one in explanation.entities]),
         ("Indexes", [index_block(one) for one in explanation.indexes]),

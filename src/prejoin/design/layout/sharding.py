@@ -33,6 +33,8 @@ MOST_BYTES = 10 * GB
 """A larger partition of an unbounded entity is split by time. It is the limit of a partition with a local index, and
 about what DynamoDB keeps in one place.
 """
+LARGE = GB
+"""The size of all items of an entity from which their partition is split by time: long before it is too large."""
 _STARTING = frozenset({Op.GT, Op.GE, Op.BETWEEN})
 
 
@@ -135,6 +137,8 @@ def bucket_of(
     decided = next((pin.bucket for pin in pins if pin.bucket), "") or (
         "" if pins else _outgrown(workload, entity, candidate)
     )
+    if not decided and not _is_large(workload, entity):
+        return None
     if not decided and (candidate.pk or candidate.sparse or pins):
         return None
     if any(d.pin in (AtMost("buckets", 0), Without("buckets", entity.name)) for d in workload.decisions):
@@ -144,6 +148,11 @@ def bucket_of(
     # The bucket of an item follows from its key only if the key holds the time.
     times = [name for name in starts if not candidate.pk or name in {one.attribute for one in candidate.sk}]
     return (times[0], decided or "day") if times else None
+
+
+def _is_large(workload: Workload, entity: Entity) -> bool:
+    """Whether all items of an entity are too many for one partition, or will be."""
+    return grows(entity) or count_of(workload, entity) * size_of(entity) > LARGE
 
 
 def _outgrown(workload: Workload, entity: Entity, candidate: Candidate) -> str:

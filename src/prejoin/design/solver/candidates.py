@@ -274,7 +274,7 @@ def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool
 
     There are few items, and their rates are far below the limits of a partition.
     """
-    if not any(not need.given and not need.shared and not need.ranged for need in needs):
+    if not any(not need.given and not need.shared and not need.ranged and not need.only for need in needs):
         return False
     touching = [p for p in workload.patterns if entity.name in p.entities]
     rate = sum(per_second(p.rate) for p in touching)
@@ -304,8 +304,8 @@ def extendable(workload: Workload, entity: Entity) -> bool:
 
 def _may_replace(workload: Workload, entity: Entity) -> bool:
     """Whether a write may replace an item by one of the same id with other attributes. The key would have to move."""
-    puts = any(a.verb is Verb.PUT and a.entity == entity.name for write in workload.writes for a in write.actions)
-    return puts and not extendable(workload, entity)
+    verbs = {a.verb for write in workload.writes for a in write.actions if a.entity == entity.name}
+    return not verbs.isdisjoint((Verb.PUT, Verb.UPSERT)) and not extendable(workload, entity)
 
 
 def _determined(workload: Workload, entity: Entity, name: str) -> bool:

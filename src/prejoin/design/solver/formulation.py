@@ -170,7 +170,9 @@ class Formulation:
             for way in self._ways[need.read]
             if lies_in(replace(place, slot=BASE), self._asks[need.read, need.entity], need, way)
         )
-        finds = frozenset((n.read, n.entity) for n in needs if self._is_find(n.read) and placement_answers(place, n))
+        finds = frozenset((write, place.entity) for write in price.finds) | {
+            (n.read, n.entity) for n in needs if self._is_find(n.read) and placement_answers(place, n)
+        }
         knows = self._known(place) if (place.item, place.slot) == (OWN, BASE) else frozenset()
         return Option(place, price, frozenset(replace(way, slot=place.slot) for way in ways), finds, knows)
 

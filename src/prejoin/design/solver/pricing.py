@@ -9,24 +9,24 @@ pays once for a transaction (`Prices.transaction`), and once for reading an item
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
 from functools import cached_property
 
 import msgspec
 
+from prejoin import keys
 from prejoin.design.cost.assumptions import SEVERAL, per_second, several, size_of
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.objective import fans_out
 from prejoin.design.cost.units import predict_units, units_of
 from prejoin.design.layout.key_words import Alike, KeyWords
 from prejoin.design.layout.lay_out import guards_of
-from prejoin.design.mapping.addressing import actions_of, known, looked_at, unknown
+from prejoin.design.mapping.addressing import actions_of, finding, known, looked_at, unknown
 from prejoin.design.mapping.facets import planner_facet
 from prejoin.design.mapping.map_reads import map_read
 from prejoin.design.mapping.map_writes import entity_actions
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Operation, Slot
 from prejoin.design.solver.candidates import Candidate
-from prejoin.design.solver.needs import ReadNeeds, writes_to
+from prejoin.design.solver.needs import ReadNeeds, item_changes, writes_to
 from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection, placement_answers
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units
 from prejoin.workload.model import Combine, Entity, Workload, Write
@@ -37,14 +37,6 @@ _SLOTS = (
     Slot(TABLE, (KeyAttribute("pk"),), (KeyAttribute("sk"),)),
     Slot(_INDEX, (KeyAttribute("index_pk"),), (KeyAttribute("index_sk"),)),
 )
-
-
-class Kind(Enum):
-    """Where a key is: the own item in the table, the own item in an index, or a copy in the table."""
-
-    BASE = "base"
-    INDEX = "index"
-    COPY = "copy"
 
 
 class Answer(msgspec.Struct, frozen=True, order=True):
@@ -66,6 +58,8 @@ class Price(msgspec.Struct, frozen=True):
     """The writes that have to read the item first because of it."""
     atomic: frozenset[tuple[str, str]] = frozenset()
     """The writes and entities that become transactions because of it."""
+    finds: frozenset[str] = frozenset()
+    """The writes that can find their items by it."""
     cut: bool = False
     """Whether its partitions are split into shards or by time."""
     guards: int = 0
@@ -95,12 +89,13 @@ class Prices:
         design = self._design(facet, guards=guards)
         more = self._design(self._own, guards=tuple(g for g in guards if g not in self._forced))
         plain = self._design(self._own)
-        answers, cut = self._answered(design, facet, candidate)
+        answers, finds, cut = self._answered(design, facet, candidate)
         return Price(
             self._table(more) - self._table(plain),
             answers,
             self._first(self._design(self._own, guards=guards)) - self._always,
             self._together(more, plain),
+            finds,
             cut,
             len(more.guards),
         )
@@ -110,11 +105,12 @@ class Prices:
         facet = facet or self._facet(Placement(self._entity.name, OWN, 1, candidate), _INDEX)
         facet = msgspec.structs.replace(facet, slot=_INDEX)
         design = self._design(self._own, facet)
-        answers, cut = self._answered(design, facet, candidate)
+        answers, finds, cut = self._answered(design, facet, candidate)
         return Price(
             self._entries(design, _INDEX) + self._stored(design, self._entity.name, _INDEX),
             answers,
             self._first(design) - self._always,
+            finds=finds,
             cut=cut,
         )
 
@@ -123,12 +119,13 @@ class Prices:
         facet = self._facet(Placement(self._entity.name, OWN + 1, BASE, candidate), TABLE)
         copy = Item(self._entity.name, _COPY, (facet,), _COPY)
         design, plain = self._design(self._own, copy=copy), self._design(self._own)
-        answers, cut = self._answered(design, facet, candidate, copy)
+        answers, finds, cut = self._answered(design, facet, candidate, copy)
         return Price(
             self._table(design) - self._table(plain),
             answers,
             self._first(design) - self._always,
             self._together(design, plain),
+            finds,
             cut,
         )
 
@@ -184,8 +181,10 @@ class Prices:
 
     def _answered(
         self, design: Design, facet: Facet, candidate: Candidate, copy: Item | None = None
-    ) -> tuple[dict[str, Answer], bool]:
-        """The reads of this entity alone that a key answers, by the planner; and whether its partitions are split."""
+    ) -> tuple[dict[str, Answer], frozenset[str], bool]:
+        """What a key is good for, by the planner: the reads of this entity alone that it answers, the writes that find
+        their items by it, and whether its partitions are split.
+        """
         place = Placement(self._entity.name, OWN + bool(copy), BASE if facet.slot == TABLE else 1, candidate)
         planned = planner_facet(design, self._entity, copy or design.items[0], facet)
         found = {}
@@ -199,7 +198,19 @@ class Prices:
                 money = _dollars(reads=per_second(read.rate) * units.read)
                 joins = question.read.combine is Combine.JOIN
                 found[read.id] = Answer(joins or fans_out(operation), money)
-        return found, any(field.encoding.derived for field in planned.pk.fields)
+        return found, self._found(planned, candidate), any(field.encoding.derived for field in planned.pk.fields)
+
+    def _found(self, planned: keys.Facet, candidate: Candidate) -> frozenset[str]:
+        """The writes that can find their items by a key that holds all they know, or that identifies the item."""
+        generated = {a.name for a in self._entity.id if a.generated}
+        found = set()
+        for write, action in item_changes(self._workload):
+            if action.entity == self._entity.name and not action.many:
+                names = known(self._workload, write, action)
+                plan = finding((planned,), self._entity, names) if names.issuperset(candidate.pk) else None
+                if plan and (not plan.filtered or generated & {*candidate.pk, *plan.prefix}):
+                    found.add(write.id)
+        return frozenset(found)
 
     def _first(self, design: Design) -> frozenset[str]:
         """The writes that have to read the item first."""

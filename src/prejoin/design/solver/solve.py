@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.design.layout.index_keys import with_index_keys
+from prejoin.design.cost.objective import objective
+from prejoin.design.layout.index_keys import decided_form, with_index_keys
 from prejoin.design.layout.key_words import KeyWords
 from prejoin.design.layout.lay_out import lay_out
 from prejoin.design.layout.projection import with_projections
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
+from prejoin.design.solver.arrangement import arranged
 from prejoin.design.solver.integer_program import TimeLimit
 from prejoin.design.solver.needs import read_needs
 from prejoin.design.solver.placement import Forbidden, Problem, Score, Selection
@@ -89,14 +91,30 @@ def solve(
                 continue
             missing = tuple(sorted({*chosen.unserved, *unserved}))
             chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
-            design = with_index_keys(design, workload, problem.fixed.design)
-            return Solution(with_projections(design, workload, kept), chosen)
+            return Solution(*_finished(problem, chosen, design, kept))
         if refused:
             problem = replace(problem, refused=problem.refused | refused)
         elif words.apart:
             problem = replace(problem, rivals=tuple(dict.fromkeys((*problem.rivals, *words.apart))))
         else:
             problem = replace(problem, forbidden=(*problem.forbidden, *sorted(apart, key=sorted)))
+
+
+def _finished(problem: Problem, chosen: Selection, design: Design, kept: Design | None) -> tuple[Design, Selection]:
+    """The design with projections, with the keys in the indexes that make it best, and in their best form."""
+    workload = problem.workload
+
+    def finished(selection: Selection) -> Design:
+        return with_projections(map_patterns(lay_out(problem, selection), workload), workload, kept)
+
+    chosen, design = arranged(problem, chosen, with_projections(design, workload, kept), finished)
+    texts = map_patterns(lay_out(problem, chosen), workload)
+    natural = with_index_keys(texts, workload, problem.fixed.design)
+    if natural is not texts:
+        natural = with_projections(natural, workload, kept)
+        if decided_form(workload) or objective(workload, natural) < objective(workload, design):
+            design = natural
+    return design, chosen
 
 
 def _refused(problem: Problem, design: Design) -> set[str]:
@@ -116,7 +134,7 @@ def _apart(problem: Problem, chosen: Selection, design: Design, words: KeyWords)
     meant = {question.read.id for question in problem.reads} - set(chosen.unserved)
     for operation in design.operations:
         read = problem.workload.pattern(operation.pattern)
-        if operation.served or not isinstance(read, Read) or operation.pattern not in meant:
+        if operation.requests or not isinstance(read, Read) or operation.pattern not in meant:
             continue
         ways = [way for way in chosen.together if way.read == operation.pattern]
         for (slot, _), there in rooms.items():

@@ -94,8 +94,10 @@ class RequestHandler:
         if refused is not None:
             return refused
         admitted = self._admit(request)
-        if request.method == b"HEAD" and isinstance(admitted, HttpResponse):
-            admitted = replace(admitted, body=b"")
+        if isinstance(admitted, HttpResponse):
+            kind = _content_type(request) if admitted.content_type == JSON else admitted.content_type
+            body = b"" if request.method == b"HEAD" else admitted.body
+            admitted = replace(admitted, body=body, content_type=kind)
         return (
             with_cors_headers(request, admitted)
             if self.policy.origins and isinstance(admitted, HttpResponse)

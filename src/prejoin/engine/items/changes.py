@@ -41,9 +41,8 @@ class StreamRecord(msgspec.Struct, array_like=True, frozen=True):
     def render(self, table: TableDefinition, stream: StreamDefinition) -> dict[str, object]:
         """The record as GetRecords returns it."""
         change: dict[str, object] = {"ApproximateCreationDateTime": self.seconds, "Keys": self.keys}
-        for member, image in (("NewImage", self.new), ("OldImage", self.old)):
-            if bytes(image) != b"null":
-                change[member] = image
+        images = {"NewImage": self.new, "OldImage": self.old}
+        change |= {member: image for member, image in images.items() if bytes(image) != b"null"}
         change |= {
             "SequenceNumber": sequence_number(self.number),
             "SizeBytes": self.size + item_size(self.keys),

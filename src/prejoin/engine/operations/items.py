@@ -102,30 +102,33 @@ def rendered_item(content: bytes, projection: ProjectionExpression | None) -> An
 
 
 def put_item(database: Database, request: PutItemInput) -> dict[str, Any]:
-    name = _check(request)
+    is_legacy = _is_legacy(request)
+    name = _check(request, is_legacy)
     if request.return_values not in (None, "NONE", "ALL_OLD"):
         refuse("ReturnValues can only be ALL_OLD or NONE")
-    return _write(database, request, _prepared(request, name))
+    return _write(database, request, _prepared(request, name, is_legacy))
 
 
 def delete_item(database: Database, request: DeleteItemInput) -> dict[str, Any]:
-    name = _check(request)
+    is_legacy = _is_legacy(request)
+    name = _check(request, is_legacy)
     if request.return_values not in (None, "NONE", "ALL_OLD"):
         refuse("ReturnValues can only be ALL_OLD or NONE")
-    return _write(database, request, _prepared(request, name))
+    return _write(database, request, _prepared(request, name, is_legacy))
 
 
 def update_item(database: Database, request: UpdateItemInput) -> dict[str, Any]:
     if request.key is None:
         _refuse_keyless(request)
-    name = _check(request)
-    return _write(database, request, _prepared(request, name))
-
-
-def _prepared(request: PutItemInput | DeleteItemInput | UpdateItemInput, name: str) -> PreparedWrite:
-    """Prepare a write that may have legacy parameters."""
     is_legacy = _is_legacy(request)
-    if is_legacy or request.expression_attribute_names is not None or request.expression_attribute_values is not None:
+    name = _check(request, is_legacy)
+    return _write(database, request, _prepared(request, name, is_legacy))
+
+
+def _prepared(request: PutItemInput | DeleteItemInput | UpdateItemInput, name: str, is_legacy: bool) -> PreparedWrite:
+    """Prepare a write that may have legacy parameters."""
+    has_placeholders = not (request.expression_attribute_names is None and request.expression_attribute_values is None)
+    if is_legacy or (has_placeholders and not _has_expression(request)):
         _check_parameters(request)
     prepared = prepare(request, name)
     if not is_legacy:
@@ -133,6 +136,12 @@ def _prepared(request: PutItemInput | DeleteItemInput | UpdateItemInput, name: s
     expressions, values = legacy.write_expressions(request)
     shown = request.return_values_on_condition_check_failure == "ALL_OLD"
     return replace(prepared, expressions=expressions, values=values, show_on_failure=shown)
+
+
+def _has_expression(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> bool:
+    return request.condition_expression is not None or (
+        isinstance(request, UpdateItemInput) and request.update_expression is not None
+    )
 
 
 def _is_legacy(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> bool:
@@ -152,7 +161,7 @@ def _check_parameters(request: PutItemInput | DeleteItemInput | UpdateItemInput)
     expression_parameters(expressions, others, request.expression_attribute_names, request.expression_attribute_values)
 
 
-def _check(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> str:
+def _check(request: PutItemInput | DeleteItemInput | UpdateItemInput, is_legacy: bool) -> str:
     name = table_name(request.table_name)
     constraints = Constraints()
     if isinstance(request, PutItemInput):
@@ -165,7 +174,7 @@ def _check(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> str:
     constraints.one_of(
         "returnValuesOnConditionCheckFailure", request.return_values_on_condition_check_failure, ON_FAILURE
     )
-    if _is_legacy(request):
+    if is_legacy:
         legacy.constrain_write(constraints, request)
     constraints.finish()
     return name

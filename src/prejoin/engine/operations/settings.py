@@ -35,6 +35,8 @@ _INSIGHTS_MODES = ("ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS")
 def _resource(database: Database, session: Session, arn: str, operation: str) -> TableDefinition:
     """The table with this ARN. If the ARN is not of this engine, nobody may know that there is no such table."""
     match = _TABLE_ARN.fullmatch(arn)
+    if match is None and not arn.startswith("arn:"):
+        refuse(f"ARNs must start with 'arn:': {arn}")
     if match is None:
         refuse(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
     table = database.catalog.get(session, match.group(1))

@@ -73,10 +73,10 @@ def list_streams(database: Database, request: ListStreamsInput) -> dict[str, Any
         for stream in table.streams
     ]
     if start is not None:
-        arns = [stream["StreamArn"] for stream in found]
-        if start not in arns:
+        match = _ARN.fullmatch(start)
+        if match is None:
             refuse(_INVALID + "Invalid StreamArn")
-        found = found[arns.index(start) + 1 :]
+        found = [stream for stream in found if (stream["TableName"], stream["StreamLabel"]) > match.groups()]
     response: dict[str, Any] = {"Streams": found[:limit]}
     if len(found) > limit:
         response["LastEvaluatedStreamArn"] = found[limit - 1]["StreamArn"]

@@ -202,14 +202,37 @@ class _ReadMethod:
                 self.module.imports.name("prejoin", "Get")
                 parts = [*([keyword("into", into)] if into else []), *(keyword(f, v) for f, v in equal)]
                 gets = Group("*[", (call("Get", cls, *parts), f"for {one} in {name}"), "]", commas=False)
-                return [call(f"found = {wait}self.db.get_together", gets), _THERE]
+                return [call(f"found = {wait}self.db.get_together", gets), *self._there(into)]
             key = mapping((string(field), value) for field, value in equal)
             listed = Group("[", (key, f"for {one} in {name}"), "]", commas=False)
             got = call(f"found = {wait}self.db.get_many", cls, listed, *options)
-            return [got, _THERE]
+            return [got, *self._there(into)]
         self.given = [replace(g, values=(one,)) if g is self.many else g for g in self.given]
         query = call(f"    found += {wait}self.db.query", cls, *self._asking(filters=True, order=True, into=into))
-        return [f"found: list[{into or cls}] = []", f"for {one} in {name}:", query, "return found"]
+        sorting = self._sorting("found", into)
+        return [f"found: list[{into or cls}] = []", f"for {one} in {name}:", query, *sorting, "return found"]
+
+    def _there(self, into: str) -> list[Part]:
+        """The items of a batch that exist, in the order of the read."""
+        sorting = self._sorting("there", into)
+        return ["there = [one for one in found if one is not None]", *sorting, "return there"] if sorting else [_THERE]
+
+    def _sorting(self, name: str, into: str) -> list[Part]:
+        """The lines that sort a list: several requests, each in its own order, do not make one."""
+        module, found = self.module, list[Part]()
+        held = wanted_of(self.read, module.workload, self.entities) if into else ()
+        for sort in reversed(self.read.sort):
+            attribute = single(module.workload, self.first, bare_name(sort.attribute))
+            if into and attribute.name not in held:
+                return []  # the view does not show the order
+            value = f"one.{module.names.field(self.first, attribute.name)}"
+            if attribute.optional:
+                module.imports.name("typing", "Any")
+                module.imports.name("typing", "cast")
+                value = f'({value} is not None, cast("Any", {value}))'
+            turned = ["reverse=True"] if sort.direction is Direction.DESC else []
+            found.append(call(f"{name}.sort", keyword("key", f"lambda one: {value}"), *turned))
+        return found
 
     def _page(self, cls: str, into: str, shown: str) -> tuple[list[Part], ReturnType]:
         limit = self._limits()

@@ -1,0 +1,406 @@
+"""`prejoin migrate`: plan and run the load of a relational database into the table, and verify it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from prejoin.cli.command import SETTINGS, command
+from prejoin.cli.outcome import ExitStatus, Line, Outcome
+from prejoin.cli.progress import ProgressSteps
+from prejoin.cli.text.messages import safe
+from prejoin.cli.text.tables import titled
+from prejoin.migrate import codes
+from prejoin.migrate.load.export import export_items
+from prejoin.migrate.load.load import LoadResult, load_table
+from prejoin.migrate.load.plan import EntityPlan, LoadPlan, plan_load
+from prejoin.migrate.load.state import FOLDER, LoadState, now_text
+from prejoin.migrate.mapping.model import MAPPING
+from prejoin.migrate.migration import open_migration
+from prejoin.migrate.status import migration_status
+from prejoin.migrate.verify.compare import Difference
+from prejoin.migrate.verify.verify import VerifyResult, verify_table
+from prejoin.pipeline.connection import TablePlace
+from prejoin.pipeline.document import DOCUMENT
+from prejoin.pipeline.errors import Source
+from prejoin.pipeline.summary import counted
+
+_SHOWN = 20
+"""Differences that are printed; `--format json` has a thousand."""
+
+
+def _inputs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options for the files and the database."""
+    for option in (
+        click.option("--mapping", type=click.Path(), default=MAPPING, show_default=True, help="The mapping."),
+        click.option(
+            "--for", "document", type=click.Path(), default=DOCUMENT, help=f"The document (default: {DOCUMENT})."
+        ),
+        click.option("--source", metavar="URL", help="The database; PREJOIN_SOURCE or that of the mapping by default."),
+    ):
+        function = option(function)
+    return function
+
+
+def _target(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options for the table."""
+    for option in (
+        click.option("--region", help="The AWS region, if not the one of the environment."),
+        click.option("--aws", is_flag=True, help="AWS itself."),
+        click.option("--endpoint", metavar="URL", help="A server that speaks the DynamoDB protocol."),
+        click.option("--db", type=click.Path(dir_okay=False), help="A file of the embedded engine."),
+        click.option("--table", help="The name of the table (default: that of the design)."),
+    ):
+        function = option(function)
+    return function
+
+
+def _state(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--state", type=click.Path(), default=FOLDER, show_default=True, help="The folder of the state."
+    )(function)
+
+
+def _place(db: str | None, endpoint: str | None, aws: bool, region: str | None) -> TablePlace:
+    if sum(map(bool, (db, endpoint, aws))) != 1:
+        raise click.UsageError("say where the table is: `--db FILE`, `--endpoint URL` or `--aws`")
+    return TablePlace(db, endpoint, region)
+
+
+class _MigrateGroup(click.Group):
+    """The commands in the order of a migration."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+migrate = _MigrateGroup("migrate", context_settings=SETTINGS, no_args_is_help=True)
+migrate.help = "Move the rows of a relational database into the table: plan, load, verify."
+
+
+# --- Plan -----------------------------------------------------------------------------------------------------------
+
+
+@command("migrate plan", format_aware=True)
+@_inputs
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Write units a second (default: 4000).")
+@click.option("--samples", is_flag=True, help="Show a row of each entity beside the items that it becomes.")
+def plan(source: str | None, document: str, mapping: str, rate: float | None, samples: bool, as_json: bool) -> Outcome:
+    """Check the mapping, and show what a load reads and writes, how long it takes and what it costs."""
+    with open_migration(document, mapping, source) as migration, ProgressSteps(silent=True) as progress:
+        found = plan_load(migration, rate=rate, progress=progress)
+        warnings = migration.warnings()
+    dead = [letter for one in found.entities for letter in one.dead]
+    notes = [
+        f"{found.rows:,} rows, {found.units:,.0f} write units, ${found.dollars} on demand in us-east-1; "
+        f"{_duration(found.seconds)} at {found.rate:,.0f} units a second",
+        f"{_bytes(found.bytes)} of items, ${found.storage_dollars} a month, without indexes",
+    ]
+    if dead:
+        notes.append(
+            f"of the sampled rows, {len(dead)} cannot be loaded: {dead[0].entity} {dead[0].key}: {dead[0].reason}"
+        )
+    if not samples:
+        notes.append("`prejoin migrate plan --samples` shows items beside the rows that they come from")
+    return Outcome(result=_plan_json(found), page=_plan_page(found, samples), sources=warnings, notes=tuple(notes))
+
+
+def _plan_page(found: LoadPlan, samples: bool) -> list[Line]:
+    header = ("Entity", "Table", "Rows", "Items a row", "Units a row", "Units")
+    rows = [
+        (
+            safe(one.entity),
+            safe(one.table),
+            f"{one.rows:,}",
+            f"{one.items_per_row:g}",
+            f"{one.units_per_row:.4g}",
+            f"{one.units:,.0f}",
+        )
+        for one in found.entities
+    ]
+    lines: list[Line] = list(titled(header, rows, ("bold", "", "", "", "", "")))
+    if samples:
+        for one in found.entities:
+            lines += ["", *_sample_lines(one)]
+    return lines
+
+
+def _sample_lines(one: EntityPlan) -> list[Line]:
+    lines: list[Line] = [((f"{safe(one.entity)}", "bold"), " from ", safe(one.table))]
+    if one.row is None:
+        return [*lines, ("  no rows",)]
+    lines.append((("  row   ", "dim"), safe(json.dumps(one.row, ensure_ascii=False))))
+    return lines + [(("  item  ", "dim"), safe(json.dumps(item, ensure_ascii=False))) for item in one.items]
+
+
+def _plan_json(found: LoadPlan) -> dict[str, Any]:
+    return {
+        "rows": found.rows,
+        "units": found.units,
+        "dollars": str(found.dollars),
+        "seconds": found.seconds,
+        "rate": found.rate,
+        "bytes": found.bytes,
+        "entities": [
+            {
+                "entity": one.entity,
+                "table": one.table,
+                "rows": one.rows,
+                "items_per_row": one.items_per_row,
+                "units_per_row": one.units_per_row,
+                "row": one.row,
+                "items": list(one.items),
+                "dead": [{"key": list(map(str, d.key)), "code": d.code, "reason": d.reason} for d in one.dead],
+            }
+            for one in found.entities
+        ],
+    }
+
+
+# --- Load -----------------------------------------------------------------------------------------------------------
+
+
+@command("migrate load", format_aware=True)
+@_inputs
+@_target
+@_state
+@click.option(
+    "--to-files", "files", type=click.Path(file_okay=False), help="Write DynamoDB JSON for an import from S3."
+)
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="The most write units a second.")
+@click.option("--workers", type=click.IntRange(1, 64), help="Threads that write (default: 4; 1 for a file).")
+@click.option("--create-table", is_flag=True, help="Create the table if it does not exist; a file gets it always.")
+@click.option("--replay", is_flag=True, help="Only try the rows again that could not be loaded.")
+@click.option("--restart", is_flag=True, help="Forget the state of an earlier load, and begin again.")
+@click.option(
+    "--force", is_flag=True, help="Load into a table that has items, and write over those with the same keys."
+)
+def load(
+    source: str | None,
+    document: str,
+    mapping: str,
+    table: str | None,
+    db: str | None,
+    endpoint: str | None,
+    aws: bool,
+    region: str | None,
+    state: str,
+    files: str | None,
+    rate: float | None,
+    workers: int | None,
+    create_table: bool,
+    replay: bool,
+    restart: bool,
+    force: bool,
+    as_json: bool,
+) -> Outcome:
+    """Write all rows as items. After an interruption, the same command continues.
+
+    Rows that cannot be loaded are kept in the state folder, each with its reason; `--replay` tries them again.
+    """
+    if files and (db or endpoint or aws):
+        raise click.UsageError("`--to-files` writes to no table: leave out `--db`, `--endpoint` and `--aws`")
+    place = None if files else _place(db, endpoint, aws, region)
+    with open_migration(document, mapping, source) as migration, ProgressSteps(silent=as_json) as progress:
+        exported: dict[str, Any] = {}
+        notes = []
+        if place is None:
+            written = export_items(migration, files or "", state=state, restart=restart, progress=progress)
+            result = written.loaded
+            exported = {"items": written.items, "files": list(written.files)}
+            notes.append(f"wrote {written.items:,} items to {counted(len(written.files), 'file')} in {files}")
+        else:
+            result = load_table(
+                migration,
+                place,
+                table=table,
+                state=state,
+                rate=rate,
+                workers=workers,
+                create=create_table or bool(db),
+                force=force,
+                restart=restart,
+                replay=replay,
+                progress=progress,
+            )
+        warnings = migration.warnings()
+    notes.insert(0, _loaded(result))
+    notes.append("next: `prejoin migrate verify`, with the same place" if place else "next: import the files from S3")
+    said = (*warnings, *_dead_letters(result))
+    status = ExitStatus.FAILED if result.dead else ExitStatus.FINE
+    return Outcome(status, _load_json(result) | exported, sources=said, notes=tuple(notes))
+
+
+def _loaded(result: LoadResult) -> str:
+    verb = "continued: " if result.resumed else ""
+    speed = result.rows / result.seconds if result.seconds else 0
+    took = f"{_duration(result.seconds)}, {speed:,.0f} a second, {result.units:,.0f} write units"
+    return f"{verb}{counted(result.rows, 'row')} loaded in {took}"
+
+
+def _dead_letters(result: LoadResult) -> tuple[Source, ...]:
+    if not result.dead:
+        return ()
+    message = f"{counted(result.dead, 'row')} could not be loaded: {result.dead_file}"
+    fix = "`prejoin migrate status` counts the reasons; correct the rows or the mapping, then pass `--replay`"
+    return (Source("", "", (codes.DEAD_LETTERS.at(None, message, fix),)),)
+
+
+def _load_json(result: LoadResult) -> dict[str, Any]:
+    return {
+        "rows": result.rows,
+        "resumed": result.resumed,
+        "dead": result.dead,
+        "dead_letters": result.dead_file or None,
+        "units": result.units,
+        "seconds": result.seconds,
+        "entities": [{"entity": e.entity, "rows": e.rows, "units": e.units, "done": e.done} for e in result.entities],
+    }
+
+
+# --- Verify ---------------------------------------------------------------------------------------------------------
+
+
+@command("migrate verify", format_aware=True)
+@_inputs
+@_target
+@_state
+@click.option("--no-patterns", is_flag=True, help="Compare the data only, and run no access patterns.")
+def verify(
+    source: str | None,
+    document: str,
+    mapping: str,
+    table: str | None,
+    db: str | None,
+    endpoint: str | None,
+    aws: bool,
+    region: str | None,
+    state: str,
+    no_patterns: bool,
+    as_json: bool,
+) -> Outcome:
+    """Compare the table with the database: all rows, copies and guards, and access patterns on both sides.
+
+    The exit status is 1 if there is a difference. Nothing is written on either side.
+    """
+    place = _place(db, endpoint, aws, region)
+    with open_migration(document, mapping, source) as migration, ProgressSteps(silent=as_json) as progress:
+        result = verify_table(migration, place, table=table, patterns=not no_patterns, progress=progress)
+    if Path(state).is_dir():
+        with LoadState(state, lock=False) as kept:
+            found = sum(result.counts.values())
+            kept.say(verified=f"{'equal' if result.equal else counted(found, 'difference')}, {now_text()}")
+    status = ExitStatus.FINE if result.equal else ExitStatus.FAILED
+    return Outcome(status, _verify_json(result), _verify_page(result), _different(result), _verify_notes(result))
+
+
+def _verify_page(result: VerifyResult) -> list[Line]:
+    by_entity: dict[str, str] = {}
+    for (entity, kind), n in result.counts.items():
+        by_entity[entity] = f"{by_entity.get(entity, '')}, {n:,} {kind}".removeprefix(", ")
+    header = ("Entity", "Rows", "Items", "Differences")
+    rows = [(safe(e.entity), f"{e.rows:,}", f"{e.items:,}", by_entity.pop(e.entity, "none")) for e in result.entities]
+    rows += [(safe(name) or "-", "", "", said) for name, said in by_entity.items()]
+    lines: list[Line] = list(titled(header, rows, ("bold", "", "", "")))
+    lines += [(safe(str(one)),) for one in result.differences[:_SHOWN]]
+    return lines
+
+
+def _different(result: VerifyResult) -> tuple[Source, ...]:
+    if result.equal:
+        return ()
+    message = f"the table differs from the database: {counted(sum(result.counts.values()), 'difference')}"
+    fix = "load the rows again, or correct the mapping; `--format json` lists up to a thousand of them"
+    return (Source("", "", (codes.DIFFERENT.at(None, message, fix),)),)
+
+
+def _verify_notes(result: VerifyResult) -> tuple[str, ...]:
+    rows = sum(e.rows for e in result.entities)
+    notes = []
+    if result.equal:
+        notes.append(f"{rows:,} rows and their items are equal")
+    if result.patterns:
+        run = [one for one in result.patterns if one.runs]
+        skipped = [one for one in result.patterns if one.skipped]
+        notes.append(f"{counted(len(run), 'access pattern')} run on both sides, {sum(o.runs for o in run)} times")
+        if skipped:
+            names = ", ".join(f"{one.pattern} ({one.skipped})" for one in skipped[:5])
+            more = f", and {len(skipped) - 5} more" if len(skipped) > 5 else ""
+            notes.append(f"not compared: {names}{more}")
+    return tuple(notes)
+
+
+def _verify_json(result: VerifyResult) -> dict[str, Any]:
+    return {
+        "equal": result.equal,
+        "entities": [
+            {"entity": e.entity, "rows": e.rows, "items": e.items, "buckets": e.buckets} for e in result.entities
+        ],
+        "counts": [{"entity": e, "kind": k, "count": n} for (e, k), n in result.counts.items()],
+        "differences": [_difference_json(one) for one in result.differences],
+        "patterns": [
+            {"pattern": p.pattern, "runs": p.runs, "differences": len(p.differences), "skipped": p.skipped or None}
+            for p in result.patterns
+        ],
+    }
+
+
+def _difference_json(one: Difference) -> dict[str, Any]:
+    return {
+        "kind": one.kind,
+        "entity": one.entity,
+        "key": one.key,
+        "attribute": one.attribute or None,
+        "expected": one.expected,
+        "found": one.found,
+    }
+
+
+# --- Status ---------------------------------------------------------------------------------------------------------
+
+
+@command("migrate status")
+@click.option("--mapping", type=click.Path(), default=MAPPING, show_default=True, help="The mapping.")
+@click.option("--for", "document", type=click.Path(), default=DOCUMENT, help=f"The document (default: {DOCUMENT}).")
+@_state
+def status(document: str, mapping: str, state: str) -> Outcome:
+    """Show where the migration stands, and what to do next."""
+    found = migration_status(document, mapping, state)
+    rows = [("done" if step.done else "open", step.name, safe(step.detail)) for step in found.steps]
+    lines: list[Line] = list(titled(("", "Step", ""), rows, ("", "bold", "dim")))
+    for (entity, code), n in found.dead.items():
+        lines.append((f"  {n:,} dead letters of {safe(entity)}: ", (code, "bold")))
+    result = {
+        "steps": [{"name": s.name, "done": s.done, "detail": s.detail} for s in found.steps],
+        "entities": [{"entity": e.entity, "rows": e.rows, "done": e.done} for e in found.entities],
+        "dead": [{"entity": e, "code": c, "count": n} for (e, c), n in found.dead.items()],
+        "next": found.following,
+    }
+    return Outcome(result=result, page=lines, notes=(f"next: {found.following}",))
+
+
+def _duration(seconds: float) -> str:
+    """
+    >>> _duration(0.4), _duration(75), _duration(7300)
+    ('0.4 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _bytes(size: float) -> str:
+    for unit in ("B", "KB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+for _name, _command in {"plan": plan, "load": load, "verify": verify, "status": status}.items():
+    migrate.add_command(_command, _name)

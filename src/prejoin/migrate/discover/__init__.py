@@ -1,0 +1,1 @@
+"""Derive entities, access patterns and a mapping from a database and the SQL that runs on it."""

@@ -1,0 +1,179 @@
+"""Write pages of rows as items: with the client, so that copies, guards and index keys are written as in production.
+
+Writing a page twice gives the same items as writing it once. Entities without patterns are put in batches. The others
+are inserted in transactions, and those that exist already, from a page that was written before a kill, are put over.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from prejoin.diagnostics import Code
+from prejoin.migrate import codes
+from prejoin.migrate.load.state import DeadLetter, now_text, row_json
+from prejoin.migrate.mapping.rows import EntityRows, Row, RowError
+from prejoin.proof.package import LoadedPackage
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.client.client import Client
+from prejoin.table.client.observe import Call
+from prejoin.table.errors import AlreadyExists, ItemTooLarge, NotUnique, PartlyWritten, TableError, Unprocessed
+from prejoin.transport.errors import TransportError
+
+CHUNK = 250
+"""Rows that one worker writes at a time."""
+_ATTEMPTS = 8
+_READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"})
+_TEMPORARY = frozenset(
+    {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "InternalServerError"}
+)
+
+
+class Throttle:
+    """Counts consumed write units, and holds writers back so that no more than `rate` a second are consumed."""
+
+    def __init__(self, rate: float | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.units = 0.0
+        self._rate = rate
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self._spent = 0.0
+
+    def observe(self, call: Call) -> None:
+        if call.operation in _READS:
+            return
+        with self._lock:
+            self.units += call.units
+            self._spent += call.units
+
+    def wait(self) -> None:
+        """Sleeps until the consumed units fit the rate again."""
+        if self._rate is None:
+            return
+        with self._lock:
+            ahead = self._spent / self._rate - (time.monotonic() - self._began)
+            if ahead < -1:  # time in which nothing was written is not saved up for a burst
+                self._began, self._spent, ahead = time.monotonic(), 0.0, 0.0
+        if ahead > 0:
+            self._sleep(ahead)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The result of writing a page."""
+
+    rows: int
+    dead: tuple[DeadLetter, ...]
+
+
+class RowWriter:
+    """Writes rows of one entity."""
+
+    def __init__(
+        self, client: Client, package: LoadedPackage, rows: EntityRows, throttle: Throttle, workers: int = 1
+    ) -> None:
+        self._client = client
+        self._package = package
+        self._rows = rows
+        self._throttle = throttle
+        self._workers = workers
+        cls = package.classes[rows.entity.name]
+        # TimeToLive adds nothing to a put; copies and unique values need to know the item that they replace.
+        self._plain = all(type(p).__name__.endswith("TimeToLive") for p in client.schema.entity(cls).patterns)
+        self._ids = [a.name for a in rows.entity.id]
+
+    def write(self, rows: Sequence[Row]) -> Written:
+        """Writes a page. Errors of single rows are dead letters; a table that cannot be reached raises."""
+        dead: list[DeadLetter] = []
+        records: list[tuple[Row, Any]] = []
+        seen: dict[tuple[Any, ...], Row] = {}
+        for row in rows:
+            try:
+                values = self._rows.convert(row)
+                key = tuple(values.get(name) for name in self._ids)
+                if key in seen:
+                    raise RowError(codes.TWICE, f"it has the same id as the row {list(seen[key].key)}: {list(key)}")
+                seen[key] = row
+                records.append((row, self._package.record(self._rows.entity.name, values)))
+            except RowError as problem:
+                dead.append(self._letter(row, problem.code, problem.reason))
+            except (TypeError, ValueError) as problem:
+                dead.append(self._letter(row, codes.VALUE, str(problem)))
+        size = CHUNK if self._workers == 1 else max(25, min(CHUNK, -(-len(records) // self._workers)))
+        chunks = [records[at : at + size] for at in range(0, len(records), size)]
+        for found in self._each(chunks):
+            dead += found
+        return Written(len(rows), tuple(dead))
+
+    def _each(self, chunks: Sequence[Sequence[tuple[Row, Any]]]) -> Iterator[list[DeadLetter]]:
+        if self._workers == 1 or len(chunks) < 2:
+            yield from map(self._chunk, chunks)
+            return
+        with ThreadPoolExecutor(self._workers) as threads:
+            yield from threads.map(self._chunk, chunks)
+
+    def _chunk(self, chunk: Sequence[tuple[Row, Any]]) -> list[DeadLetter]:
+        for attempt in range(_ATTEMPTS):
+            self._throttle.wait()
+            try:
+                return self._send(chunk)
+            except Unprocessed:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            except DynamoDBError as problem:
+                if problem.code not in _TEMPORARY or attempt == _ATTEMPTS - 1:
+                    raise
+            time.sleep(min(0.5 * 2**attempt, 20))
+        raise AssertionError  # the last attempt returns or raises
+
+    def _send(self, chunk: Sequence[tuple[Row, Any]]) -> list[DeadLetter]:
+        records = [record for _, record in chunk]
+        try:
+            if self._plain:
+                self._client.put_many(records)
+            else:
+                self._client.insert_many(records)
+            return []
+        except PartlyWritten as problem:
+            lost = next((f.error for f in problem.failures if isinstance(f.error, TransportError)), None)
+            if lost is not None:
+                raise lost from problem
+            again = [chunk[f.position] for f in problem.failures]
+        except (TableError, ValueError, DynamoDBError) as error:
+            if isinstance(error, Unprocessed) or (isinstance(error, DynamoDBError) and not _about_item(error)):
+                raise
+            again = list(chunk)  # one of them is refused: each is sent alone, to see which
+        return [letter for row, record in again if (letter := self._alone(row, record))]
+
+    def _alone(self, row: Row, record: Any) -> DeadLetter | None:
+        try:
+            try:
+                if self._plain:
+                    self._client.put(record)
+                else:
+                    self._client.insert(record)
+            except AlreadyExists:
+                self._client.put(record, read=True)
+        except (TableError, ValueError, DynamoDBError) as error:
+            if isinstance(error, DynamoDBError) and not _about_item(error):
+                raise
+            return self._letter(row, _code(error), str(error))
+        return None
+
+    def _letter(self, row: Row, code: Code, reason: str) -> DeadLetter:
+        return DeadLetter(self._rows.entity.name, row.key, code.id, reason, row_json(row.values), now_text())
+
+
+def _about_item(error: DynamoDBError) -> bool:
+    return error.code == "ValidationException"
+
+
+def _code(error: Exception) -> Code:
+    if isinstance(error, NotUnique):
+        return codes.NOT_UNIQUE
+    return codes.TOO_LARGE if isinstance(error, ItemTooLarge) else codes.REFUSED

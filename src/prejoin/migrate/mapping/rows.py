@@ -1,0 +1,224 @@
+"""Rows as items: the SELECT of an entity, page by page in the order of its key, and each row converted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from prejoin.diagnostics import Code
+from prejoin.migrate import codes
+from prejoin.migrate.mapping.convert import ConversionError, Converter, converter, plain, zone_of
+from prejoin.migrate.mapping.model import AttributeSource, Children, EntityMapping, TableMapping, as_source
+from prejoin.migrate.source.connection import Snapshot
+from prejoin.migrate.source.model import Database
+from prejoin.workload.model import Attribute, Entity, Workload
+
+PAGE = 2_000
+"""Rows of one SELECT."""
+PAGE_WITH_CHILDREN = 200
+_MAIN = "t"
+_OURS = "prejoin_"
+"""Begins the names of our columns: so the statistics of the database tell our statements from the application's."""
+
+
+class RowError(Exception):
+    """A row cannot become an item: a code, and the reason."""
+
+    def __init__(self, code: Code, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: the position of its key, and the value of each attribute as the database has it."""
+
+    key: tuple[Any, ...]
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    attribute: Attribute
+    source: AttributeSource
+    convert: Converter
+
+
+class EntityRows:
+    """Reads the rows of one entity, and converts them to values by the names of the document."""
+
+    def __init__(self, entity: Entity, mapping: EntityMapping, whole: TableMapping, database: Database) -> None:
+        self.entity = entity
+        self.mapping = mapping
+        self.whole = whole
+        table = database.table(mapping.table)
+        self.key: tuple[str, ...] = mapping.key or (table.key if table else ())
+        self._values = [self._value(a) for a in entity.attributes if a.name in mapping.attributes]
+        self.page = PAGE_WITH_CHILDREN if mapping.children else PAGE
+
+    def _value(self, attribute: Attribute) -> _Value:
+        source = self.mapping.source(attribute.name)
+        zone = zone_of(source.zone or self.mapping.zone or self.whole.zone)
+        return _Value(attribute, source, converter(attribute.type, source.form, zone, source.members))
+
+    # --- Reading ---------------------------------------------------------------------------------------------------
+
+    def pages(self, snapshot: Snapshot, after: Sequence[Any] | None = None) -> Iterator[list[Row]]:
+        """The rows after a key, page by page."""
+        while True:
+            rows = self._page(snapshot, after)
+            if not rows:
+                return
+            yield rows
+            after = rows[-1].key
+            if len(rows) < self.page:
+                return
+
+    def _page(self, snapshot: Snapshot, after: Sequence[Any] | None) -> list[Row]:
+        values = {f"after{at}": one for at, one in enumerate(after)} if after is not None else {}
+        sql = self.select(snapshot, [self._beyond(snapshot)] if values else [])
+        order = ", ".join(self._quoted(snapshot, c) for c in self.key)
+        found = snapshot.rows(f"{sql} ORDER BY {order} LIMIT {self.page}", values)
+        return self._rows(snapshot, found)
+
+    def where(self, snapshot: Snapshot, condition: str, values: Mapping[str, Any]) -> list[Row]:
+        """The rows that a condition holds for. The table is `t` in it."""
+        return self._rows(snapshot, snapshot.rows(self.select(snapshot, [condition]), values))
+
+    def by_key(self, snapshot: Snapshot, key: Sequence[Any]) -> Row | None:
+        """The row with a key; None if there is none any more."""
+        condition = " AND ".join(f"{self._quoted(snapshot, c)} = :key{at}" for at, c in enumerate(self.key))
+        found = self.where(snapshot, condition, {f"key{at}": one for at, one in enumerate(key)})
+        return found[0] if found else None
+
+    def count(self, snapshot: Snapshot) -> int:
+        where = f" WHERE {self.mapping.where}" if self.mapping.where else ""
+        table = f"{snapshot.quote(self.mapping.table)} AS {_MAIN}"
+        return int(snapshot.value(f"SELECT count(*) AS {_OURS}count FROM {table}{where}"))  # noqa: S608
+
+    def select(self, snapshot: Snapshot, conditions: Sequence[str]) -> str:
+        columns = [f"{self._quoted(snapshot, c)} AS {_OURS}k{at}" for at, c in enumerate(self.key)]
+        columns += [
+            f"{self._expression(snapshot, v)} AS {_OURS}v{at}"
+            for at, v in enumerate(self._values)
+            if v.source.value is None
+        ]
+        linked = self._linked()
+        columns += [f"{self._quoted(snapshot, c)} AS {_OURS}c{at}" for at, c in enumerate(linked)]
+        joins = "".join(
+            f" LEFT JOIN {snapshot.quote(join.table)} AS {snapshot.quote(name)} ON "
+            + " AND ".join(
+                f"{snapshot.quote(name)}.{snapshot.quote(theirs)} = {self._quoted(snapshot, ours)}"
+                for theirs, ours in join.on.items()
+            )
+            for name, join in self.mapping.joins.items()
+        )
+        found = [*([f"({self.mapping.where})"] if self.mapping.where else []), *conditions]
+        where = f" WHERE {' AND '.join(found)}" if found else ""
+        return f"SELECT {', '.join(columns)} FROM {snapshot.quote(self.mapping.table)} AS {_MAIN}{joins}{where}"  # noqa: S608
+
+    def _linked(self) -> list[str]:
+        """The columns of the table that children refer to."""
+        return list(dict.fromkeys(ours for c in self.mapping.children.values() for ours in c.on.values()))
+
+    def _quoted(self, snapshot: Snapshot, column: str) -> str:
+        return f"{_MAIN}.{snapshot.quote(column)}"
+
+    def _expression(self, snapshot: Snapshot, value: _Value) -> str:
+        if value.source.sql:
+            return f"({value.source.sql})"
+        join, dot, column = value.source.column.rpartition(".")
+        return f"{snapshot.quote(join)}.{snapshot.quote(column)}" if dot else self._quoted(snapshot, column)
+
+    def _beyond(self, snapshot: Snapshot) -> str:
+        """Keys after a position. Written out, because MySQL uses no index for a comparison of tuples."""
+        names = [self._quoted(snapshot, c) for c in self.key]
+        steps = [
+            " AND ".join([*(f"{names[b]} = :after{b}" for b in range(at)), f"{names[at]} > :after{at}"])
+            for at in range(len(names))
+        ]
+        first = f"{names[0]} >= :after0 AND " if len(names) > 1 else ""
+        return f"({first}({' OR '.join(f'({step})' for step in steps)}))"
+
+    def _rows(self, snapshot: Snapshot, found: Sequence[Mapping[str, Any]]) -> list[Row]:
+        rows = []
+        lists = self._children(snapshot, found)
+        for at, row in enumerate(found):
+            values = {
+                v.attribute.name: v.source.value if v.source.value is not None else row[f"{_OURS}v{number}"]
+                for number, v in enumerate(self._values)
+            }
+            rows.append(Row(tuple(row[f"{_OURS}k{n}"] for n in range(len(self.key))), {**values, **lists[at]}))
+        return rows
+
+    # --- Embedded children -----------------------------------------------------------------------------------------
+
+    def _children(self, snapshot: Snapshot, found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        lists: list[dict[str, Any]] = [{} for _ in found]
+        linked = self._linked()
+        for name, children in self.mapping.children.items():
+            ours = [tuple(row[f"{_OURS}c{linked.index(c)}"] for c in children.on.values()) for row in found]
+            groups = self._grouped(snapshot, children, list(dict.fromkeys(ours)))
+            for at, key in enumerate(ours):
+                lists[at][name] = groups.get(key, [])
+        return lists
+
+    def _grouped(
+        self, snapshot: Snapshot, children: Children, keys: Sequence[tuple[Any, ...]]
+    ) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+        if not keys:
+            return {}
+        theirs = [f"{_MAIN}.{snapshot.quote(c)}" for c in children.on]
+        sources = {name: as_source(one) for name, one in children.attributes.items()}
+        columns = [f"{one} AS {_OURS}k{at}" for at, one in enumerate(theirs)]
+        columns += [
+            f"{f'({s.sql})' if s.sql else f'{_MAIN}.{snapshot.quote(s.column)}'} AS {_OURS}v{at}"
+            for at, s in enumerate(sources.values())
+        ]
+        values = {f"p{n}_{at}": one for n, key in enumerate(keys) for at, one in enumerate(key)}
+        wanted = " OR ".join(
+            "(" + " AND ".join(f"{one} = :p{n}_{at}" for at, one in enumerate(theirs)) + ")" for n in range(len(keys))
+        )
+        order = ", ".join(f"{_MAIN}.{snapshot.quote(c)}" for c in children.order)
+        table = snapshot.quote(children.table)
+        sql = f"SELECT {', '.join(columns)} FROM {table} AS {_MAIN} WHERE {wanted}"  # noqa: S608
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for row in snapshot.rows(f"{sql} ORDER BY {order}" if order else sql, values):
+            one = {
+                name: plain(row[f"{_OURS}v{at}"]) for at, name in enumerate(sources) if row[f"{_OURS}v{at}"] is not None
+            }
+            groups.setdefault(tuple(row[f"{_OURS}k{at}"] for at in range(len(theirs))), []).append(one)
+        return groups
+
+    # --- Converting ------------------------------------------------------------------------------------------------
+
+    def convert(self, row: Row) -> dict[str, Any]:
+        """The values of an item, without those that are absent. Raises a `RowError`."""
+        values: dict[str, Any] = {}
+        for one in self._values:
+            name, value = one.attribute.name, row.values[one.attribute.name]
+            if value is None:
+                value = one.source.default
+                if value is None:
+                    if not one.attribute.optional and one.attribute.default is None:
+                        raise RowError(codes.VALUE, f"{name}: NULL, and the attribute is required")
+                    continue
+            try:
+                values[name] = one.convert(value)
+            except ConversionError as problem:
+                raise RowError(codes.VALUE, f"{name}: {problem}") from None
+        for name in self.mapping.children:
+            values[name] = row.values[name]
+        return values
+
+
+def all_rows(workload: Workload, mapping: TableMapping, database: Database) -> list[EntityRows]:
+    """The readers of all mapped entities, in the order of the mapping."""
+    found = []
+    for name, one in mapping.entities.items():
+        entity = workload.entity(name)
+        assert entity is not None  # `check_mapping` found it
+        found.append(EntityRows(entity, one, mapping, database))
+    return found

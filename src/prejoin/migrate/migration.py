@@ -1,0 +1,94 @@
+"""A migration: document, design, mapping, database and table, opened together. All commands of `migrate` begin here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from prejoin.diagnostics import Diagnostic, Severity, has_errors
+from prejoin.migrate.mapping.check import check_mapping
+from prejoin.migrate.mapping.model import MAPPING, TableMapping, read_mapping
+from prejoin.migrate.mapping.rows import EntityRows, all_rows
+from prejoin.migrate.source.connection import SourceDatabase, open_source
+from prejoin.migrate.source.model import Database
+from prejoin.migrate.source.reflect import reflect_tables
+from prejoin.pipeline.document import DOCUMENT, read_document
+from prejoin.pipeline.errors import InputError, Source
+from prejoin.pipeline.query.query import QueryDesign, query_design
+from prejoin.proof.package import LoadedPackage, load_package
+from prejoin.render.python.package import Options
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A checked migration. `source` is open."""
+
+    found: QueryDesign
+    package: LoadedPackage
+    mapping: TableMapping
+    mapping_file: str
+    source: SourceDatabase
+    database: Database
+    rows: tuple[EntityRows, ...]
+    """One for each entity of the mapping."""
+    diagnostics: tuple[Diagnostic, ...]
+    """Warnings about the mapping."""
+
+    @property
+    def table(self) -> str:
+        return self.found.design.table
+
+    def of(self, entity: str) -> EntityRows:
+        return next(one for one in self.rows if one.entity.name == entity)
+
+    def warnings(self) -> tuple[Source, ...]:
+        return (self.found.source, Source(self.mapping_file, "", self.diagnostics).only(Severity.WARNING))
+
+    def fingerprint(self, table: str, place: str) -> str:
+        """A digest of all that decides which items a load writes, and where."""
+        design = self.found.design
+        parts = [
+            msgspec.json.encode(msgspec.structs.replace(self.mapping, patterns={}, left_out={}), order="sorted"),
+            msgspec.json.encode([design.slots, design.items, design.guards], order="sorted"),
+            msgspec.json.encode([str(self.source), table, place]),
+        ]
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+@contextmanager
+def open_migration(
+    document: str | Path = DOCUMENT, mapping: str | Path = MAPPING, url: str | None = None
+) -> Iterator[Migration]:
+    """Reads and checks all parts. Raises an `InputError` if one has errors.
+
+    The database is that of `url`, of the variable PREJOIN_SOURCE, or of the mapping.
+    """
+    import os
+
+    from prejoin.migrate.source.connection import ENVIRONMENT
+
+    found = query_design(read_document(document))
+    mapped = read_mapping(mapping)
+    text = Path(mapping).read_text(encoding="utf-8")
+    with open_source(url or os.environ.get(ENVIRONMENT) or mapped.source) as source:
+        database = reflect_tables(source, _tables(mapped))
+        workload = found.document.workload
+        said = check_mapping(mapped, workload, database, text)
+        if has_errors(said):
+            note = "the mapping has errors; nothing was read"
+            raise InputError(Source(str(mapping), text, said).only(Severity.ERROR, Severity.WARNING), note=note)
+        package = load_package(workload, found.design, Options(asynchronous=False))
+        rows = tuple(all_rows(workload, mapped, database))
+        yield Migration(found, package, mapped, str(mapping), source, database, rows, said)
+
+
+def _tables(mapping: TableMapping) -> Iterator[str]:
+    for one in mapping.entities.values():
+        yield one.table
+        yield from (join.table for join in one.joins.values())
+        yield from (children.table for children in one.children.values())

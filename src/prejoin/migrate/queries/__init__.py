@@ -1,0 +1,1 @@
+"""Read the SQL that an application runs: collect it, parse it, group it."""

@@ -1,0 +1,1 @@
+"""Read a relational database: connection, schema, statistics, rows. Nothing here writes to it."""

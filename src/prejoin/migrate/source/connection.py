@@ -1,0 +1,185 @@
+"""A read-only connection to a relational database, with one consistent snapshot."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from prejoin.migrate import codes
+from prejoin.pipeline.errors import InvalidArgumentError, PipelineError
+
+ENVIRONMENT = "PREJOIN_SOURCE"
+"""The variable with the URL of the source, if none is given."""
+_DRIVERS = {
+    "sqlite": "sqlite+pysqlite",
+    "postgresql": "postgresql+psycopg",
+    "postgres": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "mariadb": "mysql+pymysql",
+}
+_COLONS = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|::|:(?P<name>\w+)|:")
+_FORMS = "sqlite:///shop.db, postgresql://user@host/shop or mysql://user@host/shop"
+
+
+class SourceDatabase:
+    """A database that rows are read from. Every transaction is read-only, by the database's own means."""
+
+    def __init__(self, url: str) -> None:
+        self.url = _read_url(url)
+        self.dialect = {"mariadb": "mysql"}.get(self.url.get_backend_name(), self.url.get_backend_name())
+        self.engine: Engine = _engine(self.url, self.dialect)
+
+    def __str__(self) -> str:
+        """The URL without its password."""
+        return public_url(self.url)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """A transaction that sees the database as it is now, until it ends."""
+        try:
+            with self.engine.connect() as connection:
+                begin_snapshot(connection, self.dialect)
+                yield Snapshot(self, connection)
+        except SQLAlchemyError as problem:
+            raise unreadable(self, problem) from problem
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def __enter__(self) -> SourceDatabase:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+
+class Snapshot:
+    """An open transaction. Values come as the driver returns them: types are converted by the mapping."""
+
+    def __init__(self, source: SourceDatabase, connection: Connection) -> None:
+        self.source = source
+        self.dialect = source.dialect
+        self.connection = connection
+
+    def quote(self, name: str) -> str:
+        preparer = self.source.engine.dialect.identifier_preparer
+        return ".".join(preparer.quote_identifier(part) for part in name.split("."))
+
+    def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of a statement with `:name` parameters."""
+        # A colon that is no parameter, such as in a cast or a string, is not bound: only known names are.
+        found = self.connection.execute(bound(sql, values or {}))
+        return [dict(row._mapping) for row in found]
+
+    def value(self, sql: str, values: Mapping[str, Any] | None = None) -> Any:
+        row = self.connection.execute(bound(sql, values or {})).first()
+        return None if row is None else row[0]
+
+    def stream(self, sql: str, values: Mapping[str, Any] | None = None, size: int = 1000) -> Iterator[Sequence[Any]]:
+        """Rows as tuples, fetched `size` at a time, so that memory stays flat."""
+        options = {"stream_results": True, "max_row_buffer": size}
+        found = self.connection.execution_options(**options).execute(bound(sql, values or {}))
+        try:
+            yield from found
+        finally:
+            found.close()
+
+
+def bound(sql: str, values: Mapping[str, Any]) -> sa.TextClause:
+    """A statement whose parameters are exactly the names of `values`; other colons are text.
+
+    >>> str(bound("SELECT a::text, ':key' FROM t WHERE a = :key", {"key": 1}))
+    "SELECT a::text, ':key' FROM t WHERE a = :key"
+    """
+
+    def escaped(match: re.Match[str]) -> str:
+        if match.group("name") in values:
+            return match.group()
+        return match.group().replace(":", "\\:")
+
+    for name, value in values.items():
+        if isinstance(value, list):  # SQLAlchemy writes the parentheses of a list itself
+            sql = sql.replace(f"(:{name})", f":{name}")
+    text = sa.text(_COLONS.sub(escaped, sql))
+    return text.bindparams(*(sa.bindparam(n, v, expanding=isinstance(v, list)) for n, v in values.items()))
+
+
+def open_source(url: str | None) -> SourceDatabase:
+    """The database of a URL, or of the environment variable PREJOIN_SOURCE. Checks that it responds."""
+    found = url or os.environ.get(ENVIRONMENT, "")
+    if not found:
+        raise InvalidArgumentError(codes.SOURCE, "no database is given", f"pass a URL ({_FORMS}), or set {ENVIRONMENT}")
+    source = SourceDatabase(found)
+    with source.snapshot() as snapshot:
+        snapshot.value("SELECT 1")
+    return source
+
+
+def public_url(url: URL | str) -> str:
+    """A URL without its password and its query."""
+    parsed = make_url(url) if isinstance(url, str) else url
+    backend = parsed.get_backend_name()
+    return parsed.set(drivername=backend, password=None, query={}).render_as_string(hide_password=True)
+
+
+def _read_url(text: str) -> URL:
+    if "://" not in text and Path(text).is_file():
+        text = f"sqlite:///{text}"
+    try:
+        url = make_url(text)
+        backend = url.get_backend_name()
+    except (ArgumentError, SQLAlchemyError, ValueError):
+        raise InvalidArgumentError(codes.SOURCE, "the URL of the database cannot be read", f"write {_FORMS}") from None
+    if backend not in _DRIVERS:
+        message = f"`{backend}` is not a database that can be read"
+        raise InvalidArgumentError(codes.SOURCE, message, f"use SQLite, PostgreSQL, MySQL or MariaDB: {_FORMS}")
+    url = url.set(drivername=_DRIVERS[backend])
+    if url.get_backend_name() == "mysql" and url.password is None and "MYSQL_PWD" in os.environ:
+        url = url.set(password=os.environ["MYSQL_PWD"])
+    return url
+
+
+def _engine(url: URL, dialect: str) -> Engine:
+    if dialect == "sqlite":
+        path = Path(url.database or "")
+        if not path.is_file():
+            message = f"there is no file `{path}`"
+            raise PipelineError(codes.SOURCE, message, "check the path: sqlite:///shop.db is relative, with 3 slashes")
+        # mode=ro: SQLite itself refuses writes, and never creates a file.
+        address = f"sqlite+pysqlite:///file:{path.absolute()}?mode=ro&uri=true"
+        return sa.create_engine(address, connect_args={"check_same_thread": False})
+    if dialect == "postgresql":
+        return sa.create_engine(url, connect_args={"options": "-c default_transaction_read_only=on"})
+    return sa.create_engine(url, connect_args={"init_command": "SET SESSION TRANSACTION READ ONLY"})
+
+
+def begin_snapshot(connection: Connection, dialect: str) -> None:
+    """Begins a read-only transaction whose snapshot is taken now."""
+    connection.execution_options(isolation_level="AUTOCOMMIT")
+    if dialect == "sqlite":
+        # A deferred transaction takes its snapshot with the first read.
+        connection.exec_driver_sql("BEGIN")
+        connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").close()
+    elif dialect == "postgresql":
+        connection.exec_driver_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        connection.exec_driver_sql("SELECT 1").close()
+    else:
+        connection.exec_driver_sql("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+
+
+def unreadable(source: SourceDatabase, problem: Exception) -> PipelineError:
+    """The error for a database that does not respond, or refuses a statement. Never with the password."""
+    text = str(getattr(problem, "orig", None) or problem).strip().split("\n")[0]
+    if source.url.password:
+        text = text.replace(str(source.url.password), "***")
+    fix = "check the URL, the network, and that this user may read the tables"
+    return PipelineError(codes.UNREADABLE, f"{source}: {text}", fix)

@@ -1,0 +1,1 @@
+"""Compare the database with the table: counts, checksums, attributes, access patterns."""

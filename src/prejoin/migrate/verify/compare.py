@@ -1,0 +1,188 @@
+"""Compare rows with items by checksums, then by attributes where the checksums differ.
+
+Both sides are read once, in any order, and summed up by bucket: the number of items, and the sum of their digests. Sums
+do not depend on the order, so memory is the number of buckets, however many rows there are. Only the buckets that
+differ are read again and compared attribute by attribute, in groups that fit into memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+BUCKETS = 4096
+GROUP = 200_000
+"""Items that are compared in memory at a time."""
+_MODULUS = 1 << 128
+
+Values = Mapping[str, Any]
+Item = tuple[str, tuple[Any, ...], Values]
+"""Entity, id, values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference between the database and the table."""
+
+    kind: str
+    """`missing` item, `unexpected` item, `different` attribute, `unconverted` row, `unreadable` item, `drifted` copies
+    or keys, `pattern` with another answer.
+    """
+    entity: str
+    key: str
+    attribute: str = ""
+    expected: Any = None
+    """What the database has, as it should be stored."""
+    found: Any = None
+
+    def __str__(self) -> str:
+        place = f"{self.entity} {self.key}"
+        match self.kind:
+            case "missing":
+                return f"missing: {place} is in the database, and not in the table"
+            case "unexpected":
+                return f"unexpected: {place} is in the table, and not in the database"
+            case "different":
+                return f"different: {place}: {self.attribute} is {self.found!r}, and should be {self.expected!r}"
+            case "pattern":
+                return f"pattern: {place}: {self.attribute}: {self.found!r}, and should be {self.expected!r}"
+        return f"{self.kind}: {place}: {self.found}"
+
+
+@dataclass(slots=True)
+class Checksums:
+    """Counts and sums of digests, by bucket."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * BUCKETS)
+    sums: list[int] = field(default_factory=lambda: [0] * BUCKETS)
+
+    def add(self, key: Sequence[Any], values: Values) -> None:
+        text = canonical_text(key)
+        at = bucket(text)
+        digest = hashlib.blake2b(f"{text}\n{canonical_text(values)}".encode(), digest_size=16).digest()
+        self.counts[at] += 1
+        self.sums[at] = (self.sums[at] + int.from_bytes(digest)) % _MODULUS
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts)
+
+    def differing(self, other: Checksums) -> list[int]:
+        both = zip(self.counts, self.sums, other.counts, other.sums, strict=True)
+        return [at for at, (n, s, m, t) in enumerate(both) if (n, s) != (m, t)]
+
+
+def bucket(key_text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(key_text.encode(), digest_size=4).digest()) % BUCKETS
+
+
+def groups(buckets: Sequence[int], one: Checksums, other: Checksums) -> Iterator[frozenset[int]]:
+    """Buckets in groups whose items fit into memory."""
+    group: set[int] = set()
+    size = 0
+    for at in buckets:
+        more = one.counts[at] + other.counts[at]
+        if group and size + more > GROUP:
+            yield frozenset(group)
+            group, size = set(), 0
+        group.add(at)
+        size += more
+    if group:
+        yield frozenset(group)
+
+
+def compare_items(
+    entity: str, expected: Iterable[tuple[tuple[Any, ...], Values]], found: Iterable[tuple[tuple[Any, ...], Values]]
+) -> Iterator[Difference]:
+    """The differences between two sets of items."""
+    rows = {canonical_text(key): (key, values) for key, values in expected}
+    for key, values in found:
+        text = canonical_text(key)
+        if text not in rows:
+            yield Difference("unexpected", entity, shown_key(key))
+            continue
+        yield from attribute_differences(entity, key, rows.pop(text)[1], values)
+    for key, _ in rows.values():
+        yield Difference("missing", entity, shown_key(key))
+
+
+def attribute_differences(
+    entity: str, key: Sequence[Any], expected: Values, found: Values, only: frozenset[str] | None = None
+) -> Iterator[Difference]:
+    for name in sorted({*expected, *found} if only is None else ({*expected, *found} & only)):
+        wanted, got = expected.get(name), found.get(name)
+        if canonical(wanted) != canonical(got):
+            yield Difference("different", entity, shown_key(key), name, shown(wanted), shown(got))
+
+
+def shown_key(key: Sequence[Any]) -> str:
+    return ", ".join(str(shown(one)) for one in key)
+
+
+def shown(value: Any) -> Any:
+    """A value for people and for JSON."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case Decimal() | float():
+            return _number(Decimal(str(value)))
+        case bytes():
+            return f"0x{value.hex()}"
+        case datetime():
+            return value.astimezone(UTC).isoformat()
+        case set() | frozenset():
+            return sorted((shown(one) for one in value), key=str)
+        case list() | tuple():
+            return [shown(one) for one in value]
+        case Mapping():
+            return {str(name): shown(one) for name, one in value.items()}
+    return str(value)
+
+
+def canonical_text(value: Any) -> str:
+    return json.dumps(canonical(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def canonical(value: Any) -> Any:
+    """A value in the form that is compared: what DynamoDB does not tell apart is equal.
+
+    >>> canonical(Decimal("9.90")) == canonical(Decimal("9.9")), canonical({"a": set()}), canonical({2, 1})
+    (True, {}, ['1', '2'])
+    """
+    match value:
+        case bool() | None:
+            return value
+        case int() | Decimal():
+            # Numbers are texts, so that 1 and "1" differ by their mark and 38 digits stay exact.
+            return _number(value)
+        case float():
+            return _number(Decimal(repr(value)))
+        case str():
+            return f"'{value}"
+        case bytes():
+            return f"bytes {value.hex()}"
+        case datetime():
+            return f"'{value.astimezone(UTC).isoformat()}"
+        case date() | UUID():
+            return f"'{value}"
+        case set() | frozenset():
+            return sorted((canonical(one) for one in value), key=str)
+        case list() | tuple():
+            return [canonical(one) for one in value]
+        case Mapping():
+            # Neither an absent attribute nor an empty set is stored.
+            return {
+                str(n): canonical(v) for n, v in value.items() if v is not None and not (isinstance(v, set) and not v)
+            }
+    return f"'{value}"
+
+
+def _number(value: int | Decimal) -> str:
+    number = Decimal(value)
+    return "0" if not number else f"{number.normalize():f}"

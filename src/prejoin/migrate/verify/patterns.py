@@ -1,0 +1,204 @@
+"""Run access patterns on both sides: the statement on the database, the method on the table, the same arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from prejoin.migrate.mapping.rows import EntityRows, Row, RowError
+from prejoin.migrate.migration import Migration
+from prejoin.migrate.queries.statement import DIALECTS, sql_of
+from prejoin.migrate.source.connection import Snapshot
+from prejoin.migrate.verify.compare import (
+    Difference,
+    attribute_differences,
+    canonical,
+    canonical_text,
+    shown,
+    shown_key,
+)
+from prejoin.render.python.method import InputValue, Method
+from prejoin.table.client.client import Client
+from prejoin.workload.model import Op, Read, Result
+
+MOST = 200
+"""Items of an answer that are compared."""
+_READ = 2 * MOST
+"""Rows of a statement that are read."""
+Sample = tuple[Row, Mapping[str, Any]]
+"""A row, and the values that it became."""
+
+
+@dataclass(frozen=True, slots=True)
+class PatternComparison:
+    """An access pattern on both sides."""
+
+    pattern: str
+    runs: int
+    differences: tuple[Difference, ...] = ()
+    skipped: str = ""
+    """Why it was not compared."""
+
+
+def compare_pattern(
+    migration: Migration, snapshot: Snapshot, client: Client, pattern: str, samples: Sequence[Sample]
+) -> PatternComparison:
+    """Compares one pattern on sampled arguments."""
+    read = migration.found.document.workload.pattern(pattern)
+    method = migration.package.methods.get(pattern)
+    source = migration.mapping.patterns.get(pattern)
+    if source is None:
+        return PatternComparison(pattern, 0, skipped="its SQL is not known")
+    if not isinstance(read, Read) or method is None:
+        return PatternComparison(pattern, 0, skipped="it is no read, or the design does not serve it")
+    if len(read.entities) != 1 or read.entities[0] not in migration.mapping.entities:
+        return PatternComparison(pattern, 0, skipped="it reads several entities")
+    run = _Comparison(migration, snapshot, client, read, method, source.sql)
+    found: list[Difference] = []
+    runs = 0
+    for arguments, values in run.cases(samples):
+        runs += 1
+        found += run.compare(arguments, values)
+    return PatternComparison(pattern, runs, tuple(found), "" if runs else "no row has all of its arguments")
+
+
+class _Comparison:
+    def __init__(
+        self, migration: Migration, snapshot: Snapshot, client: Client, read: Read, method: Method, sql: str
+    ) -> None:
+        self.migration = migration
+        self.snapshot = snapshot
+        self.client = client
+        self.read = read
+        self.method = method
+        self.rows: EntityRows = migration.of(read.entities[0])
+        self.entity = self.rows.entity
+        self.sql = self._keys_only(sql) if read.result is not Result.COUNT else sql
+
+    def _keys_only(self, sql: str) -> str:
+        """The statement, with the key of the entity's table as its columns."""
+        tree = sqlglot.parse_one(sql, dialect=DIALECTS[self.snapshot.dialect])
+        wanted = self.rows.mapping.table.rpartition(".")[2].lower()
+        table = next(t for t in tree.find_all(exp.Table) if t.name.lower() == wanted)
+        columns = [exp.column(exp.to_identifier(c, quoted=True), table=table.alias_or_name) for c in self.rows.key]
+        tree.set("expressions", [exp.alias_(c, f"prejoin_k{at}") for at, c in enumerate(columns)])
+        return sql_of(tree, self.snapshot.dialect)
+
+    def cases(self, samples: Sequence[Sample]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Arguments of the method, and the same as values of the statement."""
+        given = [one for one in self.read.inputs if not one.constant and one.op not in (Op.EXISTS, Op.NOT_EXISTS)]
+        seen = set()
+        for at, (row, values) in enumerate(samples):
+            other_row, other_values = samples[(at + 7) % len(samples)]
+            arguments: dict[str, Any] = {}
+            bound: dict[str, Any] = {}
+            for param in self.method.params:
+                meaning = param.meaning
+                if not isinstance(meaning, InputValue):
+                    continue
+                one = next((i for i in given if i.attribute == meaning.input), None)
+                name = meaning.input
+                if one is None or values.get(name) is None or name not in row.values:
+                    break
+                mine, raw = values[name], row.values[name]
+                if meaning.end:
+                    sides = [
+                        (values.get(name), row.values.get(name)),
+                        (other_values.get(name), other_row.values.get(name)),
+                    ]
+                    sides = sorted((s for s in sides if s[0] is not None), key=_first)
+                    mine, raw = sides[0] if meaning.end == "low" else sides[-1]
+                if meaning.many:
+                    mine, raw = [mine], [raw]
+                    if other_values.get(name) not in (None, mine[0]):
+                        mine, raw = [*mine, other_values[name]], [*raw, other_row.values[name]]
+                arguments[param.name] = mine
+                label = name if not meaning.end else f"{name}_{meaning.end}"
+                bound[label] = raw
+            else:
+                text = canonical_text(arguments)
+                if text not in seen:
+                    seen.add(text)
+                    yield arguments, bound
+            if not self.method.params or not given:
+                return
+
+    def compare(self, arguments: dict[str, Any], bound: dict[str, Any]) -> list[Difference]:
+        said = ", ".join(f"{name}={shown_key([value])}" for name, value in arguments.items()) or "no arguments"
+        place = f"{self.read.id} ({said})"
+        usable = {name: value for name, value in bound.items() if f":{name}" in self.sql}
+        options = {p.name: MOST for p in self.method.params if p.name == "limit"}
+        answer = self.migration.package.call(self.client, self.method, {**arguments, **options})
+        if self.read.result is Result.COUNT:
+            wanted = int(self.snapshot.value(self.sql, usable) or 0)
+            return [] if wanted == answer else [Difference("pattern", self.entity.name, place, "count", wanted, answer)]
+        keys = self.snapshot.rows(f"{self.sql} LIMIT {_READ}", usable)
+        expected = []
+        for row in keys:
+            found = self.rows.by_key(self.snapshot, [row[f"prejoin_k{at}"] for at in range(len(self.rows.key))])
+            try:
+                expected.append(self.rows.convert(found) if found else {})
+            except RowError:
+                continue  # a dead letter, which the comparison of items reports
+        return list(self._differences(place, expected, _records(answer), _more(answer)))
+
+    def _differences(
+        self, place: str, expected: Sequence[Mapping[str, Any]], records: Sequence[Any], more: bool
+    ) -> Iterator[Difference]:
+        name = self.entity.name
+        ids = [a.name for a in self.entity.id]
+        got = [self.migration.package.values(record)[1] for record in records]
+        beyond = len(expected) == _READ  # there may be more rows than were read
+        cut = more or len(got) == self.read.limit
+        if beyond and len(got) >= len(expected):
+            records, got, cut = records[: len(expected)], got[: len(expected)], True
+        wanted = expected[: len(got)] if cut else expected
+        order = [s.attribute for s in self.read.sort]
+        if order:
+            keys_wanted = [[canonical(v.get(a)) for a in order] for v in wanted]
+            keys_got = [[canonical(v.get(a)) for a in order] for v in got]
+            held = all(a in self.migration.package.holds(r) for r in records for a in order)
+            if held and keys_wanted != keys_got:
+                both = [[shown([v.get(a) for a in order]) for v in side[:5]] for side in (wanted, got)]
+                yield _pattern(name, place, "order", *both)
+        # Of more rows than were read, those that sort like the last one may come in any order.
+        last = [canonical(expected[-1].get(a)) for a in order] if expected else []
+        by_id = {canonical_text([v.get(i) for i in ids]): v for v in expected}
+        seen = set()
+        for record, values in zip(records, got, strict=True):
+            text = canonical_text([values.get(i) for i in ids])
+            seen.add(text)
+            if text not in by_id:
+                if beyond and [canonical(values.get(a)) for a in order] == last:
+                    continue
+                yield _pattern(name, place, "items", "no such row", shown_key([values.get(i) for i in ids]))
+                continue
+            holds = self.migration.package.holds(record)
+            yield from attribute_differences(name, [place], by_id[text], values, holds)
+        if not cut:
+            for text, row in by_id.items():
+                if text not in seen:
+                    yield _pattern(name, place, "items", shown_key([row.get(i) for i in ids]), "not returned")
+
+
+def _pattern(entity: str, place: str, what: str, expected: Any, found: Any) -> Difference:
+    return Difference("pattern", entity, place, what, expected, found)
+
+
+def _first(side: tuple[Any, Any]) -> Any:
+    return side[0]
+
+
+def _records(answer: Any) -> list[Any]:
+    if answer is None:
+        return []
+    found = answer.items if hasattr(answer, "cursor") else answer if isinstance(answer, list) else [answer]
+    return [one for one in found if one is not None]
+
+
+def _more(answer: Any) -> bool:
+    return getattr(answer, "cursor", None) is not None
