@@ -202,3 +202,12 @@ def test_default_is_at_least_as_good_as_either_form(workload: Workload) -> None:
         assert [o.served for o in found.operations] == [o.served for o in other.operations]
         if form is IndexKeyForm.NATURAL and any(is_natural_index(other, slot) for slot in other.indexes):
             assert is_right(workload, other)
+
+
+def test_two_indexes_become_natural_together() -> None:
+    """The write has to read first as long as one of the two is a text."""
+    workload = read(BY_STATUS, "| AP-019 | Order | status, userId, total | Collection | - | Yes (20) | 1/s | No |")
+    design = solve(workload).design
+    assert all(is_natural_index(design, slot) for slot in design.indexes)
+    assert len(design.indexes) == 2
+    assert not any(operation.read_first for operation in design.operations)

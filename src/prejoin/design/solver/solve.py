@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.design.cost.objective import objective
-from prejoin.design.layout.index_keys import decided_form, with_index_keys
+from prejoin.design.layout.index_keys import with_index_keys
 from prejoin.design.layout.key_words import KeyWords
 from prejoin.design.layout.lay_out import lay_out
 from prejoin.design.layout.projection import with_projections
@@ -109,11 +108,9 @@ def _finished(problem: Problem, chosen: Selection, design: Design, kept: Design 
 
     chosen, design = arranged(problem, chosen, with_projections(design, workload, kept), finished)
     texts = map_patterns(lay_out(problem, chosen), workload)
-    natural = with_index_keys(texts, workload, problem.fixed.design)
+    natural = with_index_keys(texts, workload, problem.fixed.design, lambda one: with_projections(one, workload, kept))
     if natural is not texts:
-        natural = with_projections(natural, workload, kept)
-        if decided_form(workload) or objective(workload, natural) < objective(workload, design):
-            design = natural
+        design = with_projections(natural, workload, kept)
     return design, chosen
 
 
