@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from prejoin import keys
 from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.layout.key_words import upper
+from prejoin.design.layout.projection import WORTH
 from prejoin.design.mapping.facets import is_natural, planner_facet
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Facet, Item, KeyAttribute, Operation, Slot
@@ -56,9 +57,14 @@ def with_index_keys(
     best = score(natural)
     for name in made:
         texts = map_patterns(_with_slot_of(natural, design, name), workload)
-        if (now := score(texts)) <= best:
+        if not _is_worth(best, now := score(texts)):
             natural, best = texts, now
-    return design if score(design) <= best else natural
+    return natural if _is_worth(best, score(design)) else design
+
+
+def _is_worth(natural: Objective, texts: Objective) -> bool:
+    """Whether natural keys are better: by more than money, or by a dollar. Texts stay open to other entities."""
+    return natural < replace(texts, dollars=texts.dollars - WORTH)
 
 
 def _with_slot_of(design: Design, other: Design, name: str) -> Design:
