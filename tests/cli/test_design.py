@@ -148,7 +148,7 @@ def test_form_of_index_keys_is_a_decision(prejoin: Prejoin, teams: Path) -> None
         ("Usr lives under Team", "did you mean `User`?"),
     ],
 )
-def test_a_decision_that_is_none_is_a_misuse(prejoin: Prejoin, teams: Path, sentence: str, said: str) -> None:
+def test_invalid_decision_is_a_usage_error(prejoin: Prejoin, teams: Path, sentence: str, said: str) -> None:
     ran = prejoin("design", "--decide", sentence)
     assert ran.status == 2
     assert said in ran.err

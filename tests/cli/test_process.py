@@ -50,7 +50,7 @@ def test_help_imports_no_heavy_modules() -> None:
     assert ran.stdout.endswith(b"[]\n")
 
 
-def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
+def test_closed_pipe_is_no_error(tmp_path: Path) -> None:
     shell = f"set -o pipefail; {sys.executable} -c '{_START}' schema | head -c 1"
     ran = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=30, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"{", b"")
@@ -92,7 +92,7 @@ def test_output_encoding_without_our_characters(arguments: tuple[str, ...], colo
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
-def test_a_full_disk_is_a_sentence() -> None:
+def test_full_disk_raises_readable_error() -> None:
     with open("/dev/full", "wb") as full:
         ran = subprocess.run(
             [sys.executable, "-c", _START, "schema"], stdout=full, stderr=subprocess.PIPE, timeout=30, check=False

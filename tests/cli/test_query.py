@@ -42,7 +42,7 @@ def test_read_prints_items_requests_and_units(prejoin: Prejoin, shop: Path) -> N
     ran = prejoin("query", "AP-004")
     assert ran.status == 0
     assert "user_orders(user_id=" in ran.out
-    assert "Query  USER#" in ran.out
+    assert "Query on gsi1  USER#" in ran.out
     assert "1 request, " in ran.out
     result = prejoin("query", "ap-004", "--format", "json").json["result"]
     times = [item["placed_at"] for item in result["items"]]
@@ -249,7 +249,7 @@ def test_results_fit_the_terminal(width: int) -> None:
     read = read_file(SHOP).workload
     method = repository_methods(read, solve(read).design)["AP-004"]
     request, response = {"IndexName": "gsi1"}, {"ConsumedCapacity": {"CapacityUnits": 0.5}}
-    call = Call("Query", request, response, "NOTE#" + "b" * 90)
+    call = Call("Query", request, response, ("NOTE#" + "b" * 90,))
     result = QueryResult(method, {"user_id": "c" * 90}, frozenset(), tuple(WIDE), None, (call,))
     lines = ["".join(p if isinstance(p, str) else p[0] for p in line) for line in query_page(result, width)]
     assert max(cells(line.rstrip()) for line in lines) <= width
@@ -259,7 +259,7 @@ def test_results_fit_the_terminal(width: int) -> None:
     assert ("日本語" * 9 in text) is (width == 200)
 
 
-def test_an_expiry_is_nobodys_request(prejoin: Prejoin, here: Path) -> None:
+def test_expiry_cannot_be_queried(prejoin: Prejoin, here: Path) -> None:
     corpus = Path(__file__).parents[1] / "corpus" / "debrie_session_store" / "access-patterns.md"
     shutil.copy(corpus, here / "access-patterns.md")
     ran = prejoin("query", "AP3")
@@ -353,7 +353,7 @@ def test_missing_arguments_are_asked_for_with_those_given(prejoin: Prejoin, shop
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [
-        ("## Decisions\n", "## Decisions\n\n- no copies for Order\n", "it does not follow `no copies for Order`"),
+        ("## Decisions\n", "## Decisions\n\n- no GSIs for Order\n", "it does not follow `no GSIs for Order`"),
         ("## Decisions\n", "## Decisions\n\n- at most 1 GSIs\n", "it does not follow `at most 1 GSI"),
         (
             "## Decisions\n",

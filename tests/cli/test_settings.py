@@ -74,7 +74,7 @@ def test_the_command_line_comes_first(prejoin: Prejoin, teams: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_change_of_it_is_built(prejoin: Prejoin, teams: Path) -> None:
+def test_changed_settings_are_built(prejoin: Prejoin, teams: Path) -> None:
     assert prejoin("build", "--yes").status == 0
     (teams / FILE).write_text('[table]\nstream = "KEYS_ONLY"\n', "utf-8")
     ran = prejoin("build", "--check", "--format", "json")
@@ -159,5 +159,5 @@ def test_every_language_can_be_asked_for() -> None:
     assert set(get_args(Language)) == set(LANGUAGES)
 
 
-def test_an_empty_file_says_nothing() -> None:
+def test_empty_file_has_no_messages() -> None:
     assert read_settings("# nothing yet\n").diagnostics == ()

@@ -29,8 +29,9 @@ from prejoin.design.explain import (
     without,
 )
 from prejoin.design.explain.model import AboutCopy, AboutEntity, AboutIndex, AboutKey, AboutPattern, Because
+from prejoin.design.explain.operations import operation_words
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import Call, Design
+from prejoin.design.model import Call, Design, Did, ItemAction, KeyAttribute, Operation, Request, Slot
 from prejoin.design.solver.solve import Solution
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import AtMost, Combine, Consistency, Decision, Minimise, OutOfScope, Workload
@@ -494,3 +495,13 @@ def test_why_suggests_the_nearest_topic() -> None:
     assert caught.value.meant == "Comment"
     with pytest.raises(UnknownTopicError, match="ask about"):
         why(explanation, "xyzzy")
+
+
+def test_condition_on_an_attribute_is_not_explained_as_one_on_the_item() -> None:
+    keys = (Slot("table", (KeyAttribute("pk"),)),)
+    conditions = ("attribute_exists(pk)", "attribute_not_exists(note)", "attribute_exists(owner)", "total >= 3")
+    action = ItemAction(Did.UPDATE, "Order", "ORDER#{orderId}", conditions=conditions)
+    operation = Operation("AP-001", (Request(Call.UPDATE, actions=(action,)),))
+    assert list(operation_words(operation, Design("shop", keys))) == [
+        "One UpdateItem: updates Order, if it is there, it has no note, it has owner and total >= 3."
+    ]

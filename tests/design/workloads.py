@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.model import (
@@ -10,6 +11,7 @@ from prejoin.workload.model import (
     Attribute,
     Cardinality,
     Change,
+    Combine,
     Direction,
     Entity,
     Input,
@@ -18,6 +20,7 @@ from prejoin.workload.model import (
     Read,
     Result,
     Sort,
+    Value,
     Verb,
     Workload,
     Write,
@@ -29,15 +32,25 @@ _STATE = Type(Kind.ENUM, values=("OPEN", "DONE"))
 
 
 @st.composite
-def workloads(draw: st.DrawFn, most_reads: int = 4) -> Workload:
-    """One to three entities, each below one before it or on its own, with up to `most_reads` reads."""
+def workloads(draw: st.DrawFn, most_reads: int = 4, together: bool = False) -> Workload:
+    """One to three entities, each below one before it or on its own, with up to `most_reads` reads.
+
+    With `together`, some reads ask for a parent with its children, and some for one of the states.
+    """
     entities: list[Entity] = []
+    below: list[tuple[Entity, Entity]] = []
     for name in _NAMES[: draw(st.integers(1, 3))]:
         parent = draw(st.sampled_from([None, *entities]))
         entities.append(_entity(draw, name, parent))
+        if parent is not None:
+            below.append((parent, entities[-1]))
     reads = [
         _read(draw, f"R{number}", draw(st.sampled_from(entities))) for number in range(draw(st.integers(1, most_reads)))
     ]
+    if together:
+        reads = [_constant(draw, read) for read in reads]
+        pairs = [pair for pair in below if draw(st.booleans())]
+        reads += [_collection(draw, f"R{len(reads) + number}", *pair) for number, pair in enumerate(pairs)]
     writes = [write for entity in entities for write in _writes(draw, entity)]
     return Workload(title="Random", entities=tuple(entities), reads=tuple(reads), writes=tuple(writes))
 
@@ -84,6 +97,28 @@ def _read(draw: st.DrawFn, id_: str, entity: Entity) -> Read:
         paginated=True,
         rate=Rate(value=draw(st.sampled_from([0.1, 5, 50]))),
         needs=draw(st.sampled_from([(), (), tuple(names[:2])])),
+    )
+
+
+def _constant(draw: st.DrawFn, read: Read) -> Read:
+    """The read, perhaps of one state only."""
+    if not draw(st.booleans()):
+        return read
+    constant = (Value(const="OPEN"),)
+    inputs = tuple(replace(i, values=constant) if i.attribute.endswith("State") else i for i in read.inputs)
+    return replace(read, inputs=inputs)
+
+
+def _collection(draw: st.DrawFn, id_: str, parent: Entity, child: Entity) -> Read:
+    return Read(
+        id_,
+        entities=(parent.name, child.name),
+        inputs=tuple(Input(a.name) for a in parent.id),
+        result=Result.MANY,
+        paginated=True,
+        page=draw(st.sampled_from([None, 20])),
+        rate=Rate(value=draw(st.sampled_from([0.1, 5, 50]))),
+        combine=Combine.COLLECTION,
     )
 
 

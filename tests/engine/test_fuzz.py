@@ -259,6 +259,35 @@ VALID: list[tuple[str, dict[str, Any]]] = [
     ("DescribeKinesisStreamingDestination", TABLE),
     ("DescribeTableReplicaAutoScaling", TABLE),
     ("ListStreams", {"Limit": 5}),
+    (
+        "ExecuteStatement",
+        {
+            "Statement": 'SELECT pk, m.x[0] FROM "shop"."gsi1" WHERE g1pk = ? AND (n BETWEEN 1 AND -2.5 OR NOT size(s) > 3)',
+            "Parameters": [{"S": "a"}],
+            "Limit": 3,
+        },
+    ),
+    (
+        "ExecuteStatement",
+        {
+            "Statement": "UPDATE shop SET a = list_append(m.l, [1, {'c': <<'d'>>}]) REMOVE e WHERE pk = 'a' AND sk = '1' "
+            "AND g1pk IS NOT MISSING RETURNING ALL NEW *",
+        },
+    ),
+    (
+        "BatchExecuteStatement",
+        {"Statements": [{"Statement": "DELETE FROM shop WHERE pk = ? AND sk = '9'", "Parameters": [{"S": "a"}]}]},
+    ),
+    (
+        "ExecuteTransaction",
+        {
+            "TransactStatements": [
+                {"Statement": "EXISTS(SELECT * FROM shop WHERE pk = 'a' AND sk = '1')"},
+                {"Statement": "DELETE FROM shop WHERE pk = 'zz' AND sk = '1'"},
+            ],
+            "ClientRequestToken": "once",
+        },
+    ),
     ("ListBackups", {}),
     ("ListExports", {}),
     ("ListImports", {}),

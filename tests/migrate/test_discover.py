@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prejoin import PipelineError, Severity, discover_database, parse_document
-from prejoin.workload.model import Combine, Read, Result, Verb, Write
+from prejoin.workload.model import Combine, Op, Read, Result, Verb, Write
 from tests.migrate.shop import QUERIES, create_shop
 
 
@@ -78,6 +78,9 @@ READS = [
     ("SELECT * FROM users WHERE is_active", "is_active", Result.MANY),
     ("SELECT * FROM products WHERE title LIKE 'The%'", "title", Result.MANY),
     ("SELECT max(placed_at) FROM orders WHERE user_id = ?", "user_id", Result.MANY),
+    ("SELECT EXISTS (SELECT 1 FROM users WHERE email = ?)", "email", Result.ONE),
+    ("SELECT * FROM users WHERE is_active IS TRUE", "is_active", Result.MANY),
+    ("SELECT * FROM users WHERE 1 = 1 AND 5 = id", "user_id", Result.ONE),
 ]
 
 
@@ -108,6 +111,14 @@ MISFITS = [
     ("DELETE FROM order_items", "writes every OrderItem by nothing"),
     ("UPDATE orders SET id = ? WHERE id = ?", "changes the key"),
     ("INSERT INTO products SELECT * FROM products", "inserts the result of a query"),
+    ("SELECT * FROM users WHERE name NOT LIKE 'a%'", "NOT LIKE"),
+    ("SELECT * FROM users WHERE NOT (id = 5)", "NOT"),
+    ("SELECT * FROM users WHERE id NOT IN (1, 2)", "NOT"),
+    ("SELECT * FROM users WHERE CAST(created_at AS DATE) = ?", "computes"),
+    ("SELECT * FROM users WHERE id = ? AND id = ?", "two conditions on `user_id`"),
+    ("SELECT * FROM users ORDER BY random() LIMIT 1", "sorts by"),
+    ("SELECT * FROM orders NATURAL JOIN users", "natural join"),
+    ("SELECT * FROM nowhere WHERE id = 1", "not moved"),
     ("SELECT a.id FROM users a UNION SELECT b.id FROM orders b", "combines several queries"),
 ]
 
@@ -122,6 +133,21 @@ def test_what_fits_no_key_is_listed_with_advice(sql: str, what: str, database: s
     assert len(found.workload.patterns) == 1
 
 
+@pytest.mark.parametrize(
+    ("sql", "op"), [("note IS NOT NULL", Op.EXISTS), ("NOT note IS NULL", Op.EXISTS), ("note IS NULL", Op.NOT_EXISTS)]
+)
+def test_presence_of_an_attribute(sql: str, op: Op, database: str, tmp_path: Path) -> None:
+    (read,) = discover(database, tmp_path, f"SELECT * FROM orders WHERE user_id = ? AND {sql}").workload.reads
+    assert {i.attribute: i.op for i in read.inputs} == {"user_id": Op.EQ, "note": op}
+
+
+def test_document_is_accepted_even_if_nothing_fits(database: str, tmp_path: Path) -> None:
+    found = discover(database, tmp_path, "SELECT status, count(*) FROM orders GROUP BY status")
+    document = parse_document(found.document.encode())
+    assert [d for d in document.diagnostics if d.severity is Severity.ERROR] == []
+    assert len(found.misfits) == 1
+
+
 def test_join_with_children_of_one_row_is_a_collection(database: str, tmp_path: Path) -> None:
     sql = "SELECT o.*, i.* FROM orders o LEFT JOIN order_items i ON i.order_id = o.id WHERE o.id = ?"
     (read,) = discover(database, tmp_path, sql).workload.reads
@@ -130,7 +156,8 @@ def test_join_with_children_of_one_row_is_a_collection(database: str, tmp_path: 
 
 def test_join_with_parent_of_each_row_is_a_join(database: str, tmp_path: Path) -> None:
     sql = "SELECT i.*, p.title FROM order_items i JOIN products p ON p.sku = i.sku WHERE i.order_id = ?"
-    (read,) = discover(database, tmp_path, sql).workload.reads
+    read, second = discover(database, tmp_path, sql).workload.reads
+    assert (second.entities, [i.attribute for i in second.inputs]) == (("Product",), ["sku"])
     assert (read.entities, read.combine, read.via) == (("OrderItem", "Product"), Combine.JOIN, "sku")
 
 

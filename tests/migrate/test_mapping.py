@@ -17,7 +17,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prejoin import InputError, Kind, PipelineError, TablePlace, Type, load_table
+from prejoin import (
+    InputError,
+    Kind,
+    PipelineError,
+    TablePlace,
+    Type,
+    design_table,
+    design_target,
+    load_table,
+    read_document,
+    write_design,
+)
 from prejoin.migrate.load.state import decode_key, encode_key
 from prejoin.migrate.mapping.convert import ConversionError, converter
 from prejoin.migrate.mapping.model import TableMapping, read_mapping, write_mapping
@@ -189,6 +200,11 @@ def test_joins_expressions_constants_defaults_and_children(shop: Path, opened: C
     place = document.index("  - `note` (string, optional)")
     Path("access-patterns.md").write_text(document[:place] + more + document[place:], encoding="utf-8")
     Path("table-design.md").unlink()
+    with pytest.raises(PipelineError) as caught, open_migration():
+        pass
+    assert caught.value.diagnostics[0].code == "PJ735"
+    designed = design_table(read_document("access-patterns.md"), prove=False, alternatives=0)
+    write_design(designed, design_target(Path("table-design.md")))
     edit(
         'note = "note"',
         'note = { column = "note", default = "none" }\nuser_name = "buyer.name"\nsource = { value = "shop" }',

@@ -260,7 +260,7 @@ def test_a_tree_is_deleted_with_all_that_belongs_to_it_and_nothing_else() -> Non
     assert delete_tree(db, Folder, folder_id="1") == 0
 
 
-def test_a_part_of_a_tree_is_one() -> None:
+def test_subtree_can_be_deleted() -> None:
     db = grown()
     assert delete_tree(db, File, folder_id="1", file_id="0") == 5
     assert misshapen(db) == []

@@ -227,7 +227,7 @@ def test_only_a_copy_that_another_item_could_have_is_written_on_condition() -> N
     assert db.get(Order, order_id="7") == Order("1", "7", note="again")
 
 
-def test_a_copy_that_somebody_deleted_is_missed(db: Client) -> None:
+def test_deleted_copy_raises_not_found(db: Client) -> None:
     db.insert(Order("1", "7"))
     db.call("DeleteItem", {"Key": {"pk": {"S": "USER#1"}, "sk": {"S": "ORDER#7"}}})
     with pytest.raises(NotFound, match="the copy by-user of Order order_id='7' is not there"):

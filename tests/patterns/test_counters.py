@@ -204,7 +204,7 @@ def test_upsert_with_read_counts_a_new_item(connect: Connect) -> None:
 
 
 @both
-def test_a_delete_twice_is_taken_off_once(connect: Connect) -> None:
+def test_second_delete_does_not_change_the_count(connect: Connect) -> None:
     db = shop(connect)
     known: dict[str, Any] = {"user_id": "1", "status": "OPEN", "total": TEN, "day": None, "number": None}
     db.insert(Order("a", "1", total=TEN))

@@ -365,7 +365,7 @@ def test_other_failures_are_reported_as_usual(connect: Connect) -> None:
     assert reached(db) == (ONE, ONE)
 
 
-def test_a_token_of_ones_own_is_refused_and_a_receipt_is_not() -> None:
+def test_token_is_refused_and_a_receipt_is_taken() -> None:
     db = waiting(Schema(USER, DAY, ORDER, receipts(), indexes=INDEXES))
     db.insert(User("1"))
     with pytest.raises(TableError, match="use `once` to make it safe to repeat"), db.transaction(token="t") as tx:

@@ -114,7 +114,7 @@ def test_for_those_who_await_it_is_the_same() -> None:
     assert asyncio.run(main()) == [(False, {"paid": 5}), (True, {"paid": 5}), TokenReused, 5]
 
 
-def test_a_token_stands_for_its_writes_and_no_others() -> None:
+def test_token_reused_for_other_writes_raises() -> None:
     db = opened()
     pay(db, "a", 5)
     with pytest.raises(TokenReused, match="the token 'a' was used for other writes"):
@@ -252,7 +252,7 @@ def test_invalid_arguments_are_refused_before_sending() -> None:
     assert not tx.repeated
 
 
-def test_a_receipt_alone_says_that_something_was_done() -> None:
+def test_receipt_without_writes_is_written_once() -> None:
     db = opened()
     said = []
     for _ in range(2):

@@ -189,7 +189,7 @@ def test_other_patterns_do_not_change_the_index() -> None:
 @pytest.mark.parametrize(
     ("when", "message"),
     [
-        (lambda o: o.rank > 3, "cannot decide which items are in an index. Use ==, one_of or exists"),
+        (lambda o: o.rank > 3, "cannot decide which items are in an index. Use ==, one_of, exists or == None"),
         (lambda o: (o.status == "NEW") | (o.rank == 1), "cannot decide which items are in an index"),
         (lambda o: o.assignee != "ann", "cannot decide which items are in an index"),
     ],

@@ -199,7 +199,7 @@ def test_a_cursor_of_another_tenant_is_refused(connect: Connect) -> None:
         of(db, "acme").query(Order, user_id="1", limit=2, after=theirs)
 
 
-def test_a_cursor_that_was_forged_leads_nowhere() -> None:
+def test_forged_cursor_is_refused() -> None:
     db = waiting(SCHEMA)
     for number in range(5):
         db.insert(Order("acme", "1", str(number), "OPEN"))
@@ -774,7 +774,7 @@ def test_a_tenant_reaches_its_own_record_and_no_other(mixed: Client) -> None:
         mixed.insert(Company("third", "a"))
 
 
-def test_a_key_of_nobody_that_could_be_a_tenants_is_refused() -> None:
+def test_shared_key_that_could_belong_to_a_tenant_is_refused() -> None:
     plan = Entity(Plan, Key("TENANT#{plan_id}#PLAN", "PLAN"))
     with pytest.raises(SchemaError, match="could equal one of"):
         Schema(plan, USER, tenant="tenant_id", exempt=[Plan])

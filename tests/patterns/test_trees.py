@@ -232,7 +232,7 @@ def test_a_small_subtree_is_moved_by_one_transaction(connect: Connect) -> None:
 
 
 @both
-def test_a_large_one_by_several_each_of_which_moves_items_whole(connect: Connect) -> None:
+def test_large_subtree_is_moved_by_several_transactions(connect: Connect) -> None:
     watched = Watched()
     many = ["/big", *(f"/big/{number:03d}" for number in range(120))]
     db = filled(connect, [*many, "/bigger"], observe=watched)

@@ -78,13 +78,13 @@ def test_forged_time_of_a_signed_cursor_is_refused(partition: str) -> None:
         last_week(filled(partition, NOW, SIGNED), "-at", cursor)
 
 
-def test_a_page_of_another_moment_is_of_another_question(db: Client) -> None:
+def test_cursor_of_another_time_is_refused(db: Client) -> None:
     page = last_week(db, "-at", now=NOW)
     with pytest.raises(CursorError, match="another query"):
         last_week(db, "-at", page.cursor, now=NOW + timedelta(hours=1))
 
 
-def test_a_reading_begins_now_where_no_page_says_otherwise(db: Client) -> None:
+def test_begun_is_now_without_a_cursor(db: Client) -> None:
     before = datetime.now(UTC)
     plain = db.query(Event, device="d", at=NOW)
     assert before <= begun(None) <= begun(plain.cursor) <= begun("garbage") <= datetime.now(UTC)

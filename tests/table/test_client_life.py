@@ -51,7 +51,7 @@ def test_pages_are_read_when_they_are_wanted(connect: Connect) -> None:
     assert [list(page) for page in parts] == [[Total(4), Total(6)]]
 
 
-def test_a_page_that_nobody_wants_is_not_read() -> None:
+def test_pages_are_read_only_when_needed() -> None:
     watched = Watched()
     db = Client(SCHEMA, "shop", fresh(), observe=watched)
     db.create_table()
@@ -118,3 +118,15 @@ def test_a_transport_that_has_no_end_is_left_alone() -> None:
 
     with Client(SCHEMA, "shop", Plain()) as db:
         assert db.call("ListTables") == {"TableNames": []}
+
+
+def test_observed_request_has_one_text_for_each_key() -> None:
+    watched = Watched()
+    schema = Schema(Entity(Order, Key("USER#{user_id}", "{order_id:04}", raw=True)))
+    db = Client(schema, "shop", fresh(), observe=watched)
+    db.create_table()
+    with db.transaction() as tx:
+        tx.insert(Order("a, b", 1))
+        tx.insert(Order("c", 2))
+    call = watched.calls[-1]
+    assert (call.keys, call.key) == (("USER#a, b / 0001", "USER#c / 0002"), "USER#a, b / 0001, USER#c / 0002")

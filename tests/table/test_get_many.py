@@ -95,7 +95,7 @@ def test_they_come_in_the_order_of_the_keys_with_gaps_and_twice(connect: Connect
 
 
 @both
-def test_a_hundred_go_in_one_request(connect: Connect) -> None:
+def test_get_many_sends_a_hundred_keys_per_request(connect: Connect) -> None:
     db, watched = filled(connect, 250)
     told: list[int] = []
     keys = [{"team": "red", "user_id": str(number)} for number in range(255)]

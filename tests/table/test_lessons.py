@@ -162,7 +162,7 @@ def test_key_is_never_made_of_missing_values(table: Table) -> None:
     assert table.count() == 0
 
 
-def test_an_update_makes_no_ghost(table: Table) -> None:
+def test_update_of_a_missing_item_makes_no_item(table: Table) -> None:
     with pytest.raises(NotFound):
         table.db.apply(Visit, Changes({"page": "/"}), site="s", day=date(2026, 1, 1), number=1)
     with pytest.raises(NotFound):

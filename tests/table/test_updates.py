@@ -215,7 +215,7 @@ def test_a_change_that_makes_no_sense_is_refused_before_the_call(
     assert table.calls == []
 
 
-def test_a_value_for_the_first_time_only(table: Table) -> None:
+def test_if_absent_sets_a_value_once(table: Table) -> None:
     for value in ("first", "second"):
         with table.db.update(Cart, cart_id="1") as cart:
             cart.note = if_absent(cart.note, value)

@@ -184,6 +184,32 @@ class GetRecordsInput(RequestShape, frozen=True):
     limit: int | None = None
 
 
+class StatementInput(RequestShape, frozen=True):
+    """A statement of a batch or transaction."""
+
+    statement: str | None = None
+    parameters: list[AttributeValue] | None = None
+    consistent_read: bool | None = None
+    return_values_on_condition_check_failure: str | None = None
+
+
+class ExecuteStatementInput(StatementInput, frozen=True):
+    next_token: str | None = None
+    limit: int | None = None
+    return_consumed_capacity: str | None = None
+
+
+class BatchExecuteStatementInput(RequestShape, frozen=True):
+    statements: list[StatementInput] | None = None
+    return_consumed_capacity: str | None = None
+
+
+class ExecuteTransactionInput(RequestShape, frozen=True):
+    transact_statements: list[StatementInput] | None = None
+    client_request_token: str | None = None
+    return_consumed_capacity: str | None = None
+
+
 class NamedInput(RequestShape, frozen=True):
     """The ARN or name of a thing that does not exist: a backup, an export, a global table …"""
 

@@ -6,7 +6,7 @@ the struct member by member, to name the first difference as AWS's Java does.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 from msgspec import inspect
@@ -114,7 +114,7 @@ def _check_text(value: Any, java: str) -> None:
     _refuse_scalar(value, java)
 
 
-def _refuse_scalar(value: Any, java: str) -> None:
+def _refuse_scalar(value: Any, java: str) -> NoReturn:
     if isinstance(value, dict):
         _refuse(_STRUCTURE)
     if isinstance(value, list):
@@ -140,5 +140,5 @@ def _class(expected: inspect.Type) -> str:
     return "java.lang.String"
 
 
-def _refuse(message: str) -> None:
+def _refuse(message: str) -> NoReturn:
     raise DynamoDBError("SerializationException", message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,15 +11,17 @@ from pathlib import Path
 
 import msgspec
 
+from prejoin.design.files import design_beside
 from prejoin.diagnostics import Diagnostic, Severity, has_errors
+from prejoin.migrate import codes
 from prejoin.migrate.mapping.check import check_mapping
 from prejoin.migrate.mapping.model import MAPPING, TableMapping, read_mapping
 from prejoin.migrate.mapping.rows import EntityRows, all_rows
-from prejoin.migrate.source.connection import SourceDatabase, open_source
+from prejoin.migrate.source.connection import ENVIRONMENT, SourceDatabase, open_source
 from prejoin.migrate.source.model import Database
 from prejoin.migrate.source.reflect import reflect_tables
 from prejoin.pipeline.document import DOCUMENT, read_document
-from prejoin.pipeline.errors import InputError, Source
+from prejoin.pipeline.errors import InputError, PipelineError, Source
 from prejoin.pipeline.query.query import QueryDesign, query_design
 from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.render.python.package import Options
@@ -68,11 +71,10 @@ def open_migration(
 
     The database is that of `url`, of the variable PREJOIN_SOURCE, or of the mapping.
     """
-    import os
-
-    from prejoin.migrate.source.connection import ENVIRONMENT
-
     found = query_design(read_document(document))
+    if not design_beside(Path(document)).is_file():
+        message = f"there is no {design_beside(Path(document))}"
+        raise PipelineError(codes.NO_DESIGN, message, "write it: `prejoin design --yes`", str(document))
     mapped = read_mapping(mapping)
     text = Path(mapping).read_text(encoding="utf-8")
     with open_source(url or os.environ.get(ENVIRONMENT) or mapped.source) as source:

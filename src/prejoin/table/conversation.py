@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -20,9 +20,18 @@ class Request(msgspec.Struct, frozen=True):
     operation: str
     body: Mapping[str, Any]
     key: object = ""
-    """The key of the item. Its `str` is for messages and observers."""
+    """The key of the item, or `ItemKeys`. Its `str` is for messages and observers."""
     read: Callable[[bytes], Any] = read_json
     """Decodes the response."""
+
+
+class ItemKeys(msgspec.Struct, frozen=True):
+    """The keys of a request for several items. Their text is made only when an error or an observer needs it."""
+
+    keys: Sequence[object]
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.keys))
 
 
 class Pause(msgspec.Struct, frozen=True):

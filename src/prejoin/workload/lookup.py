@@ -194,7 +194,7 @@ def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[s
     """
     asked = [e for e in map(workload.entity, entities) if e]
     if EITHER in name:
-        named = dict(one.rpartition(".")[::2] for one in name.split(EITHER))
+        named = {owner: own for owner, _, own in (one.rpartition(".") for one in name.split(EITHER))}
         return {e.name: named[e.name] for e in asked if e.name in named and e.attribute(named[e.name])}
     owner, dot, field = name.partition(".")
     field = field if dot else name

@@ -46,7 +46,7 @@ def query_page(result: QueryResult, width: int | None) -> Iterator[Line]:
 def _call(call: Call, width: int | None) -> Iterator[Line]:
     where = f" on {call.index}" if call.index else ""
     head, units = f"{call.operation}{where}", f"{call.units:g} unit{'s' * (call.units != 1)}"
-    first, *others = [safe(key) for key in call.key.split(", ")]
+    first, *others = [safe(key) for key in call.keys]
     if others:  # the keys of a transaction, one below the other
         yield ((head, "green"), f"  {units}")
         yield from ((f"  {_cut(key, width - 2 if width else None)}",) for key in (first, *others))

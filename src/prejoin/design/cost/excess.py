@@ -10,7 +10,6 @@ import math
 
 from prejoin.design.cost.assumptions import (
     KEY_SIZE,
-    LISTED,
     PRESENT,
     count_by,
     is_count_known,
@@ -66,8 +65,9 @@ class Excess(Model, frozen=True):
 def excess(read: Read, workload: Workload) -> Excess | None:
     """The estimate of a read that is not served as it is; None for a reasonable one.
 
-    That is one that reads more than a page of 1 MB in a call, or `FACTOR` times as much as it returns. A decision
-    accepts both, a `filter` in the document the second, and a stated number of items the first if all are returned.
+    That is one that reads more than a page of 1 MB in a call (for each value of a list), or `FACTOR` times as much as
+    it returns. A decision accepts both, a `filter` in the document the second, and a stated number of items the first
+    if all are returned.
     """
     if any(
         isinstance(d.pin, Accept) and d.pin.pattern == read.id and d.pin.how in ACCEPTING for d in workload.decisions
@@ -101,7 +101,6 @@ def excess(read: Read, workload: Workload) -> Excess | None:
     kept = math.prod(kept_by(workload, read, i) for i in left)
     limit = read.limit or read.page
     part = min(1.0, limit / kept / found) if limit else 1.0
-    size *= math.prod(_listed(entities[0], i) for i in read.inputs if i.many)
     consistency = STRONG if read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL} else EVENTUAL
     total = size * part
     if read.paginated and not limit:
@@ -141,12 +140,6 @@ def _share(workload: Workload, entity: Entity, one: Input, name: str) -> float:
     if one.op is Op.IN:
         return min(1.0, len(one.values) / values_of(workload, entity, name))
     return PRESENT if one.op is Op.EXISTS else 1 - PRESENT
-
-
-def _listed(entity: Entity, one: Input) -> int:
-    """The number of values in a list input, each of which is a Query."""
-    attribute = entity.attribute(bare_name(one.attribute))
-    return min(LISTED, len(attribute.type.values) or LISTED) if attribute else LISTED
 
 
 def _known(workload: Workload, read: Read, one: Input) -> bool:

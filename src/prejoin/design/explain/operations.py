@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prejoin.design.explain.phrases import count, listed
-from prejoin.design.model import TABLE, Call, Did, ItemAction, ItemCondition, Operation, Request, SortCondition
+from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, ItemCondition, Operation, Request, SortCondition
 from prejoin.workload.model import Op
 
 _DONE = {Did.PUT: "puts", Did.UPDATE: "updates", Did.DELETE: "deletes", Did.CHECK: "checks"}
 _WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.TRANSACT_WRITE})
 
 
-def operation_words(operation: Operation) -> Iterator[str]:
+def operation_words(operation: Operation, design: Design) -> Iterator[str]:
     """One sentence for each request, and notes on it."""
+    key = design.slots[0].pk[0].name if design.slots else ""
     for at, request in enumerate(operation.requests):
         lead = "" if at == 0 else "Then a second request: " if at == 1 else "Then another request: "
         if request.call in _WRITES:
-            yield lead + _write(request)
+            yield lead + _write(request, key)
         else:
             yield lead + _read(request)
             if request.filters:
@@ -62,8 +63,8 @@ def _how(request: Request) -> str:
     return "".join(f", {part}" for part in parts if part)
 
 
-def _write(request: Request) -> str:
-    done = "; ".join(_action(action) for action in request.actions)
+def _write(request: Request, key: str) -> str:
+    done = "; ".join(_action(action, key) for action in request.actions)
     if request.call is Call.TRANSACT_WRITE:
         return f"One TransactWriteItems, all of it or nothing: {done}."
     if request.call is Call.BATCH_WRITE:
@@ -71,15 +72,23 @@ def _write(request: Request) -> str:
     return f"One {request.call}: {done}."
 
 
-def _action(action: ItemAction) -> str:
+def _action(action: ItemAction, key: str) -> str:
     what = ("each " if action.many else "") + _named(action)
-    conditions = f", if {listed(map(_plain, action.conditions, action.tests))}" if action.conditions else ""
+    words = [_plain(text, one, key) for text, one in zip(action.conditions, action.tests, strict=True)]
+    conditions = f", if {listed(words)}" if words else ""
     return f"{_DONE[action.action]} {what}{conditions}"
 
 
-def _plain(text: str, condition: ItemCondition) -> str:
-    """A condition in words. A condition on the key is about the item's existence."""
-    return {Op.NOT_EXISTS.value: "there is none yet", Op.EXISTS.value: "it is there"}.get(condition.op, text)
+def _plain(text: str, condition: ItemCondition, key: str) -> str:
+    """A condition in words. The existence of the key attribute is that of the item."""
+    own = condition.attribute == key
+    match condition.op:
+        case Op.NOT_EXISTS:
+            return "there is none yet" if own else f"it has no {condition.attribute}"
+        case Op.EXISTS:
+            return "it is there" if own else f"it has {condition.attribute}"
+        case _:
+            return text
 
 
 def _named(action: ItemAction) -> str:

@@ -39,7 +39,7 @@ def _pattern(workload: Workload, design: Design, costs: Costs, pattern: Pattern)
     said: tuple[str, ...]
     others: tuple[Alternative, ...] = ()
     if operation.served:
-        said = (*operation_words(operation), _price(often, units, dollars))
+        said = (*operation_words(operation, design), _price(often, units, dollars))
         if isinstance(pattern, Read) and pattern.combine is Combine.JOIN:
             more, others = join_words(workload, design, pattern, operation)
             said = (*said, *more)

@@ -11,14 +11,15 @@ if one entity is in it, or several with the same attributes that are always read
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import takewhile
 
 from msgspec.structs import replace
 
 from prejoin import keys
-from prejoin.design.cost.objective import objective
+from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.layout.key_words import upper
+from prejoin.design.layout.projection import WORTH
 from prejoin.design.mapping.facets import is_natural, planner_facet
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Facet, Item, KeyAttribute, Operation, Slot
@@ -27,20 +28,54 @@ from prejoin.protocol.limits import INDEX_PARTITION_ATTRIBUTES, INDEX_SORT_ATTRI
 from prejoin.workload.model import Entity, IndexKeyForm, IndexKeys, Workload
 
 
-def with_index_keys(design: Design, workload: Workload, fixed: Design) -> Design:
+def with_index_keys(
+    design: Design, workload: Workload, fixed: Design, finished: Callable[[Design], Design] = lambda design: design
+) -> Design:
     """The mapped design with natural keys in the indexes where they are decided, or better by the objective.
 
-    Indexes of an approved design, and those with decided keys, keep their form.
+    Indexes of an approved design, and those with decided keys, keep their form. Designs are compared as they are when
+    `finished`. A write may have to read first because of several indexes, so the search begins with natural keys
+    everywhere and takes texts back where nothing is lost.
     """
     wanted = decided_form(workload)
+    there = {slot.name for slot in fixed.slots}
+    free = [slot.name for slot in design.indexes if slot.name not in there]
     if wanted is IndexKeyForm.COMPOSITE:
         return design
-    there = {slot.name for slot in fixed.slots}
-    for slot in (one for one in design.indexes if one.name not in there):
-        found = natural_form(design, workload, slot)
-        if found and (wanted or objective(workload, found) < objective(workload, design)):
-            design = found
-    return design
+    natural, made = design, []
+    for name in free:
+        slot = natural.slot(name)
+        if slot and (found := natural_form(natural, workload, slot)):
+            natural = found
+            made.append(name)
+    if wanted or not made:
+        return natural
+
+    def score(one: Design) -> Objective:
+        return objective(workload, finished(one))
+
+    best = score(natural)
+    for name in made:
+        texts = map_patterns(_with_slot_of(natural, design, name), workload)
+        if not _is_worth(best, now := score(texts)):
+            natural, best = texts, now
+    return natural if _is_worth(best, score(design)) else design
+
+
+def _is_worth(natural: Objective, texts: Objective) -> bool:
+    """Whether natural keys are better: by more than money, or by a dollar. Texts stay open to other entities."""
+    return natural < replace(texts, dollars=texts.dollars - WORTH)
+
+
+def _with_slot_of(design: Design, other: Design, name: str) -> Design:
+    """The design with an index as another design has it."""
+    slots = tuple(found if one.name == name and (found := other.slot(name)) else one for one in design.slots)
+    items = []
+    for item in design.items:
+        there = other.item(item.entity, item.copy)
+        mine = there.facet(name) if there else None
+        items.append(replace(item, facets=tuple(mine if mine and f.slot == name else f for f in item.facets)))
+    return replace(design, slots=slots, items=tuple(items))
 
 
 def decided_form(workload: Workload) -> IndexKeyForm | None:

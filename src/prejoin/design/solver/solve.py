@@ -100,16 +100,17 @@ def solve(
 
 
 def _finished(problem: Problem, chosen: Selection, design: Design, kept: Design | None) -> tuple[Design, Selection]:
-    """The design with the form of index keys, the projections and the arrangement of indexes that make it best."""
+    """The design with projections, with the keys in the indexes that make it best, and in their best form."""
     workload = problem.workload
 
-    def finished(mapped: Design) -> Design:
-        return with_projections(with_index_keys(mapped, workload, problem.fixed.design), workload, kept)
+    def finished(selection: Selection) -> Design:
+        return with_projections(map_patterns(lay_out(problem, selection), workload), workload, kept)
 
-    def rearranged(selection: Selection) -> Design:
-        return finished(map_patterns(lay_out(problem, selection), workload))
-
-    chosen, design = arranged(problem, chosen, finished(design), rearranged)
+    chosen, design = arranged(problem, chosen, with_projections(design, workload, kept), finished)
+    texts = map_patterns(lay_out(problem, chosen), workload)
+    natural = with_index_keys(texts, workload, problem.fixed.design, lambda one: with_projections(one, workload, kept))
+    if natural is not texts:
+        design = with_projections(natural, workload, kept)
     return design, chosen
 
 

@@ -21,6 +21,7 @@ from prejoin.engine.operations.elsewhere import (
     missing,
 )
 from prejoin.engine.operations.items import delete_item, get_item, put_item, update_item
+from prejoin.engine.operations.partiql import batch_execute_statement, execute_statement, execute_transaction
 from prejoin.engine.operations.queries import query, scan
 from prejoin.engine.operations.settings import (
     delete_resource_policy,
@@ -96,6 +97,11 @@ OPERATIONS: dict[str, OperationHandler[Any]] = {
     "BatchWriteItem": OperationHandler(requests.BatchWriteItemInput, batch_write_item, writes=True),
     "TransactWriteItems": OperationHandler(requests.TransactWriteItemsInput, transact_write_items, writes=True),
     "TransactGetItems": OperationHandler(requests.TransactGetItemsInput, transact_get_items),
+    "ExecuteStatement": OperationHandler(requests.ExecuteStatementInput, execute_statement, writes=True),
+    "BatchExecuteStatement": OperationHandler(
+        requests.BatchExecuteStatementInput, batch_execute_statement, writes=True
+    ),
+    "ExecuteTransaction": OperationHandler(requests.ExecuteTransactionInput, execute_transaction, writes=True),
     "ListStreams": OperationHandler(requests.ListStreamsInput, list_streams),
     "DescribeStream": OperationHandler(requests.DescribeStreamInput, describe_stream),
     "GetShardIterator": OperationHandler(requests.GetShardIteratorInput, get_shard_iterator),
@@ -147,7 +153,6 @@ STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterato
 """Operations of a service of their own, DynamoDB Streams."""
 NOT_IMPLEMENTED = frozenset(
     {
-        *("ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"),
         *("CreateBackup", "RestoreTableToPointInTime", "ExportTableToPointInTime", "ImportTable", "StartBulkPutItems"),
         *("CreateGlobalTable", "UpdateTableReplicaAutoScaling", "SearchVectors"),
     }

@@ -57,7 +57,11 @@ class ClientTokens:
 
 def digest_of(request: TransactWriteItemsInput) -> bytes:
     """A digest of a request's content, to recognise repetitions."""
-    return _hashed(_encode_in_order(request.transact_items))
+    return hashed_content(request.transact_items)
+
+
+def hashed_content(content: Any) -> bytes:
+    return _hashed(_encode_in_order(content))
 
 
 def hashed_token(token: str) -> bytes:

@@ -102,7 +102,7 @@ def rendered_item(content: bytes, projection: ProjectionExpression | None) -> An
 
 
 def put_item(database: Database, request: PutItemInput) -> dict[str, Any]:
-    is_legacy = _is_legacy(request)
+    is_legacy = request.expected is not None or request.conditional_operator is not None
     name = _check(request, is_legacy)
     if request.return_values not in (None, "NONE", "ALL_OLD"):
         refuse("ReturnValues can only be ALL_OLD or NONE")
@@ -110,7 +110,7 @@ def put_item(database: Database, request: PutItemInput) -> dict[str, Any]:
 
 
 def delete_item(database: Database, request: DeleteItemInput) -> dict[str, Any]:
-    is_legacy = _is_legacy(request)
+    is_legacy = request.expected is not None or request.conditional_operator is not None
     name = _check(request, is_legacy)
     if request.return_values not in (None, "NONE", "ALL_OLD"):
         refuse("ReturnValues can only be ALL_OLD or NONE")
@@ -120,7 +120,11 @@ def delete_item(database: Database, request: DeleteItemInput) -> dict[str, Any]:
 def update_item(database: Database, request: UpdateItemInput) -> dict[str, Any]:
     if request.key is None:
         _refuse_keyless(request)
-    is_legacy = _is_legacy(request)
+    is_legacy = (
+        request.expected is not None
+        or request.conditional_operator is not None
+        or request.attribute_updates is not None
+    )
     name = _check(request, is_legacy)
     return _write(database, request, _prepared(request, name, is_legacy))
 
@@ -141,14 +145,6 @@ def _prepared(request: PutItemInput | DeleteItemInput | UpdateItemInput, name: s
 def _has_expression(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> bool:
     return request.condition_expression is not None or (
         isinstance(request, UpdateItemInput) and request.update_expression is not None
-    )
-
-
-def _is_legacy(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> bool:
-    return (
-        request.expected is not None
-        or request.conditional_operator is not None
-        or (isinstance(request, UpdateItemInput) and request.attribute_updates is not None)
     )
 
 

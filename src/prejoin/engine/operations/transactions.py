@@ -56,7 +56,7 @@ def transact_write_items(database: Database, request: TransactWriteItemsInput) -
             return response
         tables = database.catalog.find_all(session, [write.table_name for write in prepared])
         writes = _bound(prepared, tables)
-        _check_distinct({write.key for write in writes}, writes)
+        check_distinct({write.key for write in writes}, writes)
         sizes = _performed(session, writes, capacities)
         if len(sizes) > _SURELY_SMALL:
             _check_size(sizes)
@@ -172,7 +172,7 @@ def _bound(prepared: list[PreparedWrite], tables: dict[str, TableDefinition]) ->
             writes.append(bind(write, tables[write.table_name]))  # noqa: PERF401
     except DynamoDBError as error:
         after = len(prepared) - len(writes) - 1
-        _cancel_if_any([*[_NONE] * len(writes), _reason(error), *[_NONE] * after])
+        cancel_if_any([*[_NONE] * len(writes), reason_of(error), *[_NONE] * after])
         raise
     return writes
 
@@ -189,7 +189,7 @@ def _performed(session: Session, writes: list[BoundWrite], capacities: Capacitie
             later = [
                 _tried(perform, session, other, UncountedCapacity(other.table)) for other in writes[len(sizes) + 1 :]
             ]
-            _cancel_if_any([*[_NONE] * len(sizes), _reason(error), *later])
+            cancel_if_any([*[_NONE] * len(sizes), reason_of(error), *later])
             raise
         sizes.append(0 if after is None else after.size)
     return sizes
@@ -200,7 +200,7 @@ def _tried(work: Callable[P, Any], *arguments: P.args, **named: P.kwargs) -> dic
     try:
         work(*arguments, **named)
     except DynamoDBError as error:
-        return _reason(error)
+        return reason_of(error)
     return _NONE
 
 
@@ -220,16 +220,19 @@ def _check_size(sizes: Iterable[int]) -> None:
 _REASONS = {
     "ConditionalCheckFailedException": "ConditionalCheckFailed",
     "ValidationException": "ValidationError",
+    "DuplicateItemException": "DuplicateItem",
 }
 
 
-def _reason(error: DynamoDBError) -> dict[str, Any]:
+def reason_of(error: DynamoDBError) -> dict[str, Any]:
+    """The cancellation reason for an error of one action. Other errors are raised."""
     if error.code not in _REASONS or isinstance(error, EmptyKeyError):
         raise error
     return {"Code": _REASONS[error.code], "Message": error.message, **error.fields}
 
 
-def _cancel_if_any(reasons: list[dict[str, Any]]) -> None:
+def cancel_if_any(reasons: list[dict[str, Any]]) -> None:
+    """Cancel a transaction if an action has a reason."""
     if reasons.count(_NONE) < len(reasons):
         codes = ", ".join(reason["Code"] for reason in reasons)
         raise DynamoDBError(
@@ -239,7 +242,8 @@ def _cancel_if_any(reasons: list[dict[str, Any]]) -> None:
         )
 
 
-def _check_distinct(places: set[bytes], members: Sized) -> None:
+def check_distinct(places: set[bytes], members: Sized) -> None:
+    """Refuse a transaction that has an item twice."""
     if len(places) < len(members):
         refuse("Transaction request cannot include multiple operations on one item")
 
@@ -287,9 +291,9 @@ def transact_get_items(database: Database, request: TransactGetItemsInput) -> di
                     check_scalar(tables[name], projection.paths)
                 reasons.append(_NONE)
             except DynamoDBError as error:
-                reasons.append(_reason(error))
-        _cancel_if_any(reasons)
-        _check_distinct({key for _, key in places}, places)
+                reasons.append(reason_of(error))
+        cancel_if_any(reasons)
+        check_distinct({key for _, key in places}, places)
         for (table, place), (_, _, projection) in zip(places, wishes, strict=True):
             row = session.get(place)
             sizes.append(row.size if row else 0)

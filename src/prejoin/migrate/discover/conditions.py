@@ -15,6 +15,7 @@ from prejoin.types import Kind
 from prejoin.workload.model import Input, Op, Value
 
 SEARCH = "a prefix is `begins_with` on a normalised copy of the attribute; for anything else use a search service"
+NEGATED = "keep the fact as an attribute of the item, and index it; or read more, and filter"
 _OPS: dict[type[exp.Expr], Op] = {
     exp.EQ: Op.EQ,
     exp.NEQ: Op.NE,
@@ -57,6 +58,8 @@ class ConditionReader:
     def read(self, node: exp.Expr) -> Condition | None:
         """A condition; None if it is always true. Raises MisfitError."""
         node = _bare(node)
+        if node.args.get("negate") and not (isinstance(node, exp.Is) and isinstance(node.expression, exp.Null)):
+            raise MisfitError(f"it has `{_short(node)}`", NEGATED)
         match node:
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
                 return self._comparison(node)
@@ -69,8 +72,12 @@ class ConditionReader:
             case exp.Like() | exp.ILike():
                 return self._like(node)
             case exp.Is() if isinstance(node.expression, exp.Null):
-                return Condition(self._place(node.this), Op.NOT_EXISTS, [], [])
-            case exp.Not() if isinstance(_bare(node.this), exp.Is):
+                op = Op.EXISTS if node.args.get("negate") else Op.NOT_EXISTS
+                return Condition(self._place(node.this), op, [], [])
+            case exp.Is() if isinstance(node.expression, exp.Placeholder):  # IS TRUE
+                place = self._place(node.this)
+                return Condition(place, Op.EQ, [self.value(node.expression, place)], [node.expression])
+            case exp.Not() if _is_null(_bare(node.this)):
                 return Condition(self._place(_bare(node.this).this), Op.EXISTS, [], [])
             case exp.Not() if isinstance(_bare(node.this), exp.Column):
                 return Condition(self._place(node.this), Op.EQ, [Value(const="false")], [])
@@ -80,13 +87,13 @@ class ConditionReader:
                 return self._or(node)
             case exp.Exists() | exp.Not():
                 what = "it has a condition with a subquery" if node.find(exp.Select) else f"it has `{_short(node)}`"
-                raise MisfitError(what, "keep the fact as an attribute of the item, and index it")
+                raise MisfitError(what, NEGATED)
             case exp.Placeholder() | exp.Boolean():
                 return None
         raise MisfitError(f"it has the condition `{_short(node)}`", "store what it computes as an attribute, or filter")
 
     def _comparison(self, node: exp.Expr) -> Condition | None:
-        left, right = _bare(node.this), _bare(node.expression)
+        left, right = _unwrapped(node.this), _unwrapped(node.expression)
         op = _OPS[type(node)]
         if isinstance(left, exp.Placeholder) and isinstance(right, exp.Placeholder):
             return None  # 1 = 1
@@ -136,7 +143,7 @@ class ConditionReader:
         )
 
     def _place(self, node: exp.Expr) -> Place:
-        node = _bare(node)
+        node = _unwrapped(node)
         if isinstance(node, exp.Column):
             return self.scope.place(node)
         column = node.find(exp.Column)
@@ -235,6 +242,18 @@ def _bare(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren | exp.Cast | exp.TryCast) or type(node).__name__ in ("Collate", "Binary"):
         node = node.this
     return node
+
+
+def _unwrapped(node: exp.Expr) -> exp.Expr:
+    """A node without parentheses. A cast of a column stays: it changes what is compared."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    inner = _bare(node)
+    return node if isinstance(inner, exp.Column) else inner
+
+
+def _is_null(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Is) and isinstance(node.expression, exp.Null) and not node.args.get("negate")
 
 
 def _disjuncts(node: exp.Expr) -> list[exp.Expr]:

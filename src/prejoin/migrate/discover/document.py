@@ -15,10 +15,13 @@ from prejoin.migrate.discover.scope import MisfitError
 from prejoin.migrate.discover.writes import merge_updates, write_pattern
 from prejoin.migrate.queries.statement import Statement, added, quoted_sql, readable
 from prejoin.workload.model import (
+    Combine,
     Entity,
+    Input,
     Pattern,
     Rate,
     Read,
+    Result,
     Section,
     Status,
     Workload,
@@ -79,7 +82,31 @@ def interpret(statements: Iterable[Statement], entities: Mapping[str, TableEntit
             misfits.append(Misfit(sql, problem.what, problem.instead, statement.calls, statement.rate))
             continue
         found.append((one, statement.calls, statement.rate))
-    return Interpreted(tuple(_merged(found)), tuple(misfits))
+    merged = _merged(found)
+    return Interpreted((*merged, *_second_requests(merged, entities)), tuple(misfits))
+
+
+def _second_requests(
+    found: Iterable[tuple[Found, float, Rate | None]], entities: Mapping[str, TableEntity]
+) -> list[tuple[Found, float, Rate | None]]:
+    """Reads by id of entities that are only joined: the second request of a join needs a key for them."""
+    found = list(found)
+    known = {
+        (r.entities, frozenset(i.attribute for i in r.inputs)) for f, _, _ in found if isinstance(r := f.pattern, Read)
+    }
+    added_reads: dict[str, tuple[Found, float, Rate | None]] = {}
+    for one, calls, rate in found:
+        if not isinstance(one.pattern, Read) or one.pattern.combine is not Combine.JOIN:
+            continue
+        name = one.pattern.entities[1]
+        ids = next(entity.id for entity in entities.values() if entity.name == name)
+        if ((name,), frozenset(ids)) not in known:
+            inputs = tuple(Input(attribute) for attribute in ids)
+            words = f"{name} by {' and '.join(ids)}"
+            read = Read("", "", (name,), words, inputs, Result.ONE, paginated=False)
+            note = f"no statement reads {name} by its id alone; the join does, in its second request"
+            added_reads.setdefault(name, (Found(read, "", one.quoted, (note,)), calls, rate))
+    return list(added_reads.values())
 
 
 def _merged(found: Iterable[tuple[Found, float, Rate | None]]) -> list[tuple[Found, float, Rate | None]]:
@@ -118,11 +145,10 @@ def write_document(
         derive_entity(one, entities, _changed(one, merged, interpreted is not None), review)
         for one in entities.values()
     )
-    if interpreted is None:
+    if not found:
         workload = _obvious(model)
-        review.add(
-            "No statement was seen: the access patterns are the obvious ones, without rates. Write down your own."
-        )
+        seen = "No statement fits a key" if interpreted else "No statement was seen"
+        review.add(f"{seen}: the access patterns are the obvious ones, without rates. Write down your own.")
         sql: dict[str, str] = {}
     else:
         workload, sql = _patterns(merged, rates, review)
@@ -133,7 +159,7 @@ def write_document(
         status=Status.DRAFT,
         overview=_overview(origins, entities),
         entities=model,
-        notes=_NOTES if interpreted else "",
+        notes=_NOTES if found else "",
         sections=tuple(_sections(misfits, review, left_out)),
     )
     return DiscoveredDocument(workload, sql, misfits, tuple(review.notes))

@@ -47,6 +47,10 @@ def read_pattern(statement: Statement, entities: Mapping[str, TableEntity], dial
     """The pattern of a SELECT."""
     quoted = quoted_sql(statement, dialect)
     tree = statement.tree.copy()
+    if isinstance(tree, exp.Select) and not tree.args.get("from_") and len(tree.expressions) == 1:
+        asked = tree.expressions[0].unalias()
+        if isinstance(asked, exp.Exists) and isinstance(asked.this, exp.Select):
+            tree = asked.this  # SELECT EXISTS (SELECT …)
     if not isinstance(tree, exp.Select):
         raise MisfitError("it combines several queries", "one access pattern for each; merge in the application")
     _refuse_analytics(tree)
@@ -62,6 +66,7 @@ def read_pattern(statement: Statement, entities: Mapping[str, TableEntity], dial
         notes.append(f"the joined {others} needs a second request, or a copy of its attributes on the item")
     sort = extreme or _sort(tree, scope, main, shape.children)
     inputs = inputs_of(own, scope, sort[0].attribute if sort else "")
+    _refuse_twice(inputs)
     spans = {i.attribute for i in inputs if i.op is Op.BETWEEN}
     strict = [scope.attribute(c.place) for c in own if c.op in (Op.LT, Op.GT) and scope.attribute(c.place) in spans]
     notes += [
@@ -120,6 +125,14 @@ def _refuse_analytics(tree: exp.Select) -> None:
         )
     if any(one is not tree for one in tree.find_all(exp.Select)):
         raise MisfitError("it has a subquery", SUBQUERY)
+
+
+def _refuse_twice(inputs: Sequence[Input]) -> None:
+    names = [one.attribute for one in inputs]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise MisfitError(
+            f"it has two conditions on `{twice}`", "give one of them, and check the other in the application"
+        )
 
 
 def _aggregate(tree: exp.Select, scope: Scope) -> tuple[bool, list[Sort]]:

@@ -130,6 +130,8 @@ def _entity(node: exp.Table, entities: Mapping[str, TableEntity]) -> TableEntity
     for table, entity in entities.items():
         if table.lower() in (full, name) or table.rpartition(".")[2].lower() == name:
             return entity
+    if not name:
+        raise MisfitError(f"it reads the function `{node.sql()[:40]}`", "compute it in the application")
     raise MisfitError(f"it reads `{node.name}`, which is not moved", "see the tables that are left out")
 
 

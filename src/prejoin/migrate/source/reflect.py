@@ -236,7 +236,7 @@ def _type(declared: Any, present: Sequence[Any], dialect: str) -> tuple[Type, st
     if isinstance(declared, sa.Enum) and declared.enums:
         return Type(Kind.ENUM, values=tuple(declared.enums)), ""
     bases = [cls.__name__ for cls in type(declared).__mro__]
-    if "ARRAY" in bases:
+    if isinstance(declared, sa.ARRAY):
         inner, _ = _type(declared.item_type, [], dialect)
         return Type(Kind.LIST, of=inner), ""
     if "SET" in bases and dialect == "mysql":

@@ -18,12 +18,13 @@ from prejoin.migrate.verify.compare import (
     attribute_differences,
     canonical,
     canonical_text,
+    compare_items,
     shown,
     shown_key,
 )
 from prejoin.render.python.method import InputValue, Method
 from prejoin.table.client.client import Client
-from prejoin.workload.model import Op, Read, Result
+from prejoin.workload.model import Combine, Entity, Op, Read, Result
 
 MOST = 200
 """Items of an answer that are compared."""
@@ -51,6 +52,8 @@ def compare_pattern(
     read = migration.found.document.workload.pattern(pattern)
     method = migration.package.methods.get(pattern)
     source = migration.mapping.patterns.get(pattern)
+    if isinstance(read, Read) and method is not None and read.combine is Combine.COLLECTION:
+        return _compare_collection(migration, snapshot, client, read, method, samples)
     if source is None:
         return PatternComparison(pattern, 0, skipped="its SQL is not known")
     if not isinstance(read, Read) or method is None:
@@ -64,6 +67,82 @@ def compare_pattern(
         runs += 1
         found += run.compare(arguments, values)
     return PatternComparison(pattern, runs, tuple(found), "" if runs else "no row has all of its arguments")
+
+
+def _compare_collection(
+    migration: Migration,
+    snapshot: Snapshot,
+    client: Client,
+    read: Read,
+    method: Method,
+    samples: Sequence[Sample],
+) -> PatternComparison:
+    """Compares a read of an item with its children. It needs no SQL: the rows of children follow from references."""
+    if not set(read.entities) <= set(migration.mapping.entities):
+        return PatternComparison(read.id, 0, skipped="one of its entities is not mapped")
+    parent, *children = [migration.of(name) for name in read.entities]
+    ids = [a.name for a in parent.entity.id]
+    links = [_links(child, parent.entity, ids) for child in children]
+    if not all(links) or [i.attribute for i in read.inputs] != ids or any(i.constant or i.many for i in read.inputs):
+        return PatternComparison(read.id, 0, skipped="it has other conditions than the id of its first entity")
+    found: list[Difference] = []
+    for row, values in samples:
+        arguments = {p.name: values[p.meaning.input] for p in method.params if isinstance(p.meaning, InputValue)}
+        options = {p.name: MOST for p in method.params if p.name == "limit"}
+        answer = migration.package.call(client, method, {**arguments, **options})
+        if _more(answer):
+            continue
+        got: dict[str, list[tuple[tuple[Any, ...], Mapping[str, Any]]]] = {}
+        for record in _flat(answer):
+            entity, item = migration.package.values(record)
+            own = migration.of(entity).entity.id
+            got.setdefault(entity, []).append((tuple(item.get(a.name) for a in own), item))
+        raw = {f"v{at}": row.values[name] for at, name in enumerate(ids)}
+        wanted = {parent.entity.name: [row]}
+        for child, columns in zip(children, links, strict=True):
+            condition = " AND ".join(f"t.{snapshot.quote(c)} = :v{at}" for at, c in enumerate(columns))
+            wanted[child.entity.name] = child.where(snapshot, condition, raw)
+        for name, rows in wanted.items():
+            expected = list(_converted(migration, migration.of(name), rows))
+            for one in compare_items(name, expected, got.get(name, [])):
+                place = f"{read.id} ({shown_key([values[i] for i in ids])}): {one.key}"
+                found.append(Difference("pattern", name, place, one.attribute or one.kind, one.expected, one.found))
+    return PatternComparison(read.id, len(samples), tuple(found), "" if samples else "no row has its arguments")
+
+
+def _links(child: EntityRows, parent: Entity, ids: Sequence[str]) -> list[str]:
+    """The columns of a child that hold the id of its parent, in the order of the id; empty if they are not known."""
+    columns = []
+    for name in ids:
+        whole = {f"{parent.name}.{name}"} | ({parent.name} if len(ids) == 1 else set())
+        held = next((a.name for a in child.entity.attributes if a.references in whole), "")
+        if held not in child.mapping.attributes or not child.mapping.source(held).column:
+            return []
+        columns.append(child.mapping.source(held).column)
+    return columns
+
+
+def _converted(
+    migration: Migration, rows: EntityRows, found: Sequence[Row]
+) -> Iterator[tuple[tuple[Any, ...], Mapping[str, Any]]]:
+    for row in found:
+        try:
+            record = migration.package.record(rows.entity.name, rows.convert(row))
+        except RowError:
+            continue  # a dead letter, which the comparison of items reports
+        values = migration.package.values(record)[1]
+        yield tuple(values.get(a.name) for a in rows.entity.id), values
+
+
+def _flat(answer: Any) -> list[Any]:
+    """The objects of an answer with several entities."""
+    if answer is None:
+        return []
+    if isinstance(answer, Mapping):
+        return [one for part in answer.values() for one in _flat(part)]
+    if isinstance(answer, tuple | list):
+        return [one for part in answer for one in _flat(part)]
+    return list(answer.items) if hasattr(answer, "cursor") else [answer]
 
 
 class _Comparison:

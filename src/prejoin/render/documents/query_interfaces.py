@@ -138,7 +138,7 @@ class _Page:
         if not operation.served:
             yield _not(operation)
             return
-        yield "Sends", " ".join(operation_words(operation)) or "nothing: DynamoDB does it by itself"
+        yield "Sends", " ".join(operation_words(operation, self.design)) or "nothing: DynamoDB does it by itself"
         if operation.assumes:
             yield "The caller knows", ", ".join(map(write_code, operation.assumes))
         if operation.units and operation.requests:

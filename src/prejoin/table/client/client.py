@@ -10,7 +10,7 @@ import msgspec
 from msgspec import DecodeError
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table.conversation import Parallel, Pause, Request, Steps, read_json
+from prejoin.table.conversation import ItemKeys, Parallel, Pause, Request, Steps, read_json
 from prejoin.table.errors import NoSuchTable
 from prejoin.transport.errors import TransportError
 
@@ -241,7 +241,8 @@ def specific_error(error: DynamoDBError, request: Request, table: str) -> Except
 
 
 def report_call(request: Request, answer: bytes, observe: Observer) -> Any:
-    call = observation.Call(request.operation, request.body, read_json(answer), str(request.key))
+    keys = request.key.keys if isinstance(request.key, ItemKeys) else (request.key,)
+    call = observation.Call(request.operation, request.body, read_json(answer), tuple(map(str, keys)))
     result = request.read(answer)
     observe(call)
     return result

@@ -14,8 +14,13 @@ class Call(msgspec.Struct, frozen=True):
     operation: str
     request: Mapping[str, Any]
     response: Mapping[str, Any]
-    key: str
-    """The key as text: `USER#42 / ORDER#*`."""
+    keys: tuple[str, ...]
+    """The keys as texts: `USER#42 / ORDER#*`. A request for several items has several."""
+
+    @property
+    def key(self) -> str:
+        """All keys in one text."""
+        return ", ".join(self.keys)
 
     @property
     def index(self) -> str:

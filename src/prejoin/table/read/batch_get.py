@@ -7,7 +7,7 @@ from typing import Any
 
 from prejoin.keys import TABLE
 from prejoin.table.codec.values import Json
-from prejoin.table.conversation import Request, Steps, pause
+from prejoin.table.conversation import ItemKeys, Request, Steps, pause
 from prejoin.table.errors import TableError, Unanswered
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.key_attributes import key_text
@@ -108,6 +108,5 @@ def _read_all(
 
 def _request(table: str, plan: ReadPlan, names: tuple[str, ...], keys: list[Json], extra: Mapping[str, Any]) -> Request:
     body = {"RequestItems": {table: {"Keys": keys, **extra}}}
-    return Request(
-        "BatchGetItem", body, ", ".join(map(key_text, keys)), lambda answer: plan.decoder.batch(answer, names)
-    )
+    texts = ItemKeys([key_text(key) for key in keys])
+    return Request("BatchGetItem", body, texts, lambda answer: plan.decoder.batch(answer, names))

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table.conversation import Request, Steps, pause
+from prejoin.table.conversation import ItemKeys, Request, Steps, pause
 from prejoin.table.errors import Conflict, TableError, TooMany
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
@@ -56,7 +56,7 @@ def get_together(schema: Schema, table: str, gets: Sequence[Get[Any]]) -> Steps[
         for plan, values in planned
     ]
     unique = _unique(bodies)
-    key = ", ".join(key_text(body["Key"]) for body in unique)
+    key = ItemKeys([key_text(body["Key"]) for body in unique])
     request = Request("TransactGetItems", {"TransactItems": [{"Get": body} for body in unique]}, key, _decode)
     responses = yield from _send(request)
     return tuple(

@@ -15,7 +15,7 @@ import msgspec
 from prejoin.keys import TABLE
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import BATCH_WRITE_REQUESTS, ITEM_SIZE, TRANSACTION_ACTIONS, TRANSACTION_SIZE
-from prejoin.table.conversation import Request, Steps, pause
+from prejoin.table.conversation import ItemKeys, Request, Steps, pause
 from prejoin.table.errors import Failure, PartlyWritten, TableError, UnknownValue, Unprocessed
 from prejoin.table.options import NOT_GIVEN, Progress
 from prejoin.table.schema.schema import Schema
@@ -157,8 +157,11 @@ class _Chunk:
 
     def request(self) -> Request:
         body = {"RequestItems": {self.table: [request for _, request in self._requests.values()]}}
-        keys = [" / ".join(key) for key in self._requests]
-        return Request("BatchWriteItem", body, ", ".join(keys))
+        return Request("BatchWriteItem", body, self._keys)
+
+    @property
+    def _keys(self) -> ItemKeys:
+        return ItemKeys([" / ".join(key) for key in self._requests])
 
     def keep(self, left: list[dict[str, Any]]) -> None:
         """Keep only the unprocessed requests, in their order."""
@@ -204,7 +207,7 @@ class _TransactionChunk(_Chunk):
             for kind, said in request.items()
         ]
         body = {"TransactItems": items}
-        return Request("TransactWriteItems", body, ", ".join([" / ".join(key) for key in self._requests]))
+        return Request("TransactWriteItems", body, self._keys)
 
 
 def _size(actions: Sequence[ItemAction]) -> int:

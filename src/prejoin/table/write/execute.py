@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-import msgspec
-
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import ITEM_SIZE
 from prejoin.protocol.sizes import item_size
 from prejoin.table.codec.values import Json
-from prejoin.table.conversation import Request, Steps, pause
+from prejoin.table.conversation import ItemKeys, Request, Steps, pause
 from prejoin.table.errors import ConditionFailed, Conflict, ItemTooLarge, TableError, TransactionCancelled
 from prejoin.table.schema.schema import Schema
 
@@ -155,7 +153,7 @@ def _send_transaction(
     }
     if token is not None:
         body["ClientRequestToken"] = token
-    request = Request("TransactWriteItems", body, _Keys(actions))
+    request = Request("TransactWriteItems", body, ItemKeys(actions))
     for attempt in range(ATTEMPTS):
         if attempt:
             yield pause(attempt)
@@ -176,15 +174,6 @@ def _send_transaction(
         else:
             return
     raise Conflict(f"{request.key} was being written at each of {ATTEMPTS} attempts. Nothing was written")
-
-
-class _Keys(msgspec.Struct, frozen=True):
-    """The keys of a transaction. Their text is made only when an error or an observer needs it."""
-
-    actions: Sequence[ItemAction]
-
-    def __str__(self) -> str:
-        return ", ".join(map(str, self.actions))
 
 
 def is_temporary(error: DynamoDBError) -> bool:

@@ -78,7 +78,8 @@ def read_keeps(tokens: CellTokens) -> float | None:
     """Take `(keeps 5%)`: the per cent of items that pass a condition."""
     if not keeps_is_next(tokens):
         return None
-    tokens.take(), tokens.take()
+    tokens.take()
+    tokens.take()
     number = tokens.take()
     tokens.take()
     if not tokens.sign(")") or not 0 < float(number.text) <= 100:
