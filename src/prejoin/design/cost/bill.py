@@ -2,8 +2,8 @@
 
 The bill has a line for each pattern and one for the storage of each item type in each slot. A pattern costs its rate
 times the units of one call (`units`), which follow from estimated sizes and counts (`estimates`) by DynamoDB's rules.
-Its write units include the entries of all indexes. The bill is exact for the figures of the document; the solver works
-with a simpler estimate for each key (`upkeep`), because it needs costs that add up before the design exists.
+Its write units include the entries of all indexes. The bill is exact for the figures of the document. The solver adds
+up the same figures for each key (`prejoin.design.solver.pricing`), so it minimises this bill.
 """
 
 from __future__ import annotations

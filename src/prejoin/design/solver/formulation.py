@@ -521,7 +521,7 @@ class Formulation:
                 }
                 joined = [group for group in groups if group & found]
                 groups = [group for group in groups if not group & found] + [set().union(*joined)]
-            distributed = _distributed(sorted(groups, key=_plain_first), len(model.used))
+            distributed = _distributed(sorted(groups, key=lambda one: (-len(one), sorted(one))), len(model.used))
             if distributed is None:
                 return None
             numbers = {place: self.new + at for at, group in distributed for place in group}
@@ -556,11 +556,6 @@ class Formulation:
         found = self._workload.entity(name)
         assert found is not None
         return found
-
-
-def _plain_first(group: set[Placement]) -> tuple[int, bool, list[Placement]]:
-    """Large groups first, because they are hard to place; then keys of all items, which the planner prefers so."""
-    return -len(group), any(place.candidate.sparse for place in group), sorted(group)
 
 
 def _distributed(
