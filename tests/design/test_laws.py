@@ -12,7 +12,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.design.brute_force import base_keys, best_design
@@ -36,8 +36,8 @@ from prejoin.workload.model import AtMost, Decision, Minimise, Pin, Under, Witho
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("tests/corpus/*/access-patterns.md"), *ROOT.glob("examples/*/access-patterns.md")])
-HUNDREDS = settings(max_examples=examples(500))
-"""200 examples in CI, and thousands by scripts/soak."""
+HUNDREDS = settings(max_examples=examples(250), phases=(Phase.explicit, Phase.reuse, Phase.generate))
+"""100 examples of each law in the slow tests, and over a thousand by scripts/soak. They are small, so none is shrunk."""
 
 
 def decisions(workload: Workload, design: Design) -> Iterator[Pin]:
