@@ -207,6 +207,9 @@ class _Entity:
         An id is better than other attributes, these than a status, and a status than nothing.
         """
         own = self._identified(key.candidate.pk)
+        needed = {a.name for a in self.entity.id}.union(*(_mentioned(self.reads[read]) for read in key.serves))
+        if not needed.issuperset(key.candidate.attributes):
+            return False  # no attribute is in a key only to be held by an index of keys
         return any(own >= self._identified(_given(self.reads[read])) for read in key.serves)
 
     def _is_worthy_base(self, key: Key) -> bool:
