@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as with_other
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -12,16 +13,42 @@ from msgspec.structs import replace
 from tests.design.workloads import workloads
 from tests.place import examples
 
+from prejoin.cli.outcome import Line
+from prejoin.cli.text.frontier import proposal_lines
 from prejoin.design.cost.objective import objective
+from prejoin.design.explain.phrases import money
 from prejoin.design.frontier import LARGE_SAVING, FrontierPoint, frontier, proposal
 from prejoin.design.solver.solve import solve
+from prejoin.pipeline.design.design_table import design_table
+from prejoin.pipeline.document import Document
 from prejoin.render.pictures.drawing import Dot, write_svg
 from prejoin.render.pictures.frontier import draw_frontier
-from prejoin.workload.files import read_file
+from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Decision, Minimise, Workload
 
 ROOT = Path(__file__).parents[2]
 SHOP = read_file(ROOT / "examples" / "shop" / "access-patterns.md").workload
+TASKS = read_text(
+    """# Tasks
+
+## Entities
+
+### Task
+
+- **Attributes**:
+  - `taskId` (string, generated)
+  - `state` (OPEN | DONE, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Paginated | Frequency |
+| --- | --- | --- | --- | --- | --- |
+| AP-001 | Task | state | Collection | Yes (20) | Hot |
+""",
+    "md",
+).workload
 
 
 def holds(workload: Workload) -> None:
@@ -66,3 +93,20 @@ def test_chart_places_simpler_designs_left_and_cheaper_ones_lower() -> None:
     assert first.x < second.x
     assert first.y < second.y
     assert "complexity 4.5, $120.50 a month, 2 indexes, 1 copy: minimise money" in write_svg(drawing)
+
+
+def test_much_cheaper_design_is_proposed_and_told_at_the_top() -> None:
+    """A design with eight shards that nobody needs costs several times as much as the one without."""
+    spread = design_table(Document.of(TASKS), decisions=["Task in 8 shards"], prove=False)
+    offered = proposal(TASKS, spread.solution)
+    assert offered is not None
+    assert offered.dollars < Decimal(spread.bill.total) * (1 - LARGE_SAVING)
+    told = "".join(map(plain, proposal_lines(with_other(spread, proposal=offered))))
+    costs = f"{money(offered.dollars)} a month instead of {money(spread.bill.total)}"
+    assert told.startswith(f"With other keys it costs {costs} (")
+    assert told.endswith('% less): `--decide "minimise money"` `--decide "at most 2 structures"`')
+    assert proposal(TASKS, solve(TASKS)) is None
+
+
+def plain(line: Line) -> str:
+    return "".join(piece if isinstance(piece, str) else piece[0] for piece in line)

@@ -83,6 +83,7 @@ def _read(draw: st.DrawFn, id_: str, entity: Entity) -> Read:
         page=draw(st.sampled_from([None, 20])),
         paginated=True,
         rate=Rate(value=draw(st.sampled_from([0.1, 5, 50]))),
+        needs=draw(st.sampled_from([(), (), tuple(names[:2])])),
     )
 
 

@@ -18,7 +18,18 @@ from typing import Any
 
 import pytest
 
-from prejoin import PipelineError, RefusedError, TablePlace, audit, load_table, plan_load, verify_table
+from prejoin import (
+    ConnectionFailed,
+    Embedded,
+    PipelineError,
+    RefusedError,
+    Server,
+    TablePlace,
+    audit,
+    load_table,
+    plan_load,
+    verify_table,
+)
 from prejoin.migrate.load.export import export_items
 from prejoin.migrate.load.write import RowWriter, Throttle
 from prejoin.migrate.mapping.rows import EntityRows
@@ -290,3 +301,33 @@ def test_throttled_batch_is_sent_again(opened: Opened, monkeypatch: pytest.Monke
     monkeypatch.setattr(Client, "put_many", failing)
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     assert load_table(opened(), PLACE, create=True).dead == 0
+
+
+def test_load_through_a_server_with_several_threads(opened: Opened) -> None:
+    migration = opened()
+    for rows in migration.rows:
+        rows.page = 40
+    with Embedded() as engine, Server(engine, port=0, in_memory=True) as url:
+        place = TablePlace(endpoint=url)
+        with pytest.raises(PipelineError, match="no table"):
+            load_table(migration, place)
+        result = load_table(migration, place, create=True, workers=3)
+        assert (result.dead, result.units > 0) == (0, True)
+        assert verify_table(migration, place).equal
+
+
+def test_server_that_stops_is_an_error_and_the_load_continues(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    migration = opened()
+    write, calls = RowWriter.write, iter(range(1000))
+
+    def failing(self: RowWriter, page: Any) -> Any:
+        if next(calls) == 2:
+            raise ConnectionFailed("gone", operation="BatchWriteItem", attempts=3, cause=OSError())
+        return write(self, page)
+
+    monkeypatch.setattr(RowWriter, "write", failing)
+    with pytest.raises(PipelineError) as caught:
+        load_table(migration, PLACE, create=True)
+    assert caught.value.diagnostics[0].code == "PJ021"
+    assert load_table(migration, PLACE).resumed
+    assert verify_table(migration, PLACE, patterns=False).equal

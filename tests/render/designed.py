@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.solutions import solve
 
+from prejoin.design.files import read_design_file
 from prejoin.design.model import Design
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
@@ -16,7 +17,14 @@ DOCUMENTS = sorted([*ROOT.glob("tests/corpus/*/access-patterns.md"), *ROOT.glob(
 NAMES = [path.parent.name for path in DOCUMENTS]
 
 
+WITH_COPY = "shop_with_copy"
+"""Another design of the shop, which is kept in a file: two indexes, and a copy that serves a read."""
+
+
 @cache
 def designed(name: str) -> tuple[Workload, Design]:
+    if name == WITH_COPY:
+        workload, _ = designed("shop")
+        return workload, read_design_file(Path(__file__).with_name(f"{WITH_COPY}.md"), workload).design
     workload = read_file(DOCUMENTS[NAMES.index(name)]).workload
     return workload, solve(workload).design

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.render.designed import WITH_COPY, designed
 from tests.solutions import solve
 
-from prejoin.design.files import read_design_file
 from prejoin.design.model import Billing, Design, KeyAttribute, Projection, ProjectionKind, Slot
 from prejoin.design.workbench.description import left_out
 from prejoin.design.workbench.read_model import read_workbench
@@ -27,8 +27,7 @@ DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tes
 
 @pytest.fixture(scope="module")
 def shop() -> tuple[Workload, Design]:
-    workload = read_file(ROOT / "examples/shop/access-patterns.md").workload
-    return workload, read_design_file(ROOT / "examples/shop/table-design.md", workload).design
+    return designed(WITH_COPY)
 
 
 def text_of(workload: Workload, design: Design) -> str:

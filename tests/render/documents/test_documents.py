@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
 from tests.design.document.strategies import designs
 from tests.place import examples
-from tests.render.designed import NAMES, designed
+from tests.render.designed import NAMES, WITH_COPY, designed
 from tests.workload.strategies import workloads
 
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import TABLE, Design
+from prejoin.design.model import TABLE, Call, Design
 from prejoin.render.documents.key_map import changers, key_map, named, readers, writers
 from prejoin.render.documents.query_interfaces import query_interfaces
 from prejoin.render.documents.render_documents import DocumentOptions, render_documents
@@ -65,7 +65,7 @@ def test_each_pattern_has_a_section_that_says_what_is_sent(name: str) -> None:
 
 
 def test_a_read_tells_what_it_takes_gives_sends_and_costs() -> None:
-    (section,) = [s for s in parse(page("shop")) if s.title.text == "AP-004: `user_orders`"]
+    (section,) = [s for s in parse(page(WITH_COPY)) if s.title.text == "AP-004: `user_orders`"]
     assert section.raw.splitlines()[2:] == [
         "- **Takes**: userId",
         "- **Gives**: Order, by placedAt (descending), in pages of 20",
@@ -154,7 +154,7 @@ def test_every_read_is_told_where_it_reads_and_every_write_where_it_writes(name:
 
 
 def test_a_copy_is_read_by_those_who_read_the_copy() -> None:
-    _, design = designed("shop")
+    _, design = designed(WITH_COPY)
     own, copy = design.item("Order"), design.item("Order", "by-userId")
     assert own
     assert copy
@@ -165,11 +165,12 @@ def test_a_copy_is_read_by_those_who_read_the_copy() -> None:
 
 def test_a_lookup_before_a_write_is_read_where_its_key_is() -> None:
     _, design = designed("seed_music_ranking")
-    songs = {item.facets[0].pk: item for item in design.items if item.entity == "Song"}
-    by_song, by_user = ("USER#{userId}#SONG#{songId}",), ("USER#{userId}",)
-    assert set(songs) == {by_song, by_user}
-    assert "AP-022" in readers(design, TABLE, songs[by_song])
-    assert "AP-022" not in readers(design, TABLE, songs[by_user])
+    found = design.operation("AP-022")
+    song = design.item("Song")
+    assert found
+    assert song
+    assert [request.slot for request in found.requests if request.call is Call.GET] == [TABLE]
+    assert "AP-022" in readers(design, TABLE, song)
 
 
 def test_what_is_only_checked_is_not_written() -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests.design.document.strategies import designs, texts
 from tests.design.test_cardinality import helpdesk
 from tests.place import examples
-from tests.render.designed import NAMES, designed
+from tests.render.designed import NAMES, WITH_COPY, designed
 from tests.workload.strategies import workloads
 
 from prejoin.design.mapping.map_patterns import map_patterns
@@ -133,7 +133,7 @@ def test_each_entity_attribute_pattern_and_item_is_pictured(name: str) -> None:
 
 
 def test_same_input_same_bytes() -> None:
-    workload, design = designed("shop")
+    workload, design = designed(WITH_COPY)
     assert render_pictures(workload, design) == render_pictures(workload, design)
     assert list(render_pictures(workload, design)) == [
         PurePosixPath("pictures") / name
@@ -145,7 +145,7 @@ def test_same_input_same_bytes() -> None:
 
 
 def test_items_of_one_partition_stand_in_the_order_of_their_sort_keys() -> None:
-    workload, design = designed("shop")
+    workload, design = designed(WITH_COPY)
     for slot in design.slots:
         partitions = partitions_of(workload, design, slot)
         assert [p.pk for p in partitions] == sorted(p.pk for p in partitions)
@@ -155,7 +155,7 @@ def test_items_of_one_partition_stand_in_the_order_of_their_sort_keys() -> None:
 
 
 def test_the_table_shows_keys_templates_copies_and_guards() -> None:
-    workload, design = designed("shop")
+    workload, design = designed(WITH_COPY)
     words = seen(draw_slot(workload, design, design.slots[0]))
     for text in ("USER#{userId}", "ORDER#{orderId}", "copy by-userId", "guard of email", "UNIQUE", "ann@example.com"):
         assert text in words
@@ -178,7 +178,7 @@ def test_numbers_sort_as_numbers() -> None:
     ],
 )
 def test_an_index_shows_what_it_projects(projection: Projection, there: set[str], missing: set[str]) -> None:
-    workload, design = designed("shop")
+    workload, design = designed(WITH_COPY)
     slot = replace(design.slots[2], projection=projection)
     (partition,) = partitions_of(workload, replace(design, slots=(*design.slots[:2], slot)), slot)
     names = {name for row in partition.rows for name, _ in row.attributes}
@@ -187,7 +187,7 @@ def test_an_index_shows_what_it_projects(projection: Projection, there: set[str]
 
 
 def test_a_pattern_that_is_not_served_is_shown_with_its_problem() -> None:
-    workload, design = designed("shop")
+    workload, design = designed(WITH_COPY)
     asked = replace(workload, reads=(*workload.reads, Read("AP-099", entities=("User",), description="All users")))
     drawing = draw_routes(asked, map_patterns(design, asked))
     told = " ".join(seen(drawing))
@@ -197,7 +197,7 @@ def test_a_pattern_that_is_not_served_is_shown_with_its_problem() -> None:
 
 
 def test_a_write_marks_the_table_and_each_index_that_follows() -> None:
-    workload, design = designed("shop")
+    workload, design = designed(WITH_COPY)
     one = replace(workload, reads=(), deletes=(), writes=tuple(w for w in workload.writes if w.id == "AP-023"))
     shapes = draw_routes(one, design).shapes
     marks = [s for s in shapes if re.fullmatch(r"(t2|r2 ring)", s.css)]
@@ -380,7 +380,7 @@ def test_a_hierarchy_is_a_link_to_itself() -> None:
 
 
 def test_what_is_said_twice_is_one_link() -> None:
-    assert links_of(designed("shop")[0]) == (
+    assert links_of(designed(WITH_COPY)[0]) == (
         RelationLink("User", "Address", ("userId",)),
         RelationLink("User", "Order", ("userId",)),
         RelationLink("Order", "OrderItem", ("orderId",)),
@@ -392,25 +392,25 @@ def test_what_is_said_twice_is_one_link() -> None:
 
 
 def test_mermaid_joins_entities_by_how_many_there_are() -> None:
-    text = mermaid_relations(designed("shop")[0])
+    text = mermaid_relations(designed(WITH_COPY)[0])
     assert '    e1 ||--o{ e3 : "userId"' in text.splitlines()
 
 
 def test_mermaid_draws_each_pattern_to_where_it_goes() -> None:
-    text = mermaid_routes(*designed("shop"))
+    text = mermaid_routes(*designed(WITH_COPY))
     assert "    a2 -- Query --> s1" in text.splitlines()
-    assert text.count("-->") >= len(designed("shop")[0].patterns)
+    assert text.count("-->") >= len(designed(WITH_COPY)[0].patterns)
 
 
 def test_mermaid_has_each_partition_once() -> None:
-    _, design = designed("shop")
+    _, design = designed(WITH_COPY)
     text = mermaid_slot(design, design.slots[0])
     assert text.count('[("USER#35;{userId}")]') == 1
     assert len(re.findall(r'p3 --> p3i\d\["User: ', text)) == 1
 
 
 def test_the_page_shows_each_picture_and_can_leave_either_form_out() -> None:
-    workload, design = designed("shop")
+    workload, design = designed(WITH_COPY)
     page = PurePosixPath("pictures/README.md")
     both = render_pictures(workload, design)[page]
     assert both.count("![") == both.count("```mermaid") == 5

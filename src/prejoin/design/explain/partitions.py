@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import BUCKET_SECONDS, count_by, count_of, per_second
+from prejoin.design.cost.assumptions import BUCKET_SECONDS, count_by, count_of, created, per_second
 from prejoin.design.cost.estimates import Estimates, share_in
-from prejoin.design.cost.upkeep import items_of, writes_of
 from prejoin.design.explain.model import AboutKey, AboutPartition, Because
 from prejoin.design.explain.phrases import amount, count, listed, share, size
 from prejoin.design.layout.sharding import MOST_WRITES, Heat, heat
@@ -18,7 +17,7 @@ from prejoin.design.model import TABLE, Design, ItemName
 from prejoin.design.solver.candidates import Candidate
 from prejoin.keys import Facet, KeyText
 from prejoin.types import Kind
-from prejoin.workload.model import Entity, Verb, Workload
+from prejoin.workload.model import Entity, Workload
 
 MOST_READS = 3000
 """DynamoDB's limit of read units a second for one partition."""
@@ -65,8 +64,8 @@ def _partition(
     each = min(entries, count_by(workload, entity, pk)) if pk else entries
     number = float(math.ceil(round(entries / each, 6)))
     largest = min(entries, max(each, _largest(workload, entity, pk, entries)))
-    if bucket in BUCKET_SECONDS and (created := _created(workload, entity)):
-        largest = min(largest, max(1.0, created * BUCKET_SECONDS[bucket] * largest / entries))
+    if bucket in BUCKET_SECONDS and (new := created(workload, entity)):
+        largest = min(largest, max(1.0, new * BUCKET_SECONDS[bucket] * largest / entries))
     held = Estimates(design, workload).size(str(ItemName(key.entity, key.copy)), key.slot)
     busiest = max(warm.share, 1 / number)
     reads = sum(_read_heat(workload, design, pattern, busiest) for pattern in key.patterns)
@@ -85,15 +84,6 @@ def _partition(
         math.ceil(largest / shards),
         math.ceil(largest / shards) * held,
     ), replace(warm, share=busiest)
-
-
-def _created(workload: Workload, entity: Entity) -> float:
-    """New items a second."""
-    return sum(
-        per_second(write.rate) * items_of(workload, write, action, entity)
-        for write, action in writes_of(workload, entity)
-        if action.verb in (Verb.CREATE, Verb.PUT)
-    )
 
 
 def _largest(workload: Workload, entity: Entity, pk: Sequence[str], entries: float) -> float:

@@ -24,7 +24,7 @@ from prejoin.protocol.limits import GB
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
 from prejoin.workload.lookup import bare_name
-from prejoin.workload.model import AtMost, Entity, Op, Rate, Read, Spread, Without, Workload
+from prejoin.workload.model import AtMost, Attribute, Entity, Op, Rate, Read, Spread, Without, Workload
 
 MOST_WRITES = 1000
 """DynamoDB's limit of write units a second for one partition."""
@@ -104,10 +104,16 @@ def _busiest(rate: Rate | None) -> float:
 def spread_by(workload: Workload, entity: Entity, candidate: Candidate) -> str | None:
     """The attribute whose values spread the items of a partition over shards; None if there is one item.
 
-    It is the part of the id that differs most within the partition. A part of the partition itself spreads nothing.
+    It is the part of the id that differs most within the partition. A part of the partition itself spreads nothing, and
+    a time spreads badly: whatever is written at one moment would go to one shard.
     """
+
+    def spreads(attribute: Attribute) -> tuple[bool, bool, float]:
+        is_time = attribute.type.kind in (Kind.DATE, Kind.DATETIME)
+        return not is_time, not attribute.references, values_of(workload, entity, attribute.name)
+
     free = [a for a in entity.id if a.name not in candidate.pk]
-    best = max(free, key=lambda a: (not a.references, values_of(workload, entity, a.name)), default=None)
+    best = max(free, key=spreads, default=None)
     return best.name if best else None
 
 
@@ -131,7 +137,8 @@ def bucket_of(
 ) -> tuple[str, str] | None:
     """The time attribute and unit that split a partition, if every read of it gives a start time.
 
-    That applies to a partition of all items; to a smaller one if it is decided, or if it outgrows a partition.
+    That applies to a partition of all items, unless they are declared to be few; to a smaller one if it is decided, or
+    if it outgrows a partition.
     """
     pins = [d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name]
     decided = next((pin.bucket for pin in pins if pin.bucket), "") or (
