@@ -100,17 +100,21 @@ def solve(
 
 
 def _finished(problem: Problem, chosen: Selection, design: Design, kept: Design | None) -> tuple[Design, Selection]:
-    """The design with projections, with the keys in the indexes that make it best, and in their best form."""
+    """The design with the form of index keys, the projections and the arrangement of indexes that make it best."""
     workload = problem.workload
 
-    def finished(selection: Selection) -> Design:
-        return with_projections(map_patterns(lay_out(problem, selection), workload), workload, kept)
+    def projected(mapped: Design) -> Design:
+        return with_projections(mapped, workload, kept)
 
-    chosen, design = arranged(problem, chosen, with_projections(design, workload, kept), finished)
+    def rearranged(selection: Selection) -> Design:
+        return projected(map_patterns(lay_out(problem, selection), workload))
+
+    chosen, design = arranged(problem, chosen, projected(design), rearranged)
+    # Once, after the arrangement: both forms of each index are mapped and priced.
     texts = map_patterns(lay_out(problem, chosen), workload)
-    natural = with_index_keys(texts, workload, problem.fixed.design, lambda one: with_projections(one, workload, kept))
+    natural = with_index_keys(texts, workload, problem.fixed.design, projected)
     if natural is not texts:
-        design = with_projections(natural, workload, kept)
+        design = projected(natural)
     return design, chosen
 
 
