@@ -101,4 +101,4 @@ def test_clients_of_a_schema_outlive_the_package() -> None:
         db = Client(found.schema, design.table, engine)
         db.create_table()
         del found
-        assert list(db.query(post, status="PUBLISHED", order="-published_at", limit=1)) == []
+        assert list(db.query(post, user_id="9b810e76-6ec9-4286-a3ca-828dd5f4b3b2", order="-created_at", limit=1)) == []

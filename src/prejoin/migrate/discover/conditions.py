@@ -272,7 +272,7 @@ def _from_now(node: exp.Expr) -> int | None:
         base = _from_now(_bare(node.this))
         if interval is None or base is None:
             return None
-        amount = re.match(r"'?(\d+)'?\s*(\w*)", interval.this.sql() if interval.this else "")
+        amount = re.match(r"'?(\d++)'?\s*+(\w*)", interval.this.sql() if interval.this else "")
         unit = (
             (interval.args["unit"].name if interval.args.get("unit") else amount[2] if amount else "")
             .upper()

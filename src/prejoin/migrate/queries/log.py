@@ -42,11 +42,13 @@ _POSTGRES_CSV = re.compile(
     r',LOG,\d+,"(?:duration: [\d.]+ ms  )?(?:statement|execute [^:]+): ((?:[^"]|"")*)"', re.DOTALL
 )
 _GENERAL = re.compile(
-    r"^(?:\S+[T ]\S+|\d{6}\s+\S+|\t)?\s+\d+\s(Query|Execute|Prepare|[A-Z][a-z]+(?: [A-Z][a-z]+)?)\t?(.*)", re.DOTALL
+    r"^(?:\S++(?: {1,4}\d\S*+)?)?\s++\d++\s(Query|Execute|Prepare|[A-Z][a-z]++(?: [A-Z][a-z]++)?)\t?(.*)", re.DOTALL
 )
 _DJANGO = re.compile(r"\(\d+\.\d+\) (.*?)(?:; args=.*)?$", re.DOTALL)
 _SQLALCHEMY = re.compile(r"sqlalchemy\.engine\.\w+(?: base)?:? (?!\[)(.*)", re.DOTALL)
-_VERB = re.compile(r"\s*(?:/\*.*?\*/\s*)*(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\b", re.IGNORECASE | re.DOTALL)
+_VERB = re.compile(
+    r"(?:\s++|/\*(?:[^*]++|\*(?!/))*+\*/)*+(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\b", re.IGNORECASE | re.DOTALL
+)
 
 
 def read_log(text: str, origin: str) -> QueryLog:
@@ -103,7 +105,7 @@ def _slow_log(text: str) -> Iterator[Seen]:
     for number, line in enumerate([*text.splitlines(), "#"], 1):
         if line.startswith("#"):
             body = re.sub(
-                r"^(?:\s*(?:use \S+|SET timestamp=\d+);)+", "", "\n".join(current).strip(), flags=re.IGNORECASE
+                r"^(?:\s++|use [^\s;]++;|SET timestamp=\d++;)++", "", "\n".join(current).strip(), flags=re.IGNORECASE
             )
             yield from _entry([body], begun)
             current, begun = [], number + 1
