@@ -7,6 +7,7 @@ is not better: nobody would sign it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
@@ -29,6 +30,7 @@ from prejoin.design.model import Design, Projection
 from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Severity
+from prejoin.keys import TemplateError
 from prejoin.workload.files import read_file
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import AtMost, Decision, Minimise, Pin, Under, Without, Workload
@@ -119,8 +121,9 @@ def swaps(workload: Workload, design: Design) -> Iterator[tuple[str, Design]]:
                 order = [slot.name for slot in design.slots]
                 moved = replace(item, facets=tuple(sorted(facets, key=lambda facet: order.index(facet.slot))))
                 items = tuple(moved if item is i else i for i in design.items)
-                mapped = map_patterns(replace(design, slots=whole, items=items), workload)
-                yield f"{item.name}: {one} and {other} swapped", with_projections(mapped, workload)
+                with suppress(TemplateError):  # attributes as they stand fit only an index of these attributes
+                    mapped = map_patterns(replace(design, slots=whole, items=items), workload)
+                    yield f"{item.name}: {one} and {other} swapped", with_projections(mapped, workload)
 
 
 @given(workloads(most_reads=6, together=True))
