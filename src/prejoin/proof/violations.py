@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from prejoin.design.mapping.addressing import links
@@ -87,8 +88,9 @@ def _violations(sample: SampleTable, expected: ExpectedTable, usual: WriteCase) 
                 compared = {c.attribute for c in case.write.checks if violate is _unmet and about(c, broken.entity)}
                 inputs = links(sample.workload, case.write, broken.action, broken.entity)
                 changed = _changed_variables(sample, broken.entity, steps[at].item, broken.item, inputs, compared)
-                others = _substitute(case, (other for other in steps if other is not steps[at]), changed)
-                done = _done_before(expected, case, broken, steps[:at], others)
+                rest = [other for other in steps if other is not steps[at]]
+                others = _substitute(case, rest, changed)
+                done = _done_before(expected, case, broken, at, list(zip(rest, others, strict=True)))
                 yield ConditionViolation(text, case, [broken, *others], done)
     for name in case.checked:
         case, steps = _next_case(expected, usual)
@@ -183,19 +185,34 @@ def _done_before(
     expected: ExpectedTable,
     case: WriteCase,
     broken: WriteStep,
-    earlier: Sequence[WriteStep],
-    others: Sequence[WriteStep],
+    at: int,
+    others: Sequence[tuple[WriteStep, WriteStep]],
 ) -> list[WriteStep]:
-    """The steps that are done before the broken one is refused: none in a transaction."""
+    """The steps that are done before the broken one is refused, in the order of their requests: none in a transaction.
+
+    `at` is the broken step's place in the write, and each other step is given as it was and as it is.
+    """
     done: list[WriteStep] = []
     if case.write.atomic is not False or case.checked:
         return done
-    for one, other in zip(earlier, others, strict=False):
+    last = (_request_number(case, broken), at)
+    places = [(_request_number(case, one), n + (n >= at)) for n, (one, _) in enumerate(others)]
+    for place, (one, other) in sorted(zip(places, others, strict=True), key=itemgetter(0)):
         there = expected.items.keys() & expected.of(other.entity.name, other.item).keys()
-        if one.action is broken.action or other.before is not one.before or (other.before is None and there):
+        if place > last or one.action is broken.action:
+            break
+        if other.before is not one.before or (other.before is None and there):
             break  # it is refused itself
         done.append(other)
     return done
+
+
+def _request_number(case: WriteCase, step: WriteStep) -> int:
+    """Which of the operation's requests writes the item of a step. Updates are sent before batches."""
+    for number, request in enumerate(case.operation.requests):
+        if any(action.target.entity == step.entity.name for action in request.actions):
+            return number
+    return 0
 
 
 def _same_tenant(sample: SampleTable, item: Values) -> Values:
