@@ -14,7 +14,7 @@ from prejoin.design.document.write_document import rewrite_document, write_docum
 from prejoin.design.explain.explanation import claim
 from prejoin.design.files import read_design_text
 from prejoin.design.files import write_design as design_data
-from prejoin.design.model import TABLE, Design, Facet, Item
+from prejoin.design.model import TABLE, Design, Facet, Item, Projection
 from prejoin.diagnostics import Diagnostic
 from prejoin.pipeline import codes
 from prejoin.pipeline.design.design_table import DesignResult
@@ -140,6 +140,10 @@ def changes(before: Design, after: Design) -> list[str]:
     return list(_changes(before, after))
 
 
+def _held(projection: Projection) -> str:
+    return f"the keys, {', '.join(projection.attributes)}" if projection.attributes else projection.kind
+
+
 def _changes(before: Design, after: Design) -> Iterator[str]:
     old = {slot.name: slot for slot in before.slots}
     new = {slot.name: slot for slot in after.slots}
@@ -149,7 +153,7 @@ def _changes(before: Design, after: Design) -> Iterator[str]:
         if name in old and (old[name].pk, old[name].sk) != (new[name].pk, new[name].sk):
             yield f"`{name}` has other key attributes"
         elif name in old and old[name].projection != new[name].projection:
-            yield f"`{name}` holds {new[name].projection.kind} instead of {old[name].projection.kind}"
+            yield f"`{name}` holds {_held(new[name].projection)} instead of {_held(old[name].projection)}"
     for item in after.items:
         was = before.item(item.entity, item.copy)
         if was is None:
