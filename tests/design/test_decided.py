@@ -240,7 +240,7 @@ def test_a_table_that_serves_already_does_not_change() -> None:
 
 
 INDEX = "the design that is kept has the index {}"
-COPY = "the design that is kept has the copy Order/by-userId"
+COPY = "the design that is kept has the copy Order/by-orderId"
 DAYS = (
     "the design that is kept has the key `ALL#ORDER#{placedAt:day}` and `ORDER#{placedAt}#{orderId}` of Order in gsi1"
 )

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
+from prejoin.design.layout.index_keys import is_natural_index, natural_form
 from prejoin.design.model import Design
 from prejoin.design.solver.conflicts import conflicts
 from prejoin.design.solver.integer_program import InfeasibleError
@@ -27,6 +28,8 @@ from prejoin.workload.model import (
     AtMost,
     Decision,
     FixedKey,
+    IndexKeyForm,
+    IndexKeys,
     Minimise,
     Naming,
     OutOfScope,
@@ -122,8 +125,9 @@ def forms() -> Iterator[Pin]:
     yield from (AtMost(what, count) for what in STRUCTURES[:4] for count in (0, 2))
     yield AtMost("buckets", 0)
     yield from (Minimise("money"), Minimise("structures"))
+    yield from map(IndexKeys, IndexKeyForm)
     for pattern in ("AP-001", "AP-003", "AP-022"):
-        yield from (Accept(pattern, how) for how in ("filter", "second request", "scan"))
+        yield from (Accept(pattern, how) for how in ("filter", "second request", "scan", "several pages"))
         yield OutOfScope(pattern)
     for what, name in (
         ("table", "works"),
@@ -205,6 +209,18 @@ def holds(pin: Pin, design: Design, others: tuple[Pin, ...] = (), kept: Design |
             prices = [bill(WORKLOAD, one).total for one in (design, other)]
             numbers = [counted(one)["structures"] for one in (design, other)]
             return prices[0] <= prices[1] if pin.what == "money" else numbers[0] <= numbers[1]
+        case IndexKeys():
+            decided = (
+                {slot.name for slot in kept.slots}
+                if kept
+                else {one.index for one in others if isinstance(one, FixedKey)}
+            )
+            new = [slot for slot in design.indexes if slot.name not in decided]
+            natural = [is_natural_index(design, slot) for slot in new]
+            if pin.form is IndexKeyForm.COMPOSITE:
+                return not any(natural)
+            possible = [natural_form(design, deciding(*others, pin), slot) is not None for slot in new]
+            return all(is_so or not could for is_so, could in zip(natural, possible, strict=True))
         case Accept():
             operation = design.operation(pin.pattern)
             return operation is not None and isinstance(WORKLOAD.pattern(pin.pattern), Read)

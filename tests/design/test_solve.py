@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.place import examples
 
-from prejoin.design.cost.objective import complexity
+from prejoin.design.cost.objective import WEIGHTS, complexity
 from prejoin.design.files import write_design
 from prejoin.design.solver import integer_program
 from prejoin.design.solver.candidates import Candidate, base_candidates, index_candidates
@@ -26,16 +26,16 @@ from prejoin.workload.model import Attribute, Direction, Entity, Input, Read, Re
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("tests/corpus/*/access-patterns.md"), *ROOT.glob("examples/*/access-patterns.md")])
 
-EXPERTS = {  # GSIs and copies of the published designs
+EXPERTS = {  # The complexity of the published designs: an index is 1, a copy 2
     "aws_bank_payments": 1,
     "aws_bookmarks": 3,
     "aws_device_status": 2,
     "aws_gaming_profile": 0,
-    "aws_invoices_bills": 3,
+    "aws_invoices_bills": 5,
     "aws_online_shop": 2,
     "aws_session_management": 1,
     "aws_ski_resort": 1,
-    "aws_social_network": 1,
+    "aws_social_network": 2,
     "debrie_ecommerce": 1,
     "debrie_instagram": 1,
     "debrie_session_store": 1,
@@ -43,7 +43,7 @@ EXPERTS = {  # GSIs and copies of the published designs
     "electrodb_shopping_mall": 2,
     "houlihan_flight_fares": 2,
     "onetable_overview": 1,
-    "seed_music_ranking": 4,
+    "seed_music_ranking": 6,
 }
 
 
@@ -67,9 +67,9 @@ def test_every_read_that_is_counted_as_served_is_served_by_the_planner(path: Pat
 
 
 @pytest.mark.parametrize("name", EXPERTS)
-def test_no_more_structures_than_the_expert_has(name: str) -> None:
+def test_no_more_complexity_than_the_expert_has(name: str) -> None:
     design = solve(document(ROOT / "tests" / "corpus" / name / "access-patterns.md")).design
-    assert len(design.indexes) + len(design.copies) <= EXPERTS[name]
+    assert len(design.indexes) * WEIGHTS["index"] + len(design.copies) * WEIGHTS["copy"] <= EXPERTS[name]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS[::4], ids=named)

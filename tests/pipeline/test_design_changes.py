@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from tests.render.designed import WITH_COPY, designed
 
 from prejoin.design.model import Projection, ProjectionKind
 from prejoin.pipeline.design.design_document import changes
+from tests.render.designed import WITH_COPY, designed
 
 
 def test_changed_projection_names_the_attributes() -> None:

@@ -20,6 +20,7 @@ from prejoin.design.explain.model import Explanation
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Call, Design, Item, ItemName, Operation, Request
+from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.solve import Solution
 from prejoin.keys import Facet
 from prejoin.protocol.prices import GB, MONTH_SECONDS, READ_MILLION, STORAGE_GB_MONTH, STORAGE_OVERHEAD, WRITE_MILLION
@@ -35,7 +36,8 @@ def false_claims(
     """The claims about a solved design that do not hold, a sentence each. `kept` is the approved design in it."""
     design = solution.design
     found = [*_patterns(workload, design), *_structures(workload, design, kept), *_bill(workload, design)]
-    lost = {operation.pattern for operation in design.operations if not operation.served}
+    aside = constraints_of(workload).aside
+    lost = {operation.pattern for operation in design.operations if not operation.served} - aside
     reads = {read.id for read in workload.reads}
     unserved = reads & set(solution.chosen.unserved)
     if unserved != lost & reads:

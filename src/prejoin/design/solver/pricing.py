@@ -177,7 +177,15 @@ class Prices:
     ) -> Design:
         item = Item(self._entity.name, self._entity.name, (own, *([index] if index else ())))
         ends = next((a.name for a in self._entity.attributes if a.ttl), "")
-        return Design("probe", _SLOTS, (item, *([copy] if copy else ())), guards, ttl_attribute=ends)
+        return msgspec.structs.replace(
+            self._problem.fixed.design,
+            table="probe",
+            slots=_SLOTS,
+            items=(item, *([copy] if copy else ())),
+            guards=guards,
+            operations=(),
+            ttl_attribute=ends,
+        )
 
     def _answered(
         self, design: Design, facet: Facet, candidate: Candidate, copy: Item | None = None
