@@ -29,8 +29,8 @@ def with_projections(design: Design, workload: Workload, kept: Design | None = N
     found: list[tuple[Decimal, str, Projection]] = []
     there = {slot.name for slot in kept.slots} if kept else set()
     for slot in (one for one in design.indexes if one.name not in there):
-        for projection in _narrower(slot, design, workload):
-            saved = whole - bill(workload, _with(design, workload, {slot.name: projection})).total
+        for projection, narrow in _narrower(slot, design, workload):
+            saved = whole - bill(workload, narrow).total
             if saved >= WORTH:
                 found.append((saved, slot.name, projection))
     chosen: dict[str, Projection] = {}
@@ -46,8 +46,8 @@ def _with(design: Design, workload: Workload, projections: dict[str, Projection]
     return map_patterns(replace(design, slots=slots), workload)
 
 
-def _narrower(slot: Slot, design: Design, workload: Workload) -> list[Projection]:
-    """The projections of an index with which the planner still answers every pattern in the same way."""
+def _narrower(slot: Slot, design: Design, workload: Workload) -> list[tuple[Projection, Design]]:
+    """Projections of an index with which the planner answers every pattern in the same way, each with its design."""
     needed = attributes_read(slot, design, workload)
     if needed is None:
         return []
@@ -63,7 +63,8 @@ def _narrower(slot: Slot, design: Design, workload: Workload) -> list[Projection
     if len(named) <= INDEX_PROJECTED_ATTRIBUTES:
         found.append(Projection(ProjectionKind.INCLUDE, named))
     before = [_asked(one) for one in design.operations]
-    return [p for p in found if [_asked(one) for one in _with(design, workload, {slot.name: p}).operations] == before]
+    mapped = [(projection, _with(design, workload, {slot.name: projection})) for projection in found]
+    return [(projection, one) for projection, one in mapped if [_asked(o) for o in one.operations] == before]
 
 
 def _asked(operation: Operation) -> Operation:
