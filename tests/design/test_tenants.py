@@ -29,8 +29,9 @@ def partitions(design: Design, workload: Workload) -> list[str]:
 
 
 def begins(key: str, attribute: str) -> bool:
+    """Whether a partition key begins with the tenant: a text does with its word, a natural key with the attribute."""
     start = f"TENANT#{{{attribute}}}"
-    return key == start or key.startswith(f"{start}#")
+    return key in (start, f"{{{attribute}}}") or key.startswith(f"{start}#")
 
 
 def test_every_partition_begins_with_the_tenant_and_then_the_parent() -> None:

@@ -116,7 +116,7 @@ def listed(http: httpx.Client, path: str, **query: str | int) -> list[Json]:
 
 
 def everywhere(http: httpx.Client, order: Json) -> list[str]:
-    """The status of an order, wherever it can be seen: its item, its copy, and their places in the indexes."""
+    """The status of an order, wherever it can be seen: its item, its index keys, and their places in the indexes."""
     user_id, order_id = order["user_id"], order["order_id"]
     lists = [
         ok(http.get(f"/users/{user_id}/account"))["orders"],

@@ -103,7 +103,7 @@ def _argument(param: Param, case: WriteCase, steps: Sequence[WriteStep], record:
         case RecordValue(entity, many):
             own = [s for s in steps if s.entity.name == entity]
             new = [record(entity, s.after or {}) for s in own if s.action.verb in NEW]
-            records = new or [record(entity, s.before or {}) for s in own]
+            records = new or [record(entity, s.item) for s in own]
             return records if many else records[0]
         case KnownValue(entity, attribute, many, new_):
             if entity in case.checked:

@@ -211,7 +211,12 @@ class Sources:
         return [(name, self.source(name, action, entity, loop)) for name in dict.fromkeys(names)]
 
     def also_known(self, action: Action, entity: Entity, base: set[str], loop: Loop | None) -> list[str]:
-        """The attributes given beside the key. Index keys need them, and they are compared with the stored ones."""
+        """The attributes given beside the key. Index keys need them, and they are compared with the stored ones.
+
+        An upsert has none: there may be no stored item to compare them with.
+        """
+        if action.verb is Verb.UPSERT:
+            return []
         workload, write = self.module.workload, self.write
         linked = links(workload, write, action, entity)
         # A list of versions is that of the parts, and says nothing of the one document.
