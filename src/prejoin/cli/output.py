@@ -83,7 +83,7 @@ def _paint(page: Iterable[Line], stream: TextIO) -> None:
         try:
             console.print(Text.assemble(*line), soft_wrap=True)
         except BrokenPipeError:
-            _close(stream)
+            discard(stream)
 
 
 def _console(stream: TextIO) -> Console:
@@ -104,15 +104,15 @@ def _write(stream: TextIO, text: str) -> None:
             buffer.write(text.encode(encoding, "replace"))
         stream.flush()
     except BrokenPipeError:
-        _close(stream)
+        discard(stream)
     except OSError as problem:
         if stream is sys.stderr:
             return
-        _close(stream)
+        discard(stream)
         raise OutputError(problem) from None
 
 
-def _close(stream: TextIO) -> None:
+def discard(stream: TextIO) -> None:
     """Sends further output to the null device. A reader that has left does not change the exit status."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -20,7 +20,7 @@ from prejoin.cli import extra_of, install_command, wants_json
 from prejoin.cli.command import SETTINGS, format_option
 from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import ExitStatus, Outcome, outcome_of
-from prejoin.cli.output import OutputError, emit, show
+from prejoin.cli.output import OutputError, discard, emit, show
 from prejoin.cli.text.messages import messages
 from prejoin.diagnostics import Code
 from prejoin.pipeline import codes
@@ -113,6 +113,7 @@ def run(arguments: list[str]) -> int:
             if isinstance(problem, OutputError):
                 raise
             if isinstance(problem, OSError) and problem.filename is None and problem.errno in _FULL:
+                discard(sys.stdout)  # otherwise the interpreter would try to write the rest when it ends
                 raise OutputError(problem) from None  # click prints help and version by itself
             outcome = _outcome(problem, arguments)
             emit(name, outcome, as_json)

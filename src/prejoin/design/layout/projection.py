@@ -10,7 +10,7 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from prejoin.design.cost.bill import bill
-from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_changed_index, map_patterns
 from prejoin.design.mapping.map_reads import ask_of
 from prejoin.design.model import TABLE, Design, Operation, Projection, ProjectionKind, Request, Slot
 from prejoin.protocol.limits import INDEX_PROJECTED_ATTRIBUTES, PROJECTED_ATTRIBUTES
@@ -38,12 +38,13 @@ def with_projections(design: Design, workload: Workload, kept: Design | None = N
         named = sum(len(p.attributes) for p in chosen.values()) + len(projection.attributes)
         if name not in chosen and named <= PROJECTED_ATTRIBUTES:
             chosen[name] = projection
-    return _with(design, workload, chosen) if chosen else design
+    return map_patterns(_holding(design, chosen), workload) if chosen else design
 
 
-def _with(design: Design, workload: Workload, projections: dict[str, Projection]) -> Design:
+def _holding(design: Design, projections: dict[str, Projection]) -> Design:
+    """The design with other projections, not mapped yet."""
     slots = tuple(replace(s, projection=projections.get(s.name, s.projection)) for s in design.slots)
-    return map_patterns(replace(design, slots=slots), workload)
+    return replace(design, slots=slots)
 
 
 def _narrower(slot: Slot, design: Design, workload: Workload) -> list[tuple[Projection, Design]]:
@@ -63,7 +64,7 @@ def _narrower(slot: Slot, design: Design, workload: Workload) -> list[tuple[Proj
     if len(named) <= INDEX_PROJECTED_ATTRIBUTES:
         found.append(Projection(ProjectionKind.INCLUDE, named))
     before = [_asked(one) for one in design.operations]
-    mapped = [(projection, _with(design, workload, {slot.name: projection})) for projection in found]
+    mapped = [(one, map_changed_index(_holding(design, {slot.name: one}), workload, slot.name)) for one in found]
     return [(projection, one) for projection, one in mapped if [_asked(o) for o in one.operations] == before]
 
 

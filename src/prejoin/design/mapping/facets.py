@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 
 from prejoin import keys
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot, When
@@ -92,7 +93,12 @@ def _form(design: Design, entity: Entity, texts: tuple[str, ...], attributes: tu
             f"{' + '.join(texts)} of {entity.name}: a key of several attributes is made of attributes as they stand, "
             f"and the slot has {' + '.join(a.name for a in attributes)}"
         )
-    return keys.Template.of(texts[0], types, design.separator, design.raw_keys)
+    return _template(texts[0], tuple(types.items()), design.separator, design.raw_keys)
+
+
+@lru_cache(maxsize=4096)  # the solver maps thousands of designs of the same few keys
+def _template(text: str, types: tuple[tuple[str, Type], ...], separator: str, raw: bool) -> keys.Template:
+    return keys.Template.of(text, dict(types), separator, raw)
 
 
 def _unsaid(design: Design, entity: Entity, item: Item) -> Iterator[Facet]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from prejoin.design.cost.estimates import Estimates
@@ -15,9 +17,34 @@ from prejoin.workload.model import OutOfScope, Pattern, Read, Workload
 
 def map_patterns(design: Design, workload: Workload) -> Design:
     """The design with an operation and its units for each pattern in scope."""
+    outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
+    mapped = _mapping(design, workload)
+    return replace(design, operations=tuple(mapped(p) for p in workload.patterns if p.id not in outside))
+
+
+def map_changed_index(design: Design, workload: Workload, index: str) -> Design:
+    """The mapped design after an index became narrower: only the operations that this can change are mapped again.
+
+    These are the operations that use the index. Other reads stay as they are, because a narrower index serves no more
+    than before; other writes write as before, with other units.
+    """
+    mapped = _mapping(design, workload)
+    figures = Estimates(design, workload)
+
+    def operation(one: Operation) -> Operation:
+        pattern = workload.pattern(one.pattern)
+        if pattern is None or any(request.slot == index for request in one.requests):
+            return mapped(pattern) if pattern else one
+        if isinstance(pattern, Read) or not one.served:
+            return one
+        return replace(one, units=predict_units(one, design, workload, figures))
+
+    return replace(design, operations=tuple(map(operation, design.operations)))
+
+
+def _mapping(design: Design, workload: Workload) -> Callable[[Pattern], Operation]:
     facets = planner_facets(design, workload)
     figures = Estimates(design, workload)
-    outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
 
     def operation(pattern: Pattern) -> Operation:
         if isinstance(pattern, Read):
@@ -26,4 +53,4 @@ def map_patterns(design: Design, workload: Workload) -> Design:
             found = map_write(pattern, workload, design)
         return replace(found, units=predict_units(found, design, workload, figures)) if found.served else found
 
-    return replace(design, operations=tuple(operation(p) for p in workload.patterns if p.id not in outside))
+    return operation

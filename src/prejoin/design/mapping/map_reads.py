@@ -120,6 +120,16 @@ def _separable(found: Plan, read: Read) -> None:
 
 def ask_of(read: Read, workload: Workload) -> Lookup:
     """The read as a question to the planner. A list of ids is one id at a time; optional inputs may become filters."""
+    if workload.pattern(read.id) is not read:
+        return _ask_of(read, workload)
+    key = ("ask_of", read.id)  # the solver asks thousands of times
+    if key not in workload.memo:
+        workload.memo[key] = _ask_of(read, workload)
+    found: Lookup = workload.memo[key]
+    return found
+
+
+def _ask_of(read: Read, workload: Workload) -> Lookup:
     entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
     names: dict[str, str] = {}
     roles: list[tuple[str, str, str]] = []
