@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +93,20 @@ def test_they_come_in_the_order_of_the_keys_with_gaps_and_twice(connect: Connect
     assert db.get_many(User, []) == []
     assert db.get_many(User, keys[:2], into=Name) == [Name("name 2"), None]
     assert all("user_id" not in item for item in watched.calls[-1].response["Responses"]["shop"])
+
+
+@both
+def test_get_many_accepts_keys_in_any_order_and_plans_made_meanwhile(connect: Connect) -> None:
+    """Another thread that plans the same read replaces the plan, and so does a full cache."""
+    db, _ = filled(connect, 3)
+
+    def keys() -> Iterator[dict[str, str]]:
+        yield {"team": "red", "user_id": "0"}
+        SCHEMA.read_plans.clear()
+        yield {"team": "red", "user_id": "1"}
+        yield {"user_id": "2", "team": "red"}
+
+    assert [user.user_id for user in db.get_many(User, keys())] == ["0", "1", "2"]
 
 
 @both

@@ -67,7 +67,8 @@ def _checked(first: ReadPlan | None, plan: ReadPlan, given: Mapping[str, Any]) -
             "that key only. Use query"
         )
     check_only_key(plan, "get_many")
-    if first is not None and plan is not first:
+    # Another thread may have planned the same read anew, so that the plans are equal and not the same.
+    if first is not None and plan is not first and plan.plan.lookup != first.plan.lookup:
         raise TableError(f"the keys name different attributes: {', '.join(given)} and {first.plan.lookup}")
     return plan
 
