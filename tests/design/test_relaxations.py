@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from prejoin.design.explain import add_alternatives, explain
+from prejoin.design.explain import add_alternatives, explain, relaxations
 from prejoin.design.explain.costs import total
 from prejoin.design.explain.model import Alternative
 from prejoin.design.explain.relaxations import _changes, fewer_structures, instead_of
@@ -190,3 +190,13 @@ def test_a_filter_is_proposed_only_on_a_small_collection(users: int, proposed: b
     reads = (*workload.reads, replace(both, id="AP-003", inputs=both.inputs[:1]))
     workload = replace(workload, entities=entities, reads=reads)
     assert bool(fewer_structures(workload, solve(workload))) is proposed
+
+
+@pytest.mark.parametrize("name", ["lat", "lon", "long", "homeLat", "home_lng", "latitude", "shopLongitude"])
+def test_coordinates_are_known_by_their_names(name: str) -> None:
+    assert relaxations._PLACE.search(name)
+
+
+@pytest.mark.parametrize("name", ["latestAt", "translatedAt", "platform", "longText", "calories", "along"])
+def test_other_names_are_no_coordinates(name: str) -> None:
+    assert not relaxations._PLACE.search(name)

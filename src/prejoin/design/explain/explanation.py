@@ -97,13 +97,14 @@ def _dearest(costs: Costs) -> Iterator[str]:
 def claim(workload: Workload, solution: Solution) -> str:
     """What is proven about a solved design, as a clause; empty if it has no indexes and copies.
 
-    The solver compares combinations of candidate keys. Other keys exist, so nothing is claimed about all designs.
+    The solver compares combinations of candidate keys. Other keys exist, so nothing is claimed about all designs. What
+    indexes hold, and which keys share one, is improved step by step afterwards, so the bill is only the best found.
     """
     chosen = solution.chosen
     keys = f"the {chosen.candidates:,} candidate keys"
     if constraints_of(workload).money:
-        found = "the cheapest" if solution.ended else "the cheapest found before the search reached its limit"
-        return f"{found} of the combinations of {keys}, by the monthly bill"
+        limit = "" if solution.ended else " before the search reached its limit"
+        return f"the cheapest found{limit} of the combinations of {keys}, by the monthly bill"
     if not solution.design.indexes and not solution.design.copies:
         return ""
     if not solution.ended:

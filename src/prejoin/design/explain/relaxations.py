@@ -66,7 +66,8 @@ MEMBERS = 3
 """Members of a set or a list."""
 CELLS = 9
 """Cells of a geohash that a search around a point asks: its own, and those beside it."""
-_PLACE = re.compile(r"(?i)lat|lng|lon(?!g?[a-z])|longitude|latitude")
+_PLACE = re.compile(r"(?:(?:^|_)(?:lat|lng|lon)|Lat|Lng|Lon)(?![a-z])|(?:(?:^|_)long|Long)$|[Ll]atitude|[Ll]ongitude")
+"""A coordinate by its name: `lat`, `homeLng`, `longitude`; not `latestAt` or `translatedAt`."""
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -341,16 +342,24 @@ def _words(workload: Workload, read: Read) -> Iterator[_Change]:
         *(f"- {write_attribute(a)}" for a in index.attributes),
         f"- Cardinality: ~{count_} per {entity.name}",
     ]
-    writes = []
-    for write in workload.writes:
-        if any(a.verb is Verb.CREATE and a.entity == entity.name and not a.many for a in write.actions):
-            actions = (*write.actions, Action(Verb.CREATE, name, many=True))
-            write = replace(write, entities=(*write.entities, name), actions=actions, atomic=True)
-            lines.append(f"{write.id}: {write_actions(actions, frozenset())} | Yes")
-        writes.append(write)
-    lines.append(f"{read.id}: {name}, {entity.name} | {write_inputs(inputs)} | Join")
+    changed, rows = _written_with(changed, entity, name, atomic=True)
+    lines += [*rows, f"{read.id}: {name}, {entity.name} | {write_inputs(inputs)} | Join"]
     what = f"an item for each {'word' if text else 'member'}, about {count_} for each {entity.name}"
-    yield _Change(what, _with_read(replace(changed, writes=tuple(writes)), again), tuple(lines))
+    yield _Change(what, _with_read(changed, again), tuple(lines))
+
+
+def _written_with(workload: Workload, entity: Entity, name: str, *, atomic: bool) -> tuple[Workload, list[str]]:
+    """The writes that create an item, which then also create several items of another entity; and their rows."""
+    lines: list[str] = []
+
+    def extended(write: Write) -> Write:
+        if not any(a.verb is Verb.CREATE and a.entity == entity.name and not a.many for a in write.actions):
+            return write
+        actions = (*write.actions, Action(Verb.CREATE, name, many=True))
+        lines.append(f"{write.id}: {write_actions(actions, frozenset())} | {'Yes' if atomic else 'No'}")
+        return replace(write, entities=(*write.entities, name), actions=actions, atomic=atomic)
+
+    return replace(workload, writes=tuple(map(extended, workload.writes))), lines
 
 
 def _feed(workload: Workload, read: Read) -> Iterator[_Change]:
@@ -391,15 +400,8 @@ def _feed(workload: Workload, read: Read) -> Iterator[_Change]:
         *(f"- {write_attribute(a)}" for a in feed.attributes),
         f"- Cardinality: ~{readers} per {post.name}",
     ]
-    writes = []
-    for write in workload.writes:
-        if any(a.verb is Verb.CREATE and a.entity == post.name and not a.many for a in write.actions):
-            actions = (*write.actions, Action(Verb.CREATE, name, many=True))
-            write = replace(write, entities=(*write.entities, name), actions=actions, atomic=False)
-            lines.append(f"{write.id}: {write_actions(actions, frozenset())} | No")
-        writes.append(write)
-    lines.append(f"{read.id}: {name}, {post.name} | Join via {post.id[0].name}")
-    changed = replace(workload, entities=(*workload.entities, feed), writes=tuple(writes))
+    changed, rows = _written_with(replace(workload, entities=(*workload.entities, feed)), post, name, atomic=False)
+    lines += [*rows, f"{read.id}: {name}, {post.name} | Join via {post.id[0].name}"]
     what = f"a feed, written for each of about {amount(readers)} readers when a {post.name} is created"
     yield _Change(what, _with_read(changed, asked), tuple(lines))
 
