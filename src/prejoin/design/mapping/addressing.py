@@ -11,7 +11,7 @@ from prejoin import keys
 from prejoin.design.mapping.facets import ending, held_by
 from prejoin.design.model import Design, Facet, Item
 from prejoin.keys import Lookup, Plan, fields_of
-from prejoin.workload.lookup import chain, changes, means, root, target
+from prejoin.workload.lookup import chain, changes, gives_object, means, root, target
 from prejoin.workload.model import (
     Action,
     Change,
@@ -82,7 +82,7 @@ def known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
     if entity is None:
         return frozenset()
     given = _inputs(write)
-    if action.verb in NEW or entity.name in given:
+    if action.verb in NEW or gives_object(write, entity):
         return frozenset(a.name for a in entity.attributes)
     # The new value of an attribute is not its current value.
     ids = {a.name for a in entity.id}
