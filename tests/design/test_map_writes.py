@@ -116,6 +116,13 @@ def test_input_named_like_the_entity_is_an_object_unless_an_attribute_has_the_na
     assert calls(found) == requests
 
 
+def test_upsert_knows_the_immutable_attributes_that_it_sets() -> None:
+    row = "Post | Save | postId, userId, at, text | upsert Post (userId, at, text, status = DRAFT) | No | - | Warm"
+    found = mapped(row, UNDER_USER)
+    assert calls(found) == ["UpdateItem"]
+    assert (found.requests[0].pk, found.requests[0].sk) == ("USER#{userId}", "= POST#{at}#{postId}")
+
+
 def test_an_item_that_leaves_a_sparse_index_loses_its_keys() -> None:
     found = mapped("Post | Withdraw | postId, at | update Post (status = DRAFT) | No | - | Warm")
     assert "REMOVE gsi1pk" in found.requests[0].actions[0].changes
