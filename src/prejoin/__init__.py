@@ -23,6 +23,8 @@ Declare entities with their keys, and bind the schema to a table:
 - Clients: `Client` and `AsyncClient` insert, put, update, delete, get, query, collect and run transactions.
 - Places: `AWS()`, `Endpoint(url)` and `Embedded()`, a DynamoDB in memory or in a file.
 - Patterns, declared as `Entity(…, patterns=[…])`: `Unique`, `Copy`, `Counted`, `Version`, `TimeToLive` and others.
+- Streams: `read_changes` makes typed changes of stream records, `StreamHandlers` handle them in Lambda or by a
+  `StreamConsumer` on the embedded engine.
 - Conditions and updates: `between`, `exists`, `one_of`, `add`, `appended` and others.
 - The pipeline, which needs the extra `design`: `read_document`, `check_document`, `design_table`, `prove_design`,
   `build_project` and `run_pattern` do what the commands do.
@@ -137,6 +139,11 @@ if TYPE_CHECKING:
     from prejoin.pipeline.query.query import QueryResult as QueryResult
     from prejoin.pipeline.query.query import run_pattern as run_pattern
     from prejoin.protocol.errors import DynamoDBError as DynamoDBError
+    from prejoin.streams.changes import StreamChange as StreamChange
+    from prejoin.streams.changes import read_changes as read_changes
+    from prejoin.streams.consumer import StreamConsumer as StreamConsumer
+    from prejoin.streams.handlers import StreamHandlers as StreamHandlers
+    from prejoin.streams.records import StreamRecordError as StreamRecordError
     from prejoin.table.admin.drift import Difference as Difference
     from prejoin.table.client.async_client import AsyncClient as AsyncClient
     from prejoin.table.client.async_client import AsyncTransaction as AsyncTransaction

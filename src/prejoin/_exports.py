@@ -52,6 +52,10 @@ _NAMES = {
     "prejoin.patterns.integrity.reshard": "Resharded reshard",
     "prejoin.patterns.trees.tree": "Tree ancestors children subtree",
     "prejoin.patterns.trees.move": "MoveUnfinished move resume_moves",
+    "prejoin.streams.records": "StreamRecordError",
+    "prejoin.streams.changes": "StreamChange read_changes",
+    "prejoin.streams.handlers": "StreamHandlers",
+    "prejoin.streams.consumer": "StreamConsumer",
     "prejoin.pipeline.document": "Document check_document parse_document read_document",
     "prejoin.pipeline.design.design_table": (
         "ContradictionError DesignRequest DesignResult design_table prove_design why with_alternatives without"
