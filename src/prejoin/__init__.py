@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from prejoin.migrate.discover.discover import Discovery as Discovery
     from prejoin.migrate.discover.discover import discover_database as discover_database
     from prejoin.migrate.discover.document import Misfit as Misfit
+    from prejoin.migrate.follow.follow import FollowResult as FollowResult
+    from prejoin.migrate.follow.follow import follow_table as follow_table
     from prejoin.migrate.load.export import ExportResult as ExportResult
     from prejoin.migrate.load.export import export_items as export_items
     from prejoin.migrate.load.load import LoadResult as LoadResult

@@ -79,6 +79,7 @@ _NAMES = {
     "prejoin.migrate.load.load": "LoadResult load_table",
     "prejoin.migrate.load.export": "ExportResult export_items",
     "prejoin.migrate.load.state": "DeadLetter EntityProgress",
+    "prejoin.migrate.follow.follow": "FollowResult follow_table",
     "prejoin.migrate.verify.verify": "EntityComparison VerifyResult verify_table",
     "prejoin.migrate.verify.patterns": "PatternComparison",
     "prejoin.migrate.status": "MigrationStatus migration_status",
