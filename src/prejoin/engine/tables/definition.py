@@ -155,7 +155,12 @@ class TableDefinition:
     def entry_keys(self) -> dict[int, EntryKey]:
         """For each index number, the function from an item to the key of its entry."""
         return {
-            index.number: entry_key(self.index_prefix(index), _pairs(index.keys.partition), _pairs(index.keys.sort))
+            index.number: entry_key(
+                self.index_prefix(index),
+                _pairs(index.keys.partition),
+                _pairs(index.keys.sort),
+                _pairs(self.keys.attributes),
+            )
             for index in self.indexes
         }
 
