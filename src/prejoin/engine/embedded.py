@@ -151,6 +151,10 @@ class Embedded:
             total += removed
         return total
 
+    def locate(self, region: str, account: str) -> None:
+        """Set the region and account in the ARNs of tables that are created from now on."""
+        self._engine.catalog.place = f"{region}:{account}"
+
     def changes(self, table: str, *, oldest: bool = False, after: str | None = None) -> Changes:
         """Read the stream of a table in this process: the changes from now on, from the `oldest` that is kept, or
         `after` the position of an earlier reader.
