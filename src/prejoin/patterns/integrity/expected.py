@@ -78,9 +78,14 @@ class Finding(msgspec.Struct, frozen=True):
         """Whether `repair` can fix it. Other findings need a decision by a person."""
         return self.kind in MENDABLE
 
-    def __str__(self) -> str:
+    @property
+    def detail(self) -> str:
+        """The item, and how to fix it."""
         reason = f" ({self.reason})" if self.reason else ""
-        return f"{self.kind}: {self.entity} {key_text(self.key)}: {self.fix}{reason}"
+        return f"{self.entity} {key_text(self.key)}: {self.fix}{reason}"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.detail}"
 
 
 Key = tuple[str, ...]

@@ -30,11 +30,12 @@ def render_cdk_python(
 
 def _module(stack: Stack) -> str:
     named = [f"from aws_cdk import aws_{name} as {name}" for name in modules(stack)]
-    parameters = f"scope: Construct, construct_id: str, *, table_name: str = {string(stack.table.name)}"
-    head = f"{_STEP}def __init__(self, {parameters}) -> None:"
+    name = f"table_name: str = {string(stack.table.name)}"
+    parameters = ("self", "scope: Construct", "construct_id: str", "*", name)
+    head = f"{_STEP}def __init__({', '.join(parameters)}) -> None:"
     if len(head) > _WIDTH:
-        inner = f"{_STEP * 2}self, {parameters}"
-        lines = [inner] if len(inner) <= _WIDTH else [f"{_STEP * 2}{one}," for one in ("self", *parameters.split(", "))]
+        inner = f"{_STEP * 2}{', '.join(parameters)}"
+        lines = [inner] if len(inner) <= _WIDTH else [f"{_STEP * 2}{one}," for one in parameters]
         head = "\n".join((f"{_STEP}def __init__(", *lines, f"{_STEP}) -> None:"))
     about = "The table, and a managed policy for each role that uses it." if stack.policies else "The table."
     body = [f"{_STEP * 2}{line}" if line else line for step in steps(stack) for line in _step(step)]
