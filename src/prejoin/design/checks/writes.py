@@ -150,7 +150,7 @@ def _as_written(r: Report, write: Write, action: Action, entity: Entity, operati
         chosen = action.verb is Verb.CREATE and not any(a.generated for a in entity.id)
         guarded = any(test.op == Op.NOT_EXISTS for test in one.tests)
         if one.action is Did.PUT and chosen and not guarded:
-            fix = f"add the condition `attribute_not_exists({r.design.slots[0].pk[0].name})`"
+            fix = f"add the condition `attribute_not_exists({r.design.partition_key})`"
             r.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over an existing one", fix, write.id)
     _copies(r, write, action, entity, changed, {one.item for one in done})
 
