@@ -12,7 +12,7 @@ from prejoin.table.read.arguments import QueryArguments
 from prejoin.table.read.query import query
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.execute import ATTEMPTS, write_all, write_one
-from prejoin.table.write.from_call import delete_write
+from prejoin.table.write.from_call import check_known, delete_write
 
 from .child import ChildPattern
 from .parents import ParentPattern
@@ -41,11 +41,8 @@ def delete_tree(db: Client | AsyncClient, cls: type[Any], /, *, progress: Progre
     Cost: a consistent Query of the children; for each child a read, and a delete in a transaction (2 write units for 1
     KB), with the items of its patterns; and for each transaction one write of the parent.
     """
-    schema = db.schema
-    for name in key:
-        schema.entity(cls).codec.attribute(name)
-    known = key if schema.fence is None else schema.fence.fill(key)
-    return db._run(_tree(schema, db.table, cls, known, _Counter(progress)))
+    _, known = check_known(db.schema, cls, key)
+    return db._run(_tree(db.schema, db.table, cls, known, _Counter(progress)))
 
 
 class _Counter:

@@ -105,8 +105,7 @@ def reshard(
     """
     if not 0 <= segment < segments:
         raise ArgumentError(f"segment is {segment}, and has to be from 0 to below {segments}")
-    if db.schema.fence is not None:
-        raise db.schema.fence.refusal("reshard()")
+    db.schema.refuse_to_tenant("reshard()")
     entity = db.schema.entity(cls)
     return db._run(_steps(db.schema, db.table, entity, segment, segments, after, progress, db._cursors))
 
