@@ -17,9 +17,9 @@ from prejoin.proof.sample_table import SampleTable
 from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.codec import Codec
+from prejoin.table.codec.values import Json
 from prejoin.workload.model import Entity
 
-Json = dict[str, Any]
 Dump = dict[tuple[str, ...], Json]
 """Items in DynamoDB JSON, by their keys."""
 _OWNER = "owner"

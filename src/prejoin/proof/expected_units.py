@@ -13,11 +13,12 @@ from prejoin.design.mapping.addressing import held as held_by
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Operation
 from prejoin.design.model import Call as Called
-from prejoin.proof.expected_table import Dump, ExpectedTable, Json
+from prejoin.proof.expected_table import Dump, ExpectedTable
 from prejoin.proof.sample_table import SampleTable
 from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.protocol.sizes import item_size
 from prejoin.table.client.observe import Call
+from prejoin.table.codec.values import Json
 from prejoin.workload.model import Verb
 
 _READS = {"GetItem", "Query", "BatchGetItem"}

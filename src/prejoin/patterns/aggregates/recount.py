@@ -184,10 +184,7 @@ def counted_again(
                 consistent = False
                 yield Pause(CATCH_UP)
                 continue
-            for record in page:
-                share = one.share(codec.values(record))
-                if share is not None:
-                    sums[one.attribute] = one.joined(sums[one.attribute], share[1])
+            sums[one.attribute] = one.with_records(sums[one.attribute], page)
             after = page.cursor
             if after is None:
                 break

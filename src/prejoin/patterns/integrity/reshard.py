@@ -41,7 +41,7 @@ class Resharded(msgspec.Struct, frozen=True):
     """The cursor to continue after; None at the end."""
 
 
-Progress = Callable[[Resharded], None]
+ReshardProgress = Callable[[Resharded], None]
 
 
 @overload
@@ -52,7 +52,7 @@ def reshard(
     segment: int = 0,
     segments: int = 1,
     after: str | None = None,
-    progress: Progress | None = None,
+    progress: ReshardProgress | None = None,
 ) -> Resharded: ...
 @overload
 def reshard(
@@ -62,7 +62,7 @@ def reshard(
     segment: int = 0,
     segments: int = 1,
     after: str | None = None,
-    progress: Progress | None = None,
+    progress: ReshardProgress | None = None,
 ) -> Coroutine[Any, Any, Resharded]: ...
 def reshard(
     db: Client | AsyncClient,
@@ -71,7 +71,7 @@ def reshard(
     segment: int = 0,
     segments: int = 1,
     after: str | None = None,
-    progress: Progress | None = None,
+    progress: ReshardProgress | None = None,
 ) -> Any:
     """Rewrite the index keys of all items of a class, and of their copies, that do not match the schema.
 
@@ -117,7 +117,7 @@ def _steps(
     segment: int,
     segments: int,
     after: str | None,
-    progress: Progress | None,
+    progress: ReshardProgress | None,
     cursors: Cursors | None,
 ) -> Steps[Resharded]:
     name = fingerprint("reshard", table, entity.tag, segment, segments)

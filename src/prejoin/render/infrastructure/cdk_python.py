@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -14,7 +13,7 @@ from prejoin.workload.model import Workload
 from .cdk import Do, Make, Name, Own, Props, Step, class_name, modules, steps
 from .layout import Lines, laid_out
 from .options import Infrastructure
-from .stack import NOTICE, Stack, stack_of
+from .stack import NOTICE, Stack, split_words, stack_of
 
 _WIDTH = 88
 _STEP = "    "
@@ -25,7 +24,7 @@ def render_cdk_python(
 ) -> Mapping[PurePosixPath, str]:
     """Renders a module with one construct, for a stack of yours."""
     stack = stack_of(workload, design, options or Infrastructure())
-    return {PurePosixPath("cdk", f"{_snake(class_name(stack))}.py"): _module(stack)}
+    return {PurePosixPath("cdk", f"{split_words(class_name(stack))}.py"): _module(stack)}
 
 
 def _module(stack: Stack) -> str:
@@ -117,7 +116,3 @@ def _value(value: Any, room: int, lead: str = "") -> Lines:
 def _said(text: str) -> str:
     """Text inside a docstring."""
     return text.replace("\\", "\\\\").replace('"""', "'''")
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

@@ -68,7 +68,7 @@ def update_write(
         None,
         check_changes(entity, changes, moves=bool(read) and not upsert),
         recorded(where, entity.codec),
-        returning or "",
+        returning,
         bool(read),
     )
     return rewrite(write)
@@ -97,7 +97,7 @@ def delete_write(
 ) -> Write:
     entity, known = check_known(schema, cls, known, where, read, returning)
     condition = recorded(where, entity.codec)
-    return rewrite(Write("delete", entity, known, where=condition, returning=returning or "", read=bool(read)))
+    return rewrite(Write("delete", entity, known, where=condition, returning=returning, read=bool(read)))
 
 
 def as_written(write: Write, record: E) -> E:
