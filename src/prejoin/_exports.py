@@ -52,7 +52,8 @@ _NAMES = {
     "prejoin.patterns.integrity.reshard": "Resharded reshard",
     "prejoin.patterns.trees.tree": "Tree ancestors children subtree",
     "prejoin.patterns.trees.move": "MoveUnfinished move resume_moves",
-    "prejoin.pipeline.document": "Document check_document parse_document read_document",
+    "prejoin.pipeline.check": "check_document",
+    "prejoin.pipeline.document": "Document parse_document read_document",
     "prejoin.pipeline.design.design_table": (
         "ContradictionError DesignRequest DesignResult design_table prove_design why with_alternatives without"
     ),
