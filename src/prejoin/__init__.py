@@ -108,10 +108,10 @@ if TYPE_CHECKING:
     from prejoin.pipeline.build.build import build_project as build_project
     from prejoin.pipeline.build.build_plan import BuildPlan as BuildPlan
     from prejoin.pipeline.build.settings import Overrides as Overrides
+    from prejoin.pipeline.check import check_document as check_document
     from prejoin.pipeline.connection import TablePlace as TablePlace
     from prejoin.pipeline.design.design_document import design_target as design_target
     from prejoin.pipeline.design.design_document import write_design as write_design
-    from prejoin.pipeline.check import check_document as check_document
     from prejoin.pipeline.design.design_file import DesignFile as DesignFile
     from prejoin.pipeline.design.design_file import read_design as read_design
     from prejoin.pipeline.design.design_table import ContradictionError as ContradictionError
