@@ -112,6 +112,7 @@ if TYPE_CHECKING:
     from prejoin.pipeline.build.build import build_project as build_project
     from prejoin.pipeline.build.build_plan import BuildPlan as BuildPlan
     from prejoin.pipeline.build.settings import Overrides as Overrides
+    from prejoin.pipeline.check import check_document as check_document
     from prejoin.pipeline.connection import TablePlace as TablePlace
     from prejoin.pipeline.design.design_document import design_target as design_target
     from prejoin.pipeline.design.design_document import write_design as write_design
@@ -128,7 +129,6 @@ if TYPE_CHECKING:
     from prejoin.pipeline.design.frontier import design_frontier as design_frontier
     from prejoin.pipeline.design.frontier import frontier_svg as frontier_svg
     from prejoin.pipeline.document import Document as Document
-    from prejoin.pipeline.document import check_document as check_document
     from prejoin.pipeline.document import parse_document as parse_document
     from prejoin.pipeline.document import read_document as read_document
     from prejoin.pipeline.errors import GeneratedCodeError as GeneratedCodeError

@@ -56,7 +56,8 @@ _NAMES = {
     "prejoin.streams.changes": "StreamChange read_changes",
     "prejoin.streams.handlers": "StreamHandlers",
     "prejoin.streams.consumer": "StreamConsumer",
-    "prejoin.pipeline.document": "Document check_document parse_document read_document",
+    "prejoin.pipeline.check": "check_document",
+    "prejoin.pipeline.document": "Document parse_document read_document",
     "prejoin.pipeline.design.design_table": (
         "ContradictionError DesignRequest DesignResult design_table prove_design why with_alternatives without"
     ),

@@ -14,10 +14,11 @@ from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template, guard_key
 from prejoin.proof.data import Values
 from prejoin.proof.sample_table import SampleTable
-from prejoin.proof.table_content import Dump, Json, Key, TableContent
+from prejoin.proof.table_content import Dump, Key, TableContent
 from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.codec import Codec
+from prejoin.table.codec.values import Json
 from prejoin.workload.model import Entity
 
 _OWNER = "owner"

@@ -497,7 +497,8 @@ def _change(case: WriteCase, action: Action, entity: Entity, item: Values) -> Wr
         name = attribute.name
         match change.op:
             case ChangeOp.ADD | ChangeOp.SUBTRACT:
-                amount = (_value(case, change, attribute) or 1) * (1 if change.op is ChangeOp.ADD else -1)
+                amount = 1 if change.value is None else case.value(change.value, attribute)
+                amount = amount if change.op is ChangeOp.ADD else -amount
                 adds[name] = amount
                 after[name] = after.get(name, 0) + amount
             case ChangeOp.REMOVE:

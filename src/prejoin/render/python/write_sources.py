@@ -40,6 +40,12 @@ class Loop:
         return f"for {', '.join(self.lists.values())} in zip({', '.join(self.lists)}, strict=True)"
 
 
+class LoopValue(str):
+    """The code of a value that differs in each round of a loop. A lambda with it needs a remark for linters."""
+
+    __slots__ = ()
+
+
 class Sources:
     """The parameters and local names of one write, collected while it is rendered."""
 
@@ -161,7 +167,7 @@ class Sources:
         """The value of a list input for each item: an attribute of the loop's object, or a variable of its own."""
         own = self.module.workload.entity(loop.entity) if loop.record else None
         if own and own.attribute(name) and (isinstance(meaning, InputValue) or meaning.entity == own.name):
-            return f"{loop.record}.{self.module.names.field(own.name, name)}"
+            return LoopValue(f"{loop.record}.{self.module.names.field(own.name, name)}")
         type_ = self.type(entity, like)
         param = self.param(plural(identifier(name, ())), self.sequence(type_), meaning)
         if loop.record:
@@ -169,7 +175,7 @@ class Sources:
         if param.name not in loop.lists:
             loop.lists[param.name] = free(identifier(name), [*LOCAL, *self.params, *self.locals])
             self.locals.add(loop.lists[param.name])
-        return loop.lists[param.name]
+        return LoopValue(loop.lists[param.name])
 
     def new_value(self, entity: Entity, attribute: Attribute, loop: Loop | None) -> str:
         """The new value of an attribute if the document gives none: the input with its name."""
