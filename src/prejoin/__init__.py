@@ -85,6 +85,11 @@ if TYPE_CHECKING:
     from prejoin.patterns.cascade import delete_tree as delete_tree
     from prejoin.patterns.child import Child as Child
     from prejoin.patterns.copies import Copy as Copy
+    from prejoin.patterns.history import History as History
+    from prejoin.patterns.history import compare_versions as compare_versions
+    from prejoin.patterns.history import history as history
+    from prejoin.patterns.history import restore_version as restore_version
+    from prejoin.patterns.history import version_of as version_of
     from prejoin.patterns.integrity.audit import audit as audit
     from prejoin.patterns.integrity.expected import Finding as Finding
     from prejoin.patterns.integrity.repair import repair as repair

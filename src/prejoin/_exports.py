@@ -35,6 +35,7 @@ _NAMES = {
     "prejoin.patterns.unique": "Unique",
     "prejoin.patterns.copies": "Copy",
     "prejoin.patterns.version": "Version",
+    "prejoin.patterns.history": "History compare_versions history restore_version version_of",
     "prejoin.patterns.timestamps": "Timestamps",
     "prejoin.patterns.ttl": "TimeToLive",
     "prejoin.patterns.soft_delete": "SoftDelete purge restore",
