@@ -18,6 +18,7 @@ from tests.table.both import Connect, both
 from prejoin import (
     AlreadyExists,
     AsyncClient,
+    Call,
     Client,
     Entity,
     History,
@@ -194,6 +195,18 @@ def test_write_without_the_stored_item_is_refused() -> None:
         db.delete(Note, note_id="1")
     with pytest.raises(TableError, match="cannot be compared"):
         compare_versions(db, Note("1", "a"), 7)
+
+
+@pytest.mark.parametrize(("keep", "units"), [(None, 4), (1, 6)])
+def test_an_update_costs_what_is_said(keep: int | None, units: int) -> None:
+    calls: list[Call] = []
+    db = Client(schema(keep=keep), "shop", fresh(), observe=calls.append)
+    db.create_table()
+    db.insert(Note("1", "a"))
+    edited(db, "b")
+    calls.clear()
+    edited(db, "c")
+    assert {call.operation: call.units for call in calls} == {"GetItem": 1, "TransactWriteItems": units}
 
 
 def test_versions_are_compared() -> None:
