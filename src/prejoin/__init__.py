@@ -68,6 +68,10 @@ if TYPE_CHECKING:
     from prejoin.migrate.load.state import EntityProgress as EntityProgress
     from prejoin.migrate.migration import Migration as Migration
     from prejoin.migrate.migration import open_migration as open_migration
+    from prejoin.migrate.outbox import NotRecordedError as NotRecordedError
+    from prejoin.migrate.outbox import outbox_table as outbox_table
+    from prejoin.migrate.outbox import record_changes as record_changes
+    from prejoin.migrate.outbox import record_rows as record_rows
     from prejoin.migrate.status import MigrationStatus as MigrationStatus
     from prejoin.migrate.status import migration_status as migration_status
     from prejoin.migrate.verify.patterns import PatternComparison as PatternComparison

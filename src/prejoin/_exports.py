@@ -81,6 +81,7 @@ _NAMES = {
     "prejoin.migrate.load.load": "LoadResult load_table",
     "prejoin.migrate.load.export": "ExportResult export_items",
     "prejoin.migrate.load.state": "DeadLetter EntityProgress",
+    "prejoin.migrate.outbox": "NotRecordedError outbox_table record_changes record_rows",
     "prejoin.migrate.follow.follow": "FollowResult follow_table",
     "prejoin.migrate.verify.verify": "EntityComparison VerifyResult verify_table",
     "prejoin.migrate.verify.patterns": "PatternComparison",
