@@ -185,10 +185,13 @@ def unserved_lines(result: DesignResult) -> Iterator[Line]:
 
 
 def relaxation_lines(result: DesignResult) -> Iterator[Line]:
-    """Simpler designs that are not dearer, if something is given up, with the decisions for them."""
+    """Simpler or much cheaper designs, if something is given up, with the decisions or lines for them."""
     for one in result.explanation.relaxations:
         yield (("Possible, ", "bold"), *coded(one.text))
-        yield ("  ", *coded(" ".join(f'`--decide "{line}"`' for line in one.take)))
+        if one.changes_document:
+            yield from (("    ", line) for line in one.take)
+        else:
+            yield ("  ", *coded(" ".join(f'`--decide "{line}"`' for line in one.take)))
     if result.explanation.relaxations:
         yield ()
 
