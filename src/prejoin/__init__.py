@@ -89,6 +89,8 @@ if TYPE_CHECKING:
     from prejoin.patterns.cascade import delete_tree as delete_tree
     from prejoin.patterns.child import Child as Child
     from prejoin.patterns.copies import Copy as Copy
+    from prejoin.patterns.follows import Follows as Follows
+    from prejoin.patterns.follows import refresh as refresh
     from prejoin.patterns.history import History as History
     from prejoin.patterns.history import compare_versions as compare_versions
     from prejoin.patterns.history import history as history
@@ -153,6 +155,7 @@ if TYPE_CHECKING:
     from prejoin.streams.changes import StreamChange as StreamChange
     from prejoin.streams.changes import read_changes as read_changes
     from prejoin.streams.consumer import StreamConsumer as StreamConsumer
+    from prejoin.streams.fresh import keep_fresh as keep_fresh
     from prejoin.streams.handlers import StreamHandlers as StreamHandlers
     from prejoin.streams.records import StreamRecordError as StreamRecordError
     from prejoin.table.admin.drift import Difference as Difference
