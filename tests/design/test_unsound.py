@@ -160,7 +160,7 @@ def test_an_index_that_is_to_hold_what_no_item_has_is_priced() -> None:
     ("facet", "part"),
     [
         (Facet("table", ("X",), ("{nope}",)), "nope"),
-        (Facet("table", ("X",), ("Y",), (When("username"),)), "is in the table, whatever it has"),
+        (Facet("table", ("X",), ("Y",), (When("username"),)), "has a condition, and all items are in the table"),
     ],
 )
 def test_impossible_key_is_reported(facet: Facet, part: str) -> None:
