@@ -17,7 +17,7 @@ from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.values import write_value
-from prejoin.workload.lookup import bare_name, chain, changes
+from prejoin.workload.lookup import bare_name, chain, changes, gives_object
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
 
 _MAKES = frozenset({Verb.CREATE, Verb.PUT})
@@ -49,7 +49,7 @@ def known_to(r: Report, write: Write, action: Action, entity: Entity) -> frozens
     """The attributes of an item that a write knows: by name, by another attribute with the same value, or generated."""
     every = frozenset(a.name for a in entity.attributes)
     given = {bare_name(i.attribute) for i in write.inputs}
-    if action.verb in _MAKES or entity.name in given:
+    if action.verb in _MAKES or gives_object(write, entity):
         return every
     whole = [found for name in given if (found := r.workload.entity(name))]
     given |= {a.name for found in whole for a in found.attributes}

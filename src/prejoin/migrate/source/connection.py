@@ -51,6 +51,18 @@ class SourceDatabase:
         except SQLAlchemyError as problem:
             raise unreadable(self, problem) from problem
 
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that may write: only what a migration keeps in the source, and says before."""
+        engine = sa.create_engine(self.url)
+        try:
+            with engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as problem:
+            raise unreadable(self, problem) from problem
+        finally:
+            engine.dispose()
+
     def close(self) -> None:
         self.engine.dispose()
 

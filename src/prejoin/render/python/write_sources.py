@@ -13,7 +13,7 @@ from prejoin.render.python.names import free, identifier, plural
 from prejoin.render.python.reads import value_text
 from prejoin.render.python.values import annotation, literal
 from prejoin.workload.constants import constant
-from prejoin.workload.lookup import target
+from prejoin.workload.lookup import gives_object, target
 from prejoin.workload.model import Action, Attribute, Entity, Value, Verb, Write
 from prejoin.workload.tenants import tenant_of
 
@@ -234,7 +234,7 @@ class Sources:
         """The value of an attribute of an existing item."""
         attribute = entity.attribute(name)
         assert attribute is not None  # keys are made of attributes
-        if entity.name in self.inputs:
+        if gives_object(self.write, entity):
             record = self.param(
                 identifier(self.module.cls(entity.name)), self.module.cls(entity.name), RecordValue(entity.name)
             )

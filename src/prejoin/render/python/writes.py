@@ -187,7 +187,13 @@ class _WriteMethod:
         if action.verb is Verb.DELETE:
             yield call(f"{depth}{wait}{writer}.delete", cls, *options, *fields)
             return
-        changed = [(c, a) for c in changes(self.write, action, entity) if (a := entity.attribute(c.attribute))]
+        # An upsert sets the attributes of its key by itself.
+        named = {name for name, _ in given} if action.verb is Verb.UPSERT else set()
+        changed = [
+            (change, attribute)
+            for change in changes(self.write, action, entity)
+            if (attribute := entity.attribute(change.attribute)) and attribute.name not in named
+        ]
         for change, attribute in changed:
             self._change(change, entity, attribute, "", loop)  # its parameters have their names before the local has
         taken = [*LOCAL, *self.sources.params, *self.sources.locals, *([loop.record] if loop else [])]
