@@ -167,6 +167,7 @@ def test_decisions_that_contradict_each_other_are_named_and_nothing_is_written(p
     assert "error PJ030: this cannot hold: the decision: User lives under Team" in ran.err
 
 
+@pytest.mark.slow
 def test_unserved_pattern_is_reported_with_a_remedy(prejoin: Prejoin, teams: Path) -> None:
     call = ("design", "--no-proof", "--at-most", "0 GSIs", "--at-most", "0 copies")
     ran = prejoin(*call)

@@ -135,6 +135,7 @@ def test_the_same_workload_is_explained_in_the_same_words(path: Path) -> None:
     assert msgspec.json.decode(msgspec.json.encode(explanation), type=Explanation) == explanation
 
 
+@pytest.mark.everyday(4)
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_text_and_markdown_say_the_same_and_say_it_all(path: Path) -> None:
     _, _, explanation = explained(path)

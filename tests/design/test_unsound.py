@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.place import examples
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import amplification, bill
@@ -225,5 +226,6 @@ def test_any_mistake_is_reported(name: str, data: st.DataObject) -> None:
 
 
 @given(name=st.sampled_from(NAMES), language=st.sampled_from([*LANGUAGES]), data=st.data())
+@settings(max_examples=examples(20))
 def test_any_mistake_is_rendered_or_refused(name: str, language: str, data: st.DataObject) -> None:
     shown(*mistake(data, name, ALL), language)
