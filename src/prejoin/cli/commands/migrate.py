@@ -12,6 +12,9 @@ import click
 from prejoin.cli.command import SETTINGS, command
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.progress import ProgressSteps
+from prejoin.cli.target import duration as _duration
+from prejoin.cli.target import place_of as _place
+from prejoin.cli.target import target_options as _target
 from prejoin.cli.text.messages import safe
 from prejoin.cli.text.tables import titled
 from prejoin.migrate import codes
@@ -24,7 +27,6 @@ from prejoin.migrate.migration import open_migration
 from prejoin.migrate.status import migration_status
 from prejoin.migrate.verify.compare import Difference
 from prejoin.migrate.verify.verify import VerifyResult, verify_table
-from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.errors import Source
 from prejoin.pipeline.summary import counted
@@ -46,29 +48,10 @@ def _inputs(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _target(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options for the table."""
-    for option in (
-        click.option("--region", help="The AWS region, if not the one of the environment."),
-        click.option("--aws", is_flag=True, help="AWS itself."),
-        click.option("--endpoint", metavar="URL", help="A server that speaks the DynamoDB protocol."),
-        click.option("--db", type=click.Path(dir_okay=False), help="A file of the embedded engine."),
-        click.option("--table", help="The name of the table (default: that of the design)."),
-    ):
-        function = option(function)
-    return function
-
-
 def _state(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--state", type=click.Path(), default=FOLDER, show_default=True, help="The folder of the state."
     )(function)
-
-
-def _place(db: str | None, endpoint: str | None, aws: bool, region: str | None) -> TablePlace:
-    if sum(map(bool, (db, endpoint, aws))) != 1:
-        raise click.UsageError("say where the table is: `--db FILE`, `--endpoint URL` or `--aws`")
-    return TablePlace(db, endpoint, region)
 
 
 class _MigrateGroup(click.Group):
@@ -381,17 +364,6 @@ def status(document: str, mapping: str, state: str) -> Outcome:
         "next": found.following,
     }
     return Outcome(result=result, page=lines, notes=(f"next: {found.following}",))
-
-
-def _duration(seconds: float) -> str:
-    """
-    >>> _duration(0.4), _duration(75), _duration(7300)
-    ('0.4 s', '1 min 15 s', '2 h 1 min')
-    """
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _bytes(size: float) -> str:
