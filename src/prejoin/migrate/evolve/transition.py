@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from prejoin.design.mapping.facets import is_natural
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import Call, Design, Facet, Item, Operation, Request, Slot
+from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, Request, Slot
 from prejoin.diagnostics import Diagnostic
 from prejoin.keys import TemplateError
 from prejoin.migrate import codes
@@ -345,9 +345,11 @@ class _Comparison:
 
 
 def _unread(item: Item, design: Design) -> Item:
-    """A copy of the other design: written whole by each write, and not read."""
-    facets = tuple(replace(f, write_only=True) for f in item.facets if f.slot == "table" or not _is_natural(f, design))
-    return replace(item, facets=facets, whole=True)
+    """An item of the other design as a copy: written whole by each write, and not read."""
+    facets = tuple(replace(f, write_only=True) for f in item.facets if f.slot == TABLE or not _is_natural(f, design))
+    own = design.item(item.entity)
+    tag = f"{own.tag}.{item.copy}" if own and item.copy else item.tag
+    return replace(item, tag=tag, facets=facets, whole=True)
 
 
 def _reads(operation: Operation, workload: Workload) -> Iterator[Request]:

@@ -85,11 +85,8 @@ def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design,
         parts.append(keyword("attributes", listing(string(fields[a]) for a in item.attributes)))
     if indexes := _keys(item, entity, fields, design, imports):
         parts.append(keyword("indexes", indexes))
-    own = design.item(entity.name)
-    if own and item.tag != f"{own.tag}.{item.copy}":
-        parts.append(keyword("tag", string(item.tag)))
-    if item.whole:
-        parts.append("whole=True")
+    if item.whole:  # it is the item of another design, with its tag
+        parts += [keyword("tag", string(item.tag)), "whole=True"]
     return call("Copy", *parts)
 
 
