@@ -23,6 +23,8 @@ Declare entities with their keys, and bind the schema to a table:
 - Clients: `Client` and `AsyncClient` insert, put, update, delete, get, query, collect and run transactions.
 - Places: `AWS()`, `Endpoint(url)` and `Embedded()`, a DynamoDB in memory or in a file.
 - Patterns, declared as `Entity(…, patterns=[…])`: `Unique`, `Copy`, `Counted`, `Version`, `TimeToLive` and others.
+- Streams: `read_changes` makes typed changes of stream records, `StreamHandlers` handle them in Lambda or by a
+  `StreamConsumer` on the embedded engine.
 - Conditions and updates: `between`, `exists`, `one_of`, `add`, `appended` and others.
 - The pipeline, which needs the extra `design`: `read_document`, `check_document`, `design_table`, `prove_design`,
   `build_project` and `run_pattern` do what the commands do.
@@ -66,6 +68,8 @@ if TYPE_CHECKING:
     from prejoin.migrate.evolve.transition import CodeVersion as CodeVersion
     from prejoin.migrate.evolve.transition import Transition as Transition
     from prejoin.migrate.evolve.transition import plan_transition as plan_transition
+    from prejoin.migrate.follow.follow import FollowResult as FollowResult
+    from prejoin.migrate.follow.follow import follow_table as follow_table
     from prejoin.migrate.load.export import ExportResult as ExportResult
     from prejoin.migrate.load.export import export_items as export_items
     from prejoin.migrate.load.load import LoadResult as LoadResult
@@ -121,6 +125,7 @@ if TYPE_CHECKING:
     from prejoin.pipeline.build.build import build_project as build_project
     from prejoin.pipeline.build.build_plan import BuildPlan as BuildPlan
     from prejoin.pipeline.build.settings import Overrides as Overrides
+    from prejoin.pipeline.check import check_document as check_document
     from prejoin.pipeline.connection import TablePlace as TablePlace
     from prejoin.pipeline.design.design_document import design_target as design_target
     from prejoin.pipeline.design.design_document import write_design as write_design
@@ -137,7 +142,6 @@ if TYPE_CHECKING:
     from prejoin.pipeline.design.frontier import design_frontier as design_frontier
     from prejoin.pipeline.design.frontier import frontier_svg as frontier_svg
     from prejoin.pipeline.document import Document as Document
-    from prejoin.pipeline.document import check_document as check_document
     from prejoin.pipeline.document import parse_document as parse_document
     from prejoin.pipeline.document import read_document as read_document
     from prejoin.pipeline.errors import GeneratedCodeError as GeneratedCodeError
@@ -150,6 +154,11 @@ if TYPE_CHECKING:
     from prejoin.pipeline.query.query import QueryResult as QueryResult
     from prejoin.pipeline.query.query import run_pattern as run_pattern
     from prejoin.protocol.errors import DynamoDBError as DynamoDBError
+    from prejoin.streams.changes import StreamChange as StreamChange
+    from prejoin.streams.changes import read_changes as read_changes
+    from prejoin.streams.consumer import StreamConsumer as StreamConsumer
+    from prejoin.streams.handlers import StreamHandlers as StreamHandlers
+    from prejoin.streams.records import StreamRecordError as StreamRecordError
     from prejoin.table.admin.drift import Difference as Difference
     from prejoin.table.client.async_client import AsyncClient as AsyncClient
     from prejoin.table.client.async_client import AsyncTransaction as AsyncTransaction

@@ -52,7 +52,12 @@ _NAMES = {
     "prejoin.patterns.integrity.reshard": "Resharded reshard",
     "prejoin.patterns.trees.tree": "Tree ancestors children subtree",
     "prejoin.patterns.trees.move": "MoveUnfinished move resume_moves",
-    "prejoin.pipeline.document": "Document check_document parse_document read_document",
+    "prejoin.streams.records": "StreamRecordError",
+    "prejoin.streams.changes": "StreamChange read_changes",
+    "prejoin.streams.handlers": "StreamHandlers",
+    "prejoin.streams.consumer": "StreamConsumer",
+    "prejoin.pipeline.check": "check_document",
+    "prejoin.pipeline.document": "Document parse_document read_document",
     "prejoin.pipeline.design.design_table": (
         "ContradictionError DesignRequest DesignResult design_table prove_design why with_alternatives without"
     ),
@@ -75,6 +80,7 @@ _NAMES = {
     "prejoin.migrate.load.load": "LoadResult load_table",
     "prejoin.migrate.load.export": "ExportResult export_items",
     "prejoin.migrate.load.state": "DeadLetter EntityProgress",
+    "prejoin.migrate.follow.follow": "FollowResult follow_table",
     "prejoin.migrate.verify.verify": "EntityComparison VerifyResult verify_table",
     "prejoin.migrate.verify.patterns": "PatternComparison",
     "prejoin.migrate.status": "MigrationStatus migration_status",

@@ -156,6 +156,16 @@ def test_entities_with_different_keys_share_texts() -> None:
     assert indexes(solve(workload).design) == [(["gsi1pk"], ["gsi1sk"])]
 
 
+@pytest.mark.parametrize("type_", ["string", "boolean", "map"])
+def test_attribute_with_another_type_elsewhere_is_no_index_key(type_: str) -> None:
+    """DynamoDB would refuse every refund: its `total` is not a number."""
+    text = DOCUMENT.format(reads=BY_TOTAL).replace("`state` (OPEN | PAID, mutable)", f"`total` ({type_}, mutable)")
+    workload = decided(read_text(text, "md").workload, IndexKeyForm.NATURAL)
+    design = solve(workload).design
+    assert indexes(design) == [(["gsi1pk"], ["gsi1sk"])]
+    assert is_right(workload, design)
+
+
 def test_entities_that_are_read_together_share_attributes() -> None:
     workload = read(TOGETHER, form=IndexKeyForm.NATURAL)
     design = solve(workload).design

@@ -105,6 +105,14 @@ def test_a_sound_design_is_shown_in_every_way(language: str) -> None:
         assert shown(*sound(name), language) == []
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_table_without_partition_key_is_rendered_or_refused(language: str) -> None:
+    for name in NAMES:
+        workload, design = sound(name)
+        base, *indexes = design.slots
+        assert shown(workload, replace(design, slots=(replace(base, pk=()), *indexes)), language)
+
+
 def test_misfit_is_reported_with_a_fix() -> None:
     workload, design = sound("debrie_session_store")
     (item,) = design.items

@@ -384,6 +384,12 @@ class Design(Model, frozen=True):
         return next((o for o in self.operations if o.pattern == pattern), None)
 
     @property
+    def partition_key(self) -> str:
+        """The name of the table's partition key; empty in a design that does not say it."""
+        base = self.slot(TABLE)
+        return base.pk[0].name if base and base.pk else ""
+
+    @property
     def indexes(self) -> tuple[Slot, ...]:
         return tuple(s for s in self.slots if s.name != TABLE)
 

@@ -51,7 +51,7 @@ def test_steps_of_the_guide_run_and_fill_the_table(projects: Path, prejoin: Prej
     assert "write_only=True" in (projects / "steps/2-prepare/shop/schema.py").read_text(encoding="utf-8")
     place = ("old", "new", "--db", "shop.db")
     early = prejoin("evolve", "backfill", *place, "--yes")
-    assert (early.status, "PJ756" in early.err) == (4, True)
+    assert (early.status, "PJ776" in early.err) == (4, True)
     assert "added gsi2" in prejoin("evolve", "indexes", *place).err
     filled = prejoin("evolve", "backfill", *place, "--yes", "--format", "json").json["result"]
     assert filled["written"] == {"default": 10, "index keys": 10, "missing": 10}
@@ -90,13 +90,13 @@ def test_items_that_need_a_decision_are_named(projects: Path, prejoin: Prejoin) 
     prejoin("evolve", "indexes", *place)
     ran = prejoin("evolve", "backfill", *place, "--yes")
     assert ran.status == 1
-    assert "PJ755" in ran.err
+    assert "PJ775" in ran.err
     assert ran.out.count("taken: User unique email") == 9
 
 
 def test_clean_is_refused_before_the_backfill(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
     ran = prejoin("evolve", "clean", "old", "new", "--db", "shop.db", "--yes")
-    assert (ran.status, "PJ756" in ran.err) == (4, True)
+    assert (ran.status, "PJ776" in ran.err) == (4, True)
 
 
 def test_designs_with_errors_are_refused(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811

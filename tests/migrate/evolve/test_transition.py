@@ -63,36 +63,36 @@ def _document(was: str, now: str, text: str = OLD) -> str:
 def _refused() -> Iterator[tuple[str, CodeVersion, CodeVersion, str, str]]:
     old = few("OLD")
     design = replace(FEW, type_attribute="kind")
-    yield "another type attribute", old, version("NEW", OLD, design), "PJ750", "type attribute"
-    yield "another table", old, version("NEW", OLD, replace(FEW, table="store")), "PJ750", "name"
+    yield "another type attribute", old, version("NEW", OLD, design), "PJ770", "type attribute"
+    yield "another table", old, version("NEW", OLD, replace(FEW, table="store")), "PJ770", "name"
     keys_only = replace(index("gsi1"), projection=Projection(ProjectionKind.KEYS_ONLY))
     design = replace(FEW, slots=(FEW.slots[0], keys_only))
-    yield "another projection", old, version("NEW", OLD, design), "PJ751", "gsi1"
+    yield "another projection", old, version("NEW", OLD, design), "PJ771", "gsi1"
     local = replace(index("lsi"), pk=FEW.slots[0].pk, local=True)
     design = replace(FEW, slots=(*FEW.slots, local))
-    yield "a local index", old, version("NEW", OLD, design), "PJ751", "lsi"
+    yield "a local index", old, version("NEW", OLD, design), "PJ771", "lsi"
     text = _document("`total` (integer, mutable)", "`total` (string, mutable)")
-    yield "another type", old, version("NEW", text, FEW), "PJ752", "Order.total is integer in OLD and string in NEW"
+    yield "another type", old, version("NEW", text, FEW), "PJ772", "Order.total is integer in OLD and string in NEW"
     text = _document("- `total` (integer, mutable)\n", "")
     text = _document("status, total |", "status |", text)
     text = "\n".join(line for line in text.splitlines() if "AP-014" not in line)
-    yield "a required attribute is gone", old, version("NEW", text, FEW), "PJ752", "Order.total"
+    yield "a required attribute is gone", old, version("NEW", text, FEW), "PJ772", "Order.total"
     text = _document("- `name` (string, mutable)", "- `name` (string, mutable)\n- `age` (integer)")
-    yield "a new required attribute", old, version("NEW", text, FEW), "PJ752", "User.age"
+    yield "a new required attribute", old, version("NEW", text, FEW), "PJ772", "User.age"
     text = _document("OPEN | PAID | SENT", "OPEN | PAID")
-    yield "an enum loses a member", old, version("NEW", text, FEW), "PJ752", "Order.status"
+    yield "an enum loses a member", old, version("NEW", text, FEW), "PJ772", "Order.status"
     optional = version("OLD", _document("`name` (string, mutable)", "`name` (string, optional, mutable)"), FEW)
-    yield "an attribute becomes required", optional, few("NEW"), "PJ752", "User.name"
+    yield "an attribute becomes required", optional, few("NEW"), "PJ772", "User.name"
     other = replace(ORDER, facets=(ORDER.facets[0], Facet("gsi1", ("U#{userId}",), ("{placedAt}#{orderId}",))))
-    yield "another key in an index", old, version("NEW", OLD, replace(FEW, items=(USER, other))), "PJ753", "gsi1"
+    yield "another key in an index", old, version("NEW", OLD, replace(FEW, items=(USER, other))), "PJ773", "gsi1"
     same = tuple(replace(one, tag="Order") if one.entity == "Order" else one for one in MOVED.items)
-    yield "another key, same type", old, version("NEW", OLD, replace(MOVED, items=same)), "PJ753", "another type in NEW"
+    yield "another key, same type", old, version("NEW", OLD, replace(MOVED, items=same)), "PJ773", "another type in NEW"
     guarded = replace(FEW, guards=(Guard("Order", ("total",)),))
-    yield "another key and a guard", version("OLD", OLD, guarded), moved("NEW"), "PJ753", "unique total in OLD"
-    yield "another type, same key", old, _retyped(), "PJ753", "keep the type"
+    yield "another key and a guard", version("OLD", OLD, guarded), moved("NEW"), "PJ773", "unique total in OLD"
+    yield "another type, same key", old, _retyped(), "PJ773", "keep the type"
     beside = Item("Order", "Order2", (Facet(TABLE, ("O#{orderId}",), ("O",)), ORDER.facets[1]))
     mixed = replace(FEW, items=(USER, beside))
-    yield "two items in one index", old, version("NEW", OLD, mixed), "PJ754", "AP-002"
+    yield "two items in one index", old, version("NEW", OLD, mixed), "PJ774", "AP-002"
 
 
 def _retyped() -> CodeVersion:

@@ -13,9 +13,10 @@ from prejoin.cli.documents import file_or_default
 from prejoin.cli.outcome import Outcome
 from prejoin.cli.output import show
 from prejoin.pipeline.build.record import BuildRecord, read_record, up_to_date
-from prejoin.pipeline.build.settings import Language, Overrides, Style, misnamed, settings_text
+from prejoin.pipeline.build.settings import Language, Overrides, misnamed, settings_text
 from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.summary import counted
+from prejoin.render.python.entities import Style
 
 
 @command("build", format_aware=True)

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from prejoin.cli.command import SETTINGS, command
+from prejoin.cli.commands.migrate_options import table_place, target_options
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.progress import ProgressSteps
-from prejoin.cli.target import duration, place_of, target_options
 from prejoin.cli.text.messages import safe
 from prejoin.cli.text.tables import titled
 from prejoin.migrate import codes
@@ -19,7 +19,7 @@ from prejoin.migrate.evolve.plan import BackfillEstimate, estimate_backfill, ope
 from prejoin.migrate.evolve.transition import Transition, plan_transition
 from prejoin.pipeline import codes as pipeline_codes
 from prejoin.pipeline.errors import RefusedError, Source
-from prejoin.pipeline.summary import counted
+from prejoin.pipeline.summary import counted, duration
 from prejoin.render.infrastructure.languages import LANGUAGES
 
 _SHOWN = 20
@@ -97,7 +97,7 @@ def plan(
     found = _opened(old, new)
     steps = steps_of(found)
     somewhere = db or endpoint or aws
-    estimate = estimate_backfill(found, place_of(db, endpoint, aws, region), table, rate) if somewhere else None
+    estimate = estimate_backfill(found, table_place(db, endpoint, aws, region), table, rate) if somewhere else None
     files = write_steps(found, output, infrastructure) if output else ()
     rows = [
         (
@@ -172,7 +172,7 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
         yes: bool,
         as_json: bool,
     ) -> Outcome:
-        place = place_of(db, endpoint, aws, region)
+        place = table_place(db, endpoint, aws, region)
         found = _opened(old, new)
         if confirmed and not yes and not click.confirm(f"Is it true that {confirmed}?", err=True):
             raise RefusedError(

@@ -14,11 +14,10 @@ _WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.
 
 def operation_words(operation: Operation, design: Design) -> Iterator[str]:
     """One sentence for each request, and notes on it."""
-    key = design.slots[0].pk[0].name if design.slots else ""
     for at, request in enumerate(operation.requests):
         lead = "" if at == 0 else "Then a second request: " if at == 1 else "Then another request: "
         if request.call in _WRITES:
-            yield lead + _write(request, key)
+            yield lead + _write(request, design.partition_key)
         else:
             yield lead + _read(request)
             if request.filters:

@@ -96,7 +96,7 @@ class Evolution:
         missing = [one.name for one in self.transition.added if one.name not in self._indexes()]
         if missing:
             fix = "`prejoin evolve indexes` adds them, or deploy the infrastructure of each wave"
-            raise RefusedError(codes.NOT_READY, f"the table lacks the index {missing[0]}", fix)
+            raise RefusedError(codes.STEP_MISSING, f"the table lacks the index {missing[0]}", fix)
         version = self.transition.before_backfill
         package, defaults = version.load(), self.transition.defaults
         if defaults:
@@ -113,7 +113,9 @@ class Evolution:
     def clean(self) -> StepResult:
         """Removes the indexes, keys, copies and guards that NEW does not have. Code of NEW runs alone by now."""
         if self.transition.needs_prepare and "backfill" not in self.state.done:
-            raise RefusedError(codes.NOT_READY, "the backfill is not finished", "run `prejoin evolve backfill` first")
+            raise RefusedError(
+                codes.STEP_MISSING, "the backfill is not finished", "run `prejoin evolve backfill` first"
+            )
         self.progress.begin("removing indexes", "indexes")
         there = self._indexes()
         gone = [one.name for one in self.transition.removed if one.name in there]

@@ -50,9 +50,7 @@ class RowWriter:
         self._rows = rows
         self._throttle = throttle
         self._workers = workers
-        cls = package.classes[rows.entity.name]
-        # TimeToLive adds nothing to a put; copies and unique values need to know the item that they replace.
-        self._plain = all(type(p).__name__.endswith("TimeToLive") for p in client.schema.entity(cls).patterns)
+        self._plain = is_plain(client, package.classes[rows.entity.name])
         self._ids = [a.name for a in rows.entity.id]
 
     def write(self, rows: Sequence[Row]) -> Written:
@@ -113,7 +111,7 @@ class RowWriter:
                 raise lost from problem
             again = [chunk[f.position] for f in problem.failures]
         except (TableError, ValueError, DynamoDBError) as error:
-            if isinstance(error, Unprocessed) or (isinstance(error, DynamoDBError) and not _about_item(error)):
+            if isinstance(error, Unprocessed) or (isinstance(error, DynamoDBError) and not is_about_item(error)):
                 raise
             again = list(chunk)  # one of them is refused: each is sent alone, to see which
         return [letter for row, record in again if (letter := self._alone(row, record))]
@@ -128,20 +126,34 @@ class RowWriter:
             except AlreadyExists:
                 self._client.put(record, read=True)
         except (TableError, ValueError, DynamoDBError) as error:
-            if isinstance(error, DynamoDBError) and not _about_item(error):
+            if isinstance(error, DynamoDBError) and not is_about_item(error):
                 raise
-            return self._letter(row, _code(error), str(error))
+            return self._letter(row, refusal_code(error), str(error))
         return None
 
     def _letter(self, row: Row, code: Code, reason: str) -> DeadLetter:
-        return DeadLetter(self._rows.entity.name, row.key, code.id, reason, row_json(row.values), now_text())
+        return dead_letter(self._rows.entity.name, row, code, reason)
 
 
-def _about_item(error: DynamoDBError) -> bool:
+def is_plain(client: Client, cls: type[Any]) -> bool:
+    """Whether a write of the entity needs not know the item that it replaces.
+
+    TimeToLive adds nothing to a put; copies and unique values depend on the stored item.
+    """
+    return all(type(p).__name__.endswith("TimeToLive") for p in client.schema.entity(cls).patterns)
+
+
+def dead_letter(entity: str, row: Row, code: Code, reason: str) -> DeadLetter:
+    return DeadLetter(entity, row.key, code.id, reason, row_json(row.values), now_text())
+
+
+def is_about_item(error: DynamoDBError) -> bool:
+    """Whether DynamoDB refuses the item itself: sending it again would not help."""
     return error.code == "ValidationException"
 
 
-def _code(error: Exception) -> Code:
+def refusal_code(error: Exception) -> Code:
+    """The code of the dead letter for an item that was refused."""
     if isinstance(error, NotUnique):
         return codes.NOT_UNIQUE
     return codes.TOO_LARGE if isinstance(error, ItemTooLarge) else codes.REFUSED

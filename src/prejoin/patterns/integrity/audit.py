@@ -10,7 +10,7 @@ suspicion costs a transaction of reads. Memory: one page of the table, 1 MB, and
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from prejoin.patterns.aggregates.verify import Counts
@@ -19,19 +19,17 @@ from prejoin.protocol.limits import BATCH_GET_KEYS, TRANSACTION_ACTIONS
 from prejoin.table.codec.values import Json
 from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import ArgumentError, Conflict
+from prejoin.table.options import Progress
 from prejoin.table.read.execute import send_all
 from prejoin.table.read.scan import MOST_SEGMENTS
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
-from .expected import Around, Finding, Judge, Key, same
+from .expected import Around, Finding, Judge, KeyTexts, same
 
 if TYPE_CHECKING:
     from prejoin.table.client.async_client import AsyncClient
     from prejoin.table.client.client import Client
-
-Progress = Callable[[int], None]
-"""Called with the number of items that were read, after each page."""
 
 ATTEMPTS = 6
 
@@ -46,7 +44,7 @@ def audit(
     """Yield the items in the table that do not match the schema. The table may be in use.
 
     Expired items are left out, because DynamoDB deletes them. `segments` is the number of parts of the table that are
-    read at the same time.
+    read at the same time. `progress` is called with the number of items that were read, after each page.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -118,7 +116,7 @@ class Audit:
         self.count += len(items)
         judge = self._judge
         here = {judge.key(item): item for item in items}
-        beside = dict[Key, Json]()
+        beside = dict[KeyTexts, Json]()
         for item in items:
             beside.update((judge.key(key), key) for key in judge.beside(item))
         fetched = yield from _read(self._table, judge, [key for name, key in beside.items() if name not in here])
@@ -157,9 +155,9 @@ class Audit:
         return Request("Scan", body, f"{self._table}, segment {at}")
 
 
-def _read(table: str, judge: Judge, keys: Sequence[Json]) -> Steps[dict[Key, Json | None]]:
+def _read(table: str, judge: Judge, keys: Sequence[Json]) -> Steps[dict[KeyTexts, Json | None]]:
     """Read items by their keys, eventually consistent: items that look wrong are read again."""
-    found: dict[Key, Json | None] = {judge.key(key): None for key in keys}
+    found: dict[KeyTexts, Json | None] = {judge.key(key): None for key in keys}
     rest, attempt = list(keys), 0
     while rest:
         now, rest = rest[:BATCH_GET_KEYS], rest[BATCH_GET_KEYS:]
