@@ -88,6 +88,9 @@ _NAMES = {
     "prejoin.migrate.verify.verify": "EntityComparison VerifyResult verify_table",
     "prejoin.migrate.verify.patterns": "PatternComparison",
     "prejoin.migrate.status": "MigrationStatus migration_status",
+    "prejoin.migrate.evolve.transition": "CodeVersion Transition plan_transition",
+    "prejoin.migrate.evolve.plan": "BackfillEstimate EvolutionStep estimate_backfill open_version steps_of write_steps",
+    "prejoin.migrate.evolve.items": "Evolution StepResult open_evolution",
     "prejoin.diagnostics": "Diagnostic Severity",
 }
 HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
