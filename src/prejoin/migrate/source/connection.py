@@ -53,7 +53,10 @@ class SourceDatabase:
         """A transaction that sees the database as it is now, until it ends."""
         try:
             with self.engine.connect() as connection:
-                begin_snapshot(connection, self.dialect)
+                try:
+                    begin_snapshot(connection, self.dialect)
+                except self.engine.dialect.loaded_dbapi.Error as problem:
+                    raise unreadable(self, problem) from problem
                 yield Snapshot(self, connection)
         except SQLAlchemyError as problem:
             raise unreadable(self, problem) from problem
