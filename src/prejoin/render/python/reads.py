@@ -91,6 +91,11 @@ class _Given:
     def optional(self) -> bool:
         return self.input.optional and not self.input.values
 
+    def test(self, module: RenderContext, field: str = "", attribute: Attribute | None = None) -> Part:
+        """The comparison of the input; with another class's field and attribute, if given."""
+        values, given = self.values, not self.input.values
+        return comparison(self.input.op, field or self.field, values, attribute or self.attribute, module, given)
+
 
 class _ReadMethod:
     """Renders one read."""
@@ -292,8 +297,7 @@ class _ReadMethod:
             for entity, name in bindings(module.workload, self.entities, given.input.attribute).items():
                 attribute = single(module.workload, entity, name)
                 field = module.names.field(entity, name)
-                test = test_text(given.input.op, field, given.values, attribute, module)
-                tests.setdefault(module.cls(entity), []).append(test)
+                tests.setdefault(module.cls(entity), []).append(given.test(module, field, attribute))
         return mapping((cls, as_lambda(found)) for cls, found in tests.items()) if tests else None
 
     def _with_others(self, first: list[Part], result: ReturnType) -> tuple[list[Part], ReturnType]:
@@ -402,7 +406,7 @@ class _ReadMethod:
         module = self.module
         module.imports.name("functools", "reduce")
         module.imports.name("operator", "and_")
-        tests = [(g, test_text(g.input.op, g.field, g.values, g.attribute, module)) for g in left]
+        tests = [(g, g.test(module)) for g in left]
         self.before += ["", f"def matches(o: {module.cls(self.first)}) -> bool:"]
         self.before.append(listing([test for given, test in tests if not given.optional], "    tests: list[bool] = "))
         for given, test in tests:
@@ -508,7 +512,7 @@ def value_text(value: Value, attribute: Attribute, module: RenderContext) -> str
 
 def condition(given: Sequence[_Given], module: RenderContext) -> Part:
     """A condition on the items: `lambda o: between(o.placed_at, low, high)`."""
-    return as_lambda([test_text(g.input.op, g.field, g.values, g.attribute, module) for g in given])
+    return as_lambda([g.test(module) for g in given])
 
 
 def as_lambda(tests: Sequence[Part], looped: bool = False) -> Part:
@@ -530,19 +534,23 @@ def _apart(test: Part, tests: Sequence[Part]) -> str:
     return flat(test) if len(tests) == 1 or isinstance(test, Group) else f"({flat(test)})"
 
 
-def test_text(op: Op, field: str, values: Sequence[str], attribute: Attribute, module: RenderContext) -> Part:
-    """A comparison in a condition of the client."""
+def comparison(
+    op: Op, field: str, values: Sequence[str], attribute: Attribute, module: RenderContext, given: bool = False
+) -> Part:
+    """A comparison in a condition of the client.
+
+    `given` is whether the values are parameters, and not constants; for `in`, one parameter that is a list.
+    """
     at = f"o.{field}"
     if op in _CALLS:
         module.imports.name("prejoin", _CALLS[op])
     match op:
         case Op.IN:
-            given = len(values) == 1 and values[0].isidentifier()
             return call("one_of", at, values[0] if given else listing(values))
         case Op.NOT_EXISTS:
             module.imports.name("operator", "eq")
             return call("eq", at, "None")
-        case Op.EQ | Op.NE if values[0] in {"True", "False"}:
+        case Op.EQ | Op.NE if attribute.type.kind is Kind.BOOLEAN and not given:
             # Linters take `== True` for a mistake, which it would be of anything but a recorder.
             function = "eq" if op is Op.EQ else "ne"
             module.imports.name("operator", function)
