@@ -206,5 +206,7 @@ def write_comparison(op: Op, values: tuple[Value, ...], inputs: frozenset[str]) 
     return " ".join([op.value, *written])
 
 
-_RESERVED = frozenset({"now", "and", "filter", "last", "not", "exists", "unique", "as", "via", "remove", "append"})
+_RESERVED = frozenset(
+    {"now", "and", "filter", "last", "not", "exists", "unique", "as", "or", "via", "remove", "append"}
+)
 """Keywords that need quotes as constants."""
