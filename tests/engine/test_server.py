@@ -19,7 +19,10 @@ import pytest
 
 from prejoin.engine import Embedded
 from prejoin.engine.http import Limits, OriginPolicy, Server
+from prejoin.engine.regions import Regions
 from prejoin.protocol.errors import DynamoDBError
+
+from .conftest import SHOP
 
 SHORT = Limits(
     body=4096, head=2048, head_seconds=0.3, pause_seconds=0.3, request_seconds=1.0, idle_seconds=0.6, stop_seconds=5
@@ -205,6 +208,20 @@ def test_only_the_root_is_served(client: Client) -> None:
 def test_describe_endpoints_returns_same_host(client: Client) -> None:
     (endpoint,) = client.ask("DescribeEndpoints").json["Endpoints"]
     assert endpoint["Address"] == client.host
+
+
+def test_regions_and_accounts_may_be_kept_apart() -> None:
+    def caller(region: str, key: str = "me") -> dict[str, str]:
+        credential = f"Credential={key}/20260102/{region}/dynamodb/aws4_request"
+        return {"Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=s"}
+
+    with Embedded() as home, Server(home, port=0, regions=Regions(home)) as url, Client(url) as client:
+        client.ask("CreateTable", SHOP, **caller("eu-west-1"))
+        callers = [caller("eu-west-1"), caller("eu-west-1", "you"), caller("us-east-1"), caller("eu-west-1", "1" * 12)]
+        found = [client.ask("ListTables", {}, **each).json["TableNames"] for each in callers]
+        assert found == [["shop"], ["shop"], [], []]
+        table = client.ask("DescribeTable", {"TableName": "shop"}, **caller("eu-west-1")).json["Table"]
+        assert table["TableArn"] == "arn:aws:dynamodb:eu-west-1:000000000000:table/shop"
 
 
 def test_health_check(client: Client) -> None:

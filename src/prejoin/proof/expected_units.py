@@ -15,10 +15,11 @@ from prejoin.design.model import TABLE, Operation
 from prejoin.design.model import Call as Called
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import SampleTable
-from prejoin.proof.table_content import Dump, Json
+from prejoin.proof.table_content import Dump
 from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.protocol.sizes import item_size
 from prejoin.table.client.observe import Call
+from prejoin.table.codec.values import Json
 from prejoin.workload.model import Verb
 
 _READS = {"GetItem", "Query", "BatchGetItem"}

@@ -7,11 +7,11 @@ size. The embedded engine tells what a write has changed, so that only this is c
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from prejoin.table.client.client import Client
+from prejoin.table.codec.values import Json
 
-Json = dict[str, Any]
 Key = tuple[str, ...]
 Dump = dict[Key, Json]
 """Items in DynamoDB JSON, by their keys."""

@@ -314,10 +314,15 @@ def addressed(workload: Workload, write: Write, action: Action, entity: Entity) 
     return not unaddressed(workload, write, action, entity)
 
 
+def gives_object(write: Write, entity: Entity) -> bool:
+    """Whether an input is a whole object of an entity: it has the name of the entity and of no attribute of it."""
+    return entity.attribute(entity.name) is None and any(i.attribute == entity.name for i in write.inputs)
+
+
 def unaddressed(workload: Workload, write: Write, action: Action, entity: Entity) -> list[str]:
     """The parts of the id of an action's item that a write does not know."""
     given = {i.attribute for i in write.inputs}
-    if entity.name in given or entity.singleton:
+    if gives_object(write, entity) or entity.singleton:
         return []
     if action.by:
         return [] if len(action.by) == len(entity.id) else [a.name for a in entity.id]

@@ -79,7 +79,7 @@ def collections(design: Design) -> list[tuple[str, str, list[str]]]:
 def _together(design: Design) -> Iterator[Line]:
     rows: list[Row] = [(text, slot, ", ".join(names)) for slot, text, names in collections(design)]
     if rows:
-        yield from titled(("Read together", "In", "What lies in one partition"), rows, ("", "cyan", "bold"))
+        yield from titled(("Read together", "In", "Entities in one partition"), rows, ("", "cyan", "bold"))
         yield ()
 
 

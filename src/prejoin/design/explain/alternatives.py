@@ -130,7 +130,7 @@ class _Tries:
             after = solve(pinned, self.kept)
         except InfeasibleError:
             decided = bool(self.workload.decisions) or self.kept is not None
-            yield Alternative(f"{what}: {'what is decided does not allow that' if decided else 'no design was found'}")
+            yield Alternative(f"{what}: {'the decisions do not allow it' if decided else 'no design was found'}")
             return
         if _keys(after.design) != _keys(self.solution.design):
             yield _compared(what, self.solution, after, self._paid, total(self.workload, after.design))
@@ -146,7 +146,7 @@ def _as_a_whole(tries: _Tries) -> Iterator[Alternative]:
         yield from tries.tried("no copies", AtMost("copies", 0))
     goal = Minimise("money")
     if goal not in [d.pin for d in tries.workload.decisions]:
-        tried = tries.tried("the least money, however many structures", goal)
+        tried = tries.tried("the lowest cost, with any number of structures", goal)
         yield from (one for one in tried if round(one.dollars, 2) < 0)
 
 
@@ -169,7 +169,7 @@ def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
     if others and not chosen.fixed:
         reads, other = min(others, key=lambda one: (-len(one[0]), len(one[1].pk), len(one[1].sk), one[1]))
         pin = _pinned(workload, solution.design, entity, other)
-        yield from tries.tried(f"the key `{pin.pk}` / `{pin.sk}`, where {listed(reads)} would find it", pin)
+        yield from tries.tried(f"the key `{pin.pk}` / `{pin.sk}`, which serves {listed(reads)}", pin)
 
 
 def _pinned(workload: Workload, design: Design, entity: Entity, candidate: Candidate) -> FixedKey:

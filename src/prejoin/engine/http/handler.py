@@ -33,6 +33,7 @@ from prejoin.engine.http.messages import (
 )
 from prejoin.engine.http.origin_policy import OriginPolicy, is_preflight, with_cors_headers
 from prejoin.engine.operations import STREAM_OPERATIONS
+from prejoin.engine.regions import Regions
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import KB
 
@@ -66,6 +67,11 @@ class RequestHandler:
     write to the same file, a write may have to wait for them and would block all clients, so writes run in a thread.
     """
     limits: Limits = field(default_factory=Limits)
+    regions: Regions | None = None
+    """If given, the engine of a request is that of its region and account."""
+
+    def _engine_for(self, request: HttpRequest) -> Backend:
+        return self.engine if self.regions is None else self.regions.at(*signature.caller(request))
 
     def respond_now(self, request: HttpRequest) -> HttpResponse | str:
         """The response to a request that takes no time. Otherwise the name of its operation, as far as known; `respond`
@@ -76,7 +82,8 @@ class RequestHandler:
         operation = self.admit(request)
         if isinstance(operation, HttpResponse) or operation not in self.at_once:
             return operation
-        send = getattr(self.engine, "send_now", self.engine.send)
+        engine = self._engine_for(request)
+        send = getattr(engine, "send_now", engine.send)
         return self._perform(operation, request, send) or operation
 
     def respond(self, request: HttpRequest, operation: str) -> HttpResponse:
@@ -84,7 +91,7 @@ class RequestHandler:
         admitted = operation or self.admit(request)
         if isinstance(admitted, HttpResponse):
             return admitted
-        found = self._perform(admitted, request, self.engine.send)
+        found = self._perform(admitted, request, self._engine_for(request).send)
         assert found is not None, "`send` always answers"
         return found
 

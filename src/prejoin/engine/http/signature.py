@@ -55,6 +55,17 @@ def has_token(request: HttpRequest) -> bool:
     return (request.header(b"authorization") or b"").lstrip().startswith(b"AWS4-")
 
 
+_CREDENTIAL = re.compile(rb"Credential=([^/,\s]+)/[^/,\s]*/([^/,\s]+)/")
+
+
+def caller(request: HttpRequest) -> tuple[str, str]:
+    """The region and the access key of a request, as it claims; "local" and nothing if it does not say."""
+    found = _CREDENTIAL.search(request.header(b"authorization") or b"")
+    if found is None:
+        return "local", ""
+    return found.group(2).decode("latin-1"), found.group(1).decode("latin-1")
+
+
 def refusal(request: HttpRequest, keys: KeyPair, now: datetime | None = None) -> HttpResponse | None:
     """The response to a request that is not signed with these keys; None if it is. Session tokens are ignored."""
     if not has_token(request):

@@ -91,7 +91,7 @@ class DesignRequest:
     pins: tuple[Pin, ...] = ()
     """Decisions in addition to those of the document."""
     kept: Design | None = None
-    """A design whose table is in use: its keys stay, and what is new is added."""
+    """A design whose table is in use: its keys stay, and new parts are added."""
     prove: bool = True
     alternatives: int = FEW
     """How many other designs are priced."""
@@ -172,7 +172,7 @@ def design_table(
     """Designs the table for a document: solves, explains, prices, checks and proves it.
 
     `decisions` are sentences (`"Order lives under User"`, `"at most 1 GSIs"`) in addition to those of the document.
-    `keep` is a design whose table is in use: its keys stay, and what is new is added. A design with errors, such as a
+    `keep` is a design whose table is in use: its keys stay, and new parts are added. A design with errors, such as a
     pattern that is not served, is returned, and its `fine` is False.
 
     Raises an `InputError` if the document has errors, an `InvalidArgumentError` for a decision that cannot be read, and

@@ -91,6 +91,10 @@ class _Given:
     def optional(self) -> bool:
         return self.input.optional and not self.input.values
 
+    def test(self, module: RenderContext) -> Part:
+        """The comparison of the input."""
+        return comparison(self.input.op, self.field, self.values, self.attribute, module, given=not self.input.values)
+
 
 class _ReadMethod:
     """Renders one read."""
@@ -521,7 +525,7 @@ def condition(given: Sequence[_Given], module: RenderContext) -> Part:
 def tests_of(given: Sequence[_Given], module: RenderContext) -> list[Part]:
     """The tests of an item, all of which it has to pass. Alternatives are one test: `(a) | (b)`."""
     found: list[Part] = []
-    by_input = {one.input: test_text(one.input.op, one.field, one.values, one.attribute, module) for one in given}
+    by_input = {one.input: one.test(module) for one in given}
     for group in alternatives(by_input):
         tests = [by_input[one] for one in group]
         found.append(tests[0] if len(tests) == 1 else " | ".join(_apart(test, tests) for test in tests))
@@ -547,19 +551,23 @@ def _apart(test: Part, tests: Sequence[Part]) -> str:
     return flat(test) if len(tests) == 1 or isinstance(test, Group) else f"({flat(test)})"
 
 
-def test_text(op: Op, field: str, values: Sequence[str], attribute: Attribute, module: RenderContext) -> Part:
-    """A comparison in a condition of the client."""
+def comparison(
+    op: Op, field: str, values: Sequence[str], attribute: Attribute, module: RenderContext, given: bool = False
+) -> Part:
+    """A comparison in a condition of the client.
+
+    `given` is whether the values are parameters, and not constants; for `in`, one parameter that is a list.
+    """
     at = f"o.{field}"
     if op in _CALLS:
         module.imports.name("prejoin", _CALLS[op])
     match op:
         case Op.IN:
-            given = len(values) == 1 and values[0].isidentifier()
             return call("one_of", at, values[0] if given else listing(values))
         case Op.NOT_EXISTS:
             module.imports.name("operator", "eq")
             return call("eq", at, "None")
-        case Op.EQ | Op.NE if values[0] in {"True", "False"}:
+        case Op.EQ | Op.NE if attribute.type.kind is Kind.BOOLEAN and not given:
             # Linters take `== True` for a mistake, which it would be of anything but a recorder.
             function = "eq" if op is Op.EQ else "ne"
             module.imports.name("operator", function)

@@ -208,7 +208,9 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                 # An increment need not be within the bounds.
                 added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
                 _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
-            if action.updates:
+            # An upsert sets the immutable attributes of the item that it may create.
+            first_value = action.verb is Verb.UPSERT and change.op is ChangeOp.SET and not attribute.id
+            if action.updates and not (first_value and attribute.mutable is False):
                 _changeable(r, place, entity, attribute)
     for check in write.checks:
         names = (

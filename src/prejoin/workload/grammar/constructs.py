@@ -425,7 +425,7 @@ ITEMS_WRITTEN = GrammarTable(
         ("update Product (stock -= quantity)", "less by an input", ("update Product (stock -= :quantity)",)),
         ("update User (orderCount += 1)", "a counter"),
         ("update Order (status, note = seen)", "two changes", ("update Order (status; note = seen)",)),
-        ("upsert OrderCount (orders += 1)", "changed, or created if it is not there: `+=` begins at 0. It sets all attributes that are neither optional nor have a default"),
+        ("upsert OrderCount (orders += 1)", "changed, or created if it is not there: `+=` begins at 0. It sets all attributes that are neither optional nor have a default, immutable ones too"),
         ("update User by followedId (followerCount += 1)", "of two users, the one whose id is in that input"),
         ("update Tally by tenantId + oldStatus (tickets -= 1)", "an id of two parts, one input for each, in the order of the id"),
         ("update Post (remove draftNote)", "gone from the item"),
