@@ -81,6 +81,10 @@ if TYPE_CHECKING:
     from prejoin.migrate.load.state import EntityProgress as EntityProgress
     from prejoin.migrate.migration import Migration as Migration
     from prejoin.migrate.migration import open_migration as open_migration
+    from prejoin.migrate.outbox import NotRecordedError as NotRecordedError
+    from prejoin.migrate.outbox import outbox_table as outbox_table
+    from prejoin.migrate.outbox import record_changes as record_changes
+    from prejoin.migrate.outbox import record_rows as record_rows
     from prejoin.migrate.status import MigrationStatus as MigrationStatus
     from prejoin.migrate.status import migration_status as migration_status
     from prejoin.migrate.verify.patterns import PatternComparison as PatternComparison
@@ -98,6 +102,13 @@ if TYPE_CHECKING:
     from prejoin.patterns.cascade import delete_tree as delete_tree
     from prejoin.patterns.child import Child as Child
     from prejoin.patterns.copies import Copy as Copy
+    from prejoin.patterns.follows import Follows as Follows
+    from prejoin.patterns.follows import refresh as refresh
+    from prejoin.patterns.history import History as History
+    from prejoin.patterns.history import compare_versions as compare_versions
+    from prejoin.patterns.history import history as history
+    from prejoin.patterns.history import restore_version as restore_version
+    from prejoin.patterns.history import version_of as version_of
     from prejoin.patterns.integrity.audit import audit as audit
     from prejoin.patterns.integrity.expected import Finding as Finding
     from prejoin.patterns.integrity.repair import repair as repair
@@ -157,6 +168,7 @@ if TYPE_CHECKING:
     from prejoin.streams.changes import StreamChange as StreamChange
     from prejoin.streams.changes import read_changes as read_changes
     from prejoin.streams.consumer import StreamConsumer as StreamConsumer
+    from prejoin.streams.fresh import keep_fresh as keep_fresh
     from prejoin.streams.handlers import StreamHandlers as StreamHandlers
     from prejoin.streams.records import StreamRecordError as StreamRecordError
     from prejoin.table.admin.drift import Difference as Difference

@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.place import examples
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import amplification, bill
@@ -160,7 +161,7 @@ def test_an_index_that_is_to_hold_what_no_item_has_is_priced() -> None:
     ("facet", "part"),
     [
         (Facet("table", ("X",), ("{nope}",)), "nope"),
-        (Facet("table", ("X",), ("Y",), (When("username"),)), "is in the table, whatever it has"),
+        (Facet("table", ("X",), ("Y",), (When("username"),)), "has a condition, and all items are in the table"),
     ],
 )
 def test_impossible_key_is_reported(facet: Facet, part: str) -> None:
@@ -225,5 +226,6 @@ def test_any_mistake_is_reported(name: str, data: st.DataObject) -> None:
 
 
 @given(name=st.sampled_from(NAMES), language=st.sampled_from([*LANGUAGES]), data=st.data())
+@settings(max_examples=examples(20))
 def test_any_mistake_is_rendered_or_refused(name: str, language: str, data: st.DataObject) -> None:
     shown(*mistake(data, name, ALL), language)

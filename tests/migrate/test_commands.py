@@ -15,6 +15,7 @@ from tests.migrate.shop import QUERIES, create_shop
 GUIDE = (Path(__file__).parents[2] / "docs/guides/migrate/README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_commands_of_the_guide_run_as_they_stand(
     prejoin: Prejoin,  # noqa: F811
     tmp_path: Path,

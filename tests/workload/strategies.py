@@ -31,8 +31,10 @@ from prejoin.workload.model import (
     Level,
     Minimise,
     Naming,
+    Need,
     Op,
     OutOfScope,
+    OwnTable,
     Per,
     Rate,
     Read,
@@ -294,6 +296,11 @@ def pins(all_names: list[str]) -> st.SearchStrategy[object]:
         st.builds(Minimise, st.sampled_from(["structures", "money"])),
         st.builds(Accept, ids, st.sampled_from(["filter", "several pages", "second request", "scan"])),
         st.builds(OutOfScope, ids),
+        st.builds(
+            OwnTable,
+            st.lists(known, min_size=1, max_size=3, unique=True).map(tuple),
+            st.lists(st.sampled_from(list(Need)), min_size=1, unique=True).map(tuple),
+        ),
         st.builds(Naming, st.sampled_from(["table", "partition key", "sort key"]), words),
     )
 

@@ -31,6 +31,7 @@ _COMMANDS = {
     "interview": "Write a document by answering questions.",
     "check": "Check a document or a design for errors, omissions and common oversights.",
     "design": "Design the table: keys, indexes and copies, explained, priced and proven.",
+    "split": "Compare one table with several, and write a document for each.",
     "build": "Generate the design, typed Python with tests, infrastructure and documents.",
     "query": "Run an access pattern by its id, and show its items, requests and cost.",
     "discover": "Derive a document from a relational database and the SQL that runs on it.",

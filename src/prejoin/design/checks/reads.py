@@ -121,7 +121,7 @@ def _whole_key(r: Report, read: Read, ask: Lookup, request: Request, found: KeyA
     if not lacking or not all(lacking):
         return
     least = min((sorted(names) for names in lacking), key=len)
-    instead = f"; {found.plan.operation} of {found.plan.slot} would do" if found else ""
+    instead = f"; {found.plan.operation} of {found.plan.slot} needs less" if found else ""
     r.say(
         codes.NOT_AS_ASKED,
         f"{read.id} is a {request.call}, which needs the whole key, and {name_list(least)} is not given",
@@ -334,7 +334,7 @@ def _side(r: Report, read: Read) -> None:
             word = (words[0] or words[1])[0]  # type: ignore[index]
             r.say(
                 codes.WRONG_WAY,
-                f"{read.id} is about what is {word.lower()}, and asks for `{one.attribute} {one.op}`",
+                f"{read.id} is about {word.lower()} items, and asks for `{one.attribute} {one.op}`",
                 f"ask for `{one.attribute} {'<' if later else '>'}`",
                 read.id,
             )

@@ -449,12 +449,12 @@ class Assumption(Model, frozen=True):
     """What depends on it."""
 
     def __str__(self) -> str:
-        return f"{self.about}: {self.what} is taken to be {self.value}; {self.why}"
+        return f"{self.about}: {self.what} is assumed to be {self.value}; {self.why}"
 
 
 _MONEY = "prices and hot partitions depend on it"
 _BYTES = "units and storage depend on it"
-_MANY = "storage and what reads find depend on it"
+_MANY = "storage and the results of reads depend on it"
 _ASKED = "the units of this read depend on it"
 
 
@@ -481,7 +481,7 @@ def _of_entity(workload: Workload, entity: Entity) -> Iterator[Assumption]:
 def _of_pattern(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:
     rate = pattern.rate
     if rate is None or rate.value is None:
-        what = "the rate" if rate is None or rate.level is None else f"what {rate.level} means"
+        what = "the rate" if rate is None or rate.level is None else f"the rate {rate.level}"
         yield Assumption(pattern.id, what, f"{per_second(rate):g} a second", _MONEY)
     if not isinstance(pattern, Read):
         for action in pattern.actions:

@@ -75,12 +75,12 @@ class Applier:
         for one in transactions:
             keys: dict[RowKey, None] = {}
             for change in one.changes:
-                for row in self._touched.rows(snapshot, change):
-                    keys[row] = None
+                rows, items = self._touched.of(snapshot, change)
+                for row in rows:
                     targets.setdefault(row, _Target(row))
-                for row, item in self._touched.items(change):
+                for row, item in items:
                     targets.setdefault(row, _Target(row)).gone.add(item)
-                    keys[row] = None
+                keys |= dict.fromkeys([*rows, *(row for row, _ in items)])
             groups.append(list(keys))
         known = set(targets)
         self._read(snapshot, targets)

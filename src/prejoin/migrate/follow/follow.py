@@ -155,7 +155,7 @@ class _Follower:
             self.result.rows += applied.rows
             self.result.split += applied.split
             self.state.record_followed(part.position, applied.dead, applied.done)
-        if part.position != position:
+        if applied is not None or part.position != position:
             self.state.say(position=part.position)
             self.log.confirm(part.position)
         self.result.caught_up = part.whole

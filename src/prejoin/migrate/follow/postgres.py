@@ -56,11 +56,10 @@ class PostgresLog(ChangeLog):
             tables = self._tables(db)
             self._require_identity(tables)
             names = ", ".join(f"{_quoted(t.schema)}.{_quoted(t.name)}" for t in tables.values())
-            db.exec_driver_sql("SET default_transaction_read_only = off")
             if not _one(db, "SELECT 1 FROM pg_publication WHERE pubname = %s", self.name):
                 options = "WITH (publish_via_partition_root = true)"
-                db.exec_driver_sql(f"CREATE PUBLICATION {_quoted(self.name)} FOR TABLE {names} {options}")
-            db.exec_driver_sql("SET default_transaction_read_only = on")
+                with self._source.writing() as writer:
+                    writer.exec_driver_sql(f"CREATE PUBLICATION {_quoted(self.name)} FOR TABLE {names} {options}")
             if not self._slot(db):
                 db.exec_driver_sql("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (self.name,)).close()
             return str(_one(db, "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s", self.name))
@@ -70,9 +69,8 @@ class PostgresLog(ChangeLog):
             self._when_free(
                 db, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
             )
-            db.exec_driver_sql("SET default_transaction_read_only = off")
-            db.exec_driver_sql(f"DROP PUBLICATION IF EXISTS {_quoted(self.name)}")
-            db.exec_driver_sql("SET default_transaction_read_only = on")
+        with self._source.writing() as writer:
+            writer.exec_driver_sql(f"DROP PUBLICATION IF EXISTS {_quoted(self.name)}")
 
     def _slot(self, db: Connection) -> bool:
         return bool(_one(db, "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", self.name))

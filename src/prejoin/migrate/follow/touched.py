@@ -10,7 +10,7 @@ from prejoin.migrate.follow.log import Columns, RowChange
 from prejoin.migrate.mapping.rows import EntityRows, RowError
 from prejoin.migrate.migration import Migration
 from prejoin.migrate.source.connection import Snapshot
-from prejoin.pipeline.errors import RefusedError
+from prejoin.pipeline.errors import PipelineError, RefusedError
 
 RowKey = tuple[str, tuple[Any, ...]]
 """An entity, and the key of a row."""
@@ -57,7 +57,7 @@ class EntityItems:
         """The key of the item that a row was; None if the row was no item."""
         try:
             return self.item_key({a: self.rows.convert_one(a, image) for a in self.attributes})
-        except (RowError, KeyError):
+        except RowError:
             return None
 
     def named(self, key: ItemKey) -> dict[str, Any]:
@@ -82,8 +82,15 @@ class Touched:
                 found.setdefault(other.table, {}).update(dict.fromkeys(other.on))
         return {table: tuple(columns) for table, columns in found.items()}
 
-    def rows(self, snapshot: Snapshot, change: RowChange) -> Iterator[RowKey]:
-        """The keys of rows whose items a change may touch."""
+    def of(self, snapshot: Snapshot, change: RowChange) -> tuple[list[RowKey], list[tuple[RowKey, ItemKey]]]:
+        """The rows whose items a change may touch, and the items that the changed row was, before and after."""
+        try:
+            return list(self._rows(snapshot, change)), list(self._items(change))
+        except KeyError as missing:
+            message = f"the log lacks the column {missing} of {change.table}"
+            raise PipelineError(codes.NOT_FOLLOWED, message, "give all columns to `record_rows`") from None
+
+    def _rows(self, snapshot: Snapshot, change: RowChange) -> Iterator[RowKey]:
         for one in self.entities.values():
             mapping = one.rows.mapping
             if mapping.table == change.table:
@@ -95,8 +102,7 @@ class Touched:
                         (one.name, row.key) for row in one.rows.matching(snapshot, tuple(other.on.values()), found)
                     )
 
-    def items(self, change: RowChange) -> Iterator[tuple[RowKey, ItemKey]]:
-        """The items that a changed row was, before and after."""
+    def _items(self, change: RowChange) -> Iterator[tuple[RowKey, ItemKey]]:
         for one in self.entities.values():
             if one.rows.mapping.table == change.table:
                 for image in change.images:
@@ -108,5 +114,5 @@ class Touched:
 
 def _values(images: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """The distinct values of columns; without NULL, which refers to nothing."""
-    found = (tuple(image.get(column) for column in columns) for image in images)
+    found = (tuple(image[column] for column in columns) for image in images)
     yield from dict.fromkeys(key for key in found if None not in key)

@@ -230,6 +230,15 @@ def decode_key(text: str) -> tuple[Any, ...]:
     return tuple(_READ[one[0]](one[1]) if isinstance(one, list) else one for one in json.loads(text))
 
 
+def encode_values(values: Mapping[str, Any]) -> str:
+    """Values by name as JSON that reads back as the same values."""
+    return json.dumps({name: _encoded(value) for name, value in values.items()}, ensure_ascii=False)
+
+
+def decode_values(text: str) -> dict[str, Any]:
+    return {name: _READ[one[0]](one[1]) if isinstance(one, list) else one for name, one in json.loads(text).items()}
+
+
 def _encoded(value: Any) -> Any:
     match value:
         case None | bool() | int() | float() | str():

@@ -53,10 +53,25 @@ class SourceDatabase:
         """A transaction that sees the database as it is now, until it ends."""
         try:
             with self.engine.connect() as connection:
-                begin_snapshot(connection, self.dialect)
+                try:
+                    begin_snapshot(connection, self.dialect)
+                except self.engine.dialect.loaded_dbapi.Error as problem:
+                    raise unreadable(self, problem) from problem
                 yield Snapshot(self, connection)
         except SQLAlchemyError as problem:
             raise unreadable(self, problem) from problem
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that may write: only what a migration keeps in the source, and says before."""
+        engine = sa.create_engine(self.url)
+        try:
+            with engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as problem:
+            raise unreadable(self, problem) from problem
+        finally:
+            engine.dispose()
 
     def close(self) -> None:
         self.engine.dispose()

@@ -102,7 +102,7 @@ def draw_routes(workload: Workload, design: Design) -> Drawing:
 
 def _description(routes: Sequence[_Route]) -> str:
     told = [f"{route.pattern.id}: {'; '.join(text.strip() for text, _ in route.lines)}" for route in routes]
-    return f"What each access pattern sends. {'. '.join(told)}."
+    return f"The requests of each access pattern. {'. '.join(told)}."
 
 
 # --- What is told ---------------------------------------------------------------------------------------------------
