@@ -99,7 +99,7 @@ def test_verify_shows_differences(shop: Path, prejoin: Prejoin) -> None:  # noqa
 def test_files_for_s3(shop: Path, prejoin: Prejoin) -> None:  # noqa: F811
     ran = prejoin("migrate", "load", "--to-files", "out", "--format", "json")
     assert ran.status == 0
-    assert ran.json["result"]["files"] == ["out/00000.json.gz"]
+    assert ran.json["result"]["files"] == ["out/items/00000.json.gz"]
 
 
 def test_plan_reports_a_wrong_mapping_with_its_line(shop: Path, prejoin: Prejoin) -> None:  # noqa: F811
