@@ -29,6 +29,11 @@ _SHAPES = {
     "IndexDeletion": "DeleteGlobalSecondaryIndexAction",
 }
 """AWS's names of structs that have another one here."""
+_IN_MEMBER = {
+    "LocalSecondaryIndexes": f"{_MODEL}LocalSecondaryIndex",
+    "Create": f"{_MODEL}CreateGlobalSecondaryIndexAction",
+}
+"""AWS's names of structs in members that share ours with others."""
 _LONG = frozenset(
     {
         *("ReadCapacityUnits", "WriteCapacityUnits", "MaxReadRequestUnits", "MaxWriteRequestUnits"),
@@ -43,6 +48,7 @@ _REQUESTS = 1_000
 """No request may have more parts, so what follows them is refused anyway."""
 _TOO_LARGE = "Item size has exceeded the maximum allowed size"
 _STRUCTURE = "Start of structure or map found where not expected"
+_NULL = "One or more parameter values were invalid: Null attribute value types must have the value of true"
 _NULL_IN_SET = "One or more parameter values were invalid: An {} set may not have a null {} as a member"
 
 
@@ -121,6 +127,8 @@ def _check(value: Any, expected: inspect.Type, member: str, *, inside: bool = Fa
             if isinstance(value, bool) or not isinstance(value, int | float):
                 _refuse_scalar(value, "Long" if member in _LONG else "Integer")
         case inspect.BoolType():
+            if isinstance(value, str) and member == "NULL":
+                raise invalid(_NULL)
             if isinstance(value, str):
                 _refuse("Unexpected token received from parser")
             if not isinstance(value, bool):
@@ -141,7 +149,7 @@ def _check(value: Any, expected: inspect.Type, member: str, *, inside: bool = Fa
                 _check_member(each, value_type, member)
         case inspect.StructType(fields=fields) | inspect.TypedDictType(fields=fields):
             if isinstance(value, list):
-                _refuse(f"Unrecognized collection type class {_class(expected)}")
+                _refuse(f"Unrecognized collection type class {_IN_MEMBER.get(member) or _class(expected)}")
             if not isinstance(value, dict):
                 _refuse("Unexpected value type in payload" if inside else "Unexpected field type")
             for field in fields:
