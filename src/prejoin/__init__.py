@@ -50,6 +50,10 @@ if TYPE_CHECKING:
     from prejoin.keys import Template as Template
     from prejoin.keys import TemplateError as TemplateError
     from prejoin.keys import When as When
+    from prejoin.migrate.cutover import Cutover as Cutover
+    from prejoin.migrate.cutover import CutoverEntity as CutoverEntity
+    from prejoin.migrate.cutover import CutoverResult as CutoverResult
+    from prejoin.migrate.cutover import cut_over as cut_over
     from prejoin.migrate.discover.discover import Discovery as Discovery
     from prejoin.migrate.discover.discover import discover_database as discover_database
     from prejoin.migrate.discover.document import Misfit as Misfit
@@ -70,6 +74,8 @@ if TYPE_CHECKING:
     from prejoin.migrate.outbox import outbox_table as outbox_table
     from prejoin.migrate.outbox import record_changes as record_changes
     from prejoin.migrate.outbox import record_rows as record_rows
+    from prejoin.migrate.rollback import RollbackResult as RollbackResult
+    from prejoin.migrate.rollback import roll_back as roll_back
     from prejoin.migrate.status import MigrationStatus as MigrationStatus
     from prejoin.migrate.status import migration_status as migration_status
     from prejoin.migrate.verify.patterns import PatternComparison as PatternComparison

@@ -79,6 +79,8 @@ _NAMES = {
     "prejoin.migrate.follow.follow": "FollowResult follow_table",
     "prejoin.migrate.verify.verify": "EntityComparison VerifyResult verify_table",
     "prejoin.migrate.verify.patterns": "PatternComparison",
+    "prejoin.migrate.cutover": "Cutover CutoverEntity CutoverResult cut_over",
+    "prejoin.migrate.rollback": "RollbackResult roll_back",
     "prejoin.migrate.status": "MigrationStatus migration_status",
     "prejoin.diagnostics": "Diagnostic Severity",
 }
