@@ -27,7 +27,8 @@ Declare entities with their keys, and bind the schema to a table:
 - The pipeline, which needs the extra `design`: `read_document`, `check_document`, `design_table`, `prove_design`,
   `build_project` and `run_pattern` do what the commands do.
 - Migrations, which need the extra `migrate`: `discover_database`, `open_migration`, `plan_load`, `load_table`,
-  `verify_table` and `migration_status`.
+  `follow_table`, `verify_table`, `cut_over`, `roll_back` and `migration_status`; for the application `record_changes`
+  and `ShadowReads`.
 - Errors: all derive from `PrejoinError`.
 """
 
@@ -76,6 +77,9 @@ if TYPE_CHECKING:
     from prejoin.migrate.outbox import record_rows as record_rows
     from prejoin.migrate.rollback import RollbackResult as RollbackResult
     from prejoin.migrate.rollback import roll_back as roll_back
+    from prejoin.migrate.shadow import ShadowCounts as ShadowCounts
+    from prejoin.migrate.shadow import ShadowDifference as ShadowDifference
+    from prejoin.migrate.shadow import ShadowReads as ShadowReads
     from prejoin.migrate.status import MigrationStatus as MigrationStatus
     from prejoin.migrate.status import migration_status as migration_status
     from prejoin.migrate.verify.patterns import PatternComparison as PatternComparison

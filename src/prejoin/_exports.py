@@ -81,6 +81,7 @@ _NAMES = {
     "prejoin.migrate.verify.patterns": "PatternComparison",
     "prejoin.migrate.cutover": "Cutover CutoverEntity CutoverResult cut_over",
     "prejoin.migrate.rollback": "RollbackResult roll_back",
+    "prejoin.migrate.shadow": "ShadowCounts ShadowDifference ShadowReads",
     "prejoin.migrate.status": "MigrationStatus migration_status",
     "prejoin.diagnostics": "Diagnostic Severity",
 }
