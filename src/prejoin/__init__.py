@@ -30,6 +30,7 @@ Declare entities with their keys, and bind the schema to a table:
   `build_project` and `run_pattern` do what the commands do.
 - Migrations, which need the extra `migrate`: `discover_database`, `open_migration`, `plan_load`, `load_table`,
   `verify_table` and `migration_status`.
+- From one design to the next, which needs the extra `design`: `open_version`, `plan_transition` and `open_evolution`.
 - Errors: all derive from `PrejoinError`.
 """
 
@@ -55,6 +56,18 @@ if TYPE_CHECKING:
     from prejoin.migrate.discover.discover import Discovery as Discovery
     from prejoin.migrate.discover.discover import discover_database as discover_database
     from prejoin.migrate.discover.document import Misfit as Misfit
+    from prejoin.migrate.evolve.items import Evolution as Evolution
+    from prejoin.migrate.evolve.items import StepResult as StepResult
+    from prejoin.migrate.evolve.items import open_evolution as open_evolution
+    from prejoin.migrate.evolve.plan import BackfillEstimate as BackfillEstimate
+    from prejoin.migrate.evolve.plan import EvolutionStep as EvolutionStep
+    from prejoin.migrate.evolve.plan import estimate_backfill as estimate_backfill
+    from prejoin.migrate.evolve.plan import open_version as open_version
+    from prejoin.migrate.evolve.plan import steps_of as steps_of
+    from prejoin.migrate.evolve.plan import write_steps as write_steps
+    from prejoin.migrate.evolve.transition import CodeVersion as CodeVersion
+    from prejoin.migrate.evolve.transition import Transition as Transition
+    from prejoin.migrate.evolve.transition import plan_transition as plan_transition
     from prejoin.migrate.follow.follow import FollowResult as FollowResult
     from prejoin.migrate.follow.follow import follow_table as follow_table
     from prejoin.migrate.load.export import ExportResult as ExportResult
@@ -89,6 +102,8 @@ if TYPE_CHECKING:
     from prejoin.patterns.cascade import delete_tree as delete_tree
     from prejoin.patterns.child import Child as Child
     from prejoin.patterns.copies import Copy as Copy
+    from prejoin.patterns.follows import Follows as Follows
+    from prejoin.patterns.follows import refresh as refresh
     from prejoin.patterns.history import History as History
     from prejoin.patterns.history import compare_versions as compare_versions
     from prejoin.patterns.history import history as history
@@ -153,6 +168,7 @@ if TYPE_CHECKING:
     from prejoin.streams.changes import StreamChange as StreamChange
     from prejoin.streams.changes import read_changes as read_changes
     from prejoin.streams.consumer import StreamConsumer as StreamConsumer
+    from prejoin.streams.fresh import keep_fresh as keep_fresh
     from prejoin.streams.handlers import StreamHandlers as StreamHandlers
     from prejoin.streams.records import StreamRecordError as StreamRecordError
     from prejoin.table.admin.drift import Difference as Difference

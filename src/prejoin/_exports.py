@@ -40,6 +40,7 @@ _NAMES = {
     "prejoin.patterns.ttl": "TimeToLive",
     "prejoin.patterns.soft_delete": "SoftDelete purge restore",
     "prejoin.patterns.child": "Child",
+    "prejoin.patterns.follows": "Follows refresh",
     "prejoin.patterns.cascade": "delete_tree",
     "prejoin.patterns.receipt": "Receipt TokenReused once receipts",
     "prejoin.patterns.tenant": "tenant_policy",
@@ -56,6 +57,7 @@ _NAMES = {
     "prejoin.streams.records": "StreamRecordError",
     "prejoin.streams.changes": "StreamChange read_changes",
     "prejoin.streams.handlers": "StreamHandlers",
+    "prejoin.streams.fresh": "keep_fresh",
     "prejoin.streams.consumer": "StreamConsumer",
     "prejoin.pipeline.check": "check_document",
     "prejoin.pipeline.document": "Document parse_document read_document",
@@ -86,6 +88,9 @@ _NAMES = {
     "prejoin.migrate.verify.verify": "EntityComparison VerifyResult verify_table",
     "prejoin.migrate.verify.patterns": "PatternComparison",
     "prejoin.migrate.status": "MigrationStatus migration_status",
+    "prejoin.migrate.evolve.transition": "CodeVersion Transition plan_transition",
+    "prejoin.migrate.evolve.plan": "BackfillEstimate EvolutionStep estimate_backfill open_version steps_of write_steps",
+    "prejoin.migrate.evolve.items": "Evolution StepResult open_evolution",
     "prejoin.diagnostics": "Diagnostic Severity",
 }
 HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}

@@ -31,10 +31,11 @@ from prejoin import (
     verify_table,
 )
 from prejoin.migrate.load.export import export_items
-from prejoin.migrate.load.write import RowWriter, Throttle
+from prejoin.migrate.load.write import RowWriter
 from prejoin.migrate.mapping.rows import EntityRows
 from prejoin.migrate.migration import Migration
 from prejoin.pipeline.connection import connect
+from prejoin.pipeline.throttle import Throttle
 
 Opened = Callable[[], Migration]
 PLACE = TablePlace(db="table.db")

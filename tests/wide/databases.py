@@ -105,6 +105,7 @@ class MariaDB:
         options += ["--performance-schema=ON", "--performance-schema-instrument=statement/%=ON", "--skip-name-resolve"]
         options += ["--performance-schema-consumer-statements-digest=ON", "--innodb-flush-log-at-trx-commit=1"]
         options += ["--log-bin=binlog", "--server-id=1", "--binlog-format=ROW", "--sync-binlog=1"]
+        options += ["--binlog-row-metadata=FULL"]
         self._command = [found, "--no-defaults", *options]
         self._root = f"mysql+pymysql://root@127.0.0.1:{port}/mysql"
         self.url = f"mysql+pymysql://app:s3cret@127.0.0.1:{port}/shop"

@@ -29,7 +29,7 @@ class Source:
     url: str
 
 
-@pytest.fixture(scope="module", params=["postgresql"])
+@pytest.fixture(scope="module", params=["postgresql", "mariadb"])
 def server(request: pytest.FixtureRequest) -> Iterator[Any]:
     with (postgres_server if request.param == "postgresql" else mariadb_server)() as found:
         yield found
@@ -327,3 +327,84 @@ def test_transaction_that_no_snapshot_sees_yet_is_left_for_later(source: Source)
                 committing.join()
         assert follow_table(migration, PLACE, until_caught_up=True).transactions == 1
         assert verify_table(migration, PLACE).equal
+
+
+# --- MariaDB --------------------------------------------------------------------------------------------------------
+
+
+def only_mariadb(source: Source) -> None:
+    if source.engine.dialect.name == "postgresql":
+        pytest.skip("about MariaDB")
+
+
+def refused(source: Source) -> Any:
+    with open_migration() as migration, pytest.raises(RefusedError) as caught:
+        load_table(migration, PLACE, create=True, follow=True)
+    return caught.value.diagnostics[0]
+
+
+def test_log_with_other_settings_is_refused(source: Source) -> None:
+    only_mariadb(source)
+    run(source, "SET GLOBAL binlog_row_metadata = 'NO_LOG'")
+    try:
+        found = refused(source)
+    finally:
+        run(source, "SET GLOBAL binlog_row_metadata = 'FULL'")
+    assert found.code == "PJ750"
+    assert "binlog_row_metadata is NO_LOG" in found.message
+    assert "binlog_row_metadata = FULL" in found.fix
+
+
+def test_cascades_that_are_not_logged_are_refused(source: Source) -> None:
+    only_mariadb(source)
+    run(
+        source,
+        "ALTER TABLE invoices ADD CONSTRAINT to_customer FOREIGN KEY (customer_id) REFERENCES customers (id) ON DELETE CASCADE",
+    )
+    try:
+        found = refused(source)
+    finally:
+        run(source, "ALTER TABLE invoices DROP CONSTRAINT to_customer")
+    assert found.code == "PJ752"
+    assert "invoices: the foreign key to_customer has ON DELETE CASCADE" in found.message
+
+
+def test_key_of_a_type_that_the_log_tells_otherwise_is_refused(source: Source) -> None:
+    only_mariadb(source)
+    run(source, "DELETE FROM seats", "ALTER TABLE seats MODIFY number BIT(4) NOT NULL")
+    found = refused(source)
+    assert found.code == "PJ752"
+    assert "seats.number is part of a key" in found.message
+
+
+def test_purged_log_is_an_error(source: Source) -> None:
+    only_mariadb(source)
+    with open_migration() as migration:
+        load_table(migration, PLACE, create=True, follow=True)
+        run(source, "FLUSH BINARY LOGS")
+        run(source, "UPDATE seats SET holder = 'x' WHERE id = 1")
+        with source.engine.connect() as db:
+            while len(logs := db.exec_driver_sql("SHOW BINARY LOGS").all()) > 1:  # until a checkpoint allows it
+                db.exec_driver_sql(f"PURGE BINARY LOGS TO '{logs[-1][0]}'")
+        with pytest.raises(PipelineError) as caught:
+            follow_table(migration, PLACE, once=True)
+        assert caught.value.diagnostics[0].code == "PJ753"
+
+
+def test_binary_keys_and_texts_are_followed(source: Source) -> None:
+    """The log has BINARY without its trailing zeros, and texts in the character set of their column."""
+    only_mariadb(source)
+    run(
+        source,
+        "DELETE FROM seats",
+        "ALTER TABLE seats MODIFY id BINARY(4) NOT NULL",
+        "ALTER TABLE seats MODIFY room VARCHAR(20) CHARACTER SET latin1 NOT NULL",
+        "INSERT INTO seats VALUES (X'01000000', 'Zürich', 1, NULL), (X'00000000', 'b', 2, NULL), (X'01020304', 'c', 3, NULL)",
+    )
+    with open_migration() as migration:
+        load_table(migration, PLACE, create=True, follow=True)
+        run(source, "UPDATE seats SET holder = 'x', number = number + 10 WHERE number <> 3")
+        run(source, "DELETE FROM seats WHERE number = 3", "INSERT INTO seats VALUES (X'02000000', 'Köln', 5, NULL)")
+        assert follow_table(migration, PLACE, until_caught_up=True).rows == 4
+        compared = verify_table(migration, PLACE, patterns=False)
+        assert compared.equal, compared.differences[:5]

@@ -36,6 +36,7 @@ _COMMANDS = {
     "query": "Run an access pattern by its id, and show its items, requests and cost.",
     "discover": "Derive a document from a relational database and the SQL that runs on it.",
     "migrate": "Move the rows of a relational database into the table: plan, load, follow, verify.",
+    "evolve": "Change a table in use from one design to the next: plan, indexes, backfill, clean.",
     "convert": "Convert a document or a design to Markdown, YAML, JSON or a NoSQL Workbench model.",
     "explain": "Explain a message by its code.",
     "schema": "Print the JSON Schema of the document, or of the command's JSON output.",

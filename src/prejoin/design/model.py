@@ -173,6 +173,8 @@ class Facet(Model, frozen=True):
     sk: tuple[str, ...] = ()
     when: tuple[When, ...] = ()
     """The conditions for an item to be here, all of them; empty if every item is."""
+    write_only: bool = False
+    """Whether writes keep it and no read uses it: for the time between two designs."""
 
 
 class Item(Model, frozen=True):
@@ -189,6 +191,8 @@ class Item(Model, frozen=True):
     """The attributes of the copy; empty for all."""
     known: tuple[str, ...] = ()
     """The attributes that the entity had when the design was written; empty if not recorded. Not for copies."""
+    whole: bool = False
+    """Whether each write puts the whole copy, because some items may lack it: for the time between two designs."""
 
     @property
     def name(self) -> str:

@@ -87,6 +87,8 @@ def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
             # Every index contains the table's key of its items and copies.
             everywhere = bases.get((facet.entity, facet.copy), frozenset()) if facet.slot != TABLE else frozenset()
             try:
+                if facet.write_only:
+                    raise Mismatch("it is only written, not read")
                 matches.setdefault((facet.slot, facet.entity), []).append(match_facet(facet, lookup, everywhere))
             except Mismatch as mismatch:
                 reasons.append(Reason((facet,), str(mismatch)))

@@ -42,6 +42,10 @@ def open_log(migration: Migration, state: LoadState, columns: Columns) -> Change
             from prejoin.migrate.follow.postgres import PostgresLog
 
             return PostgresLog(migration.source, columns, state.about("log_name"))
+        case "mysql":
+            from prejoin.migrate.follow.binlog import BinaryLog
+
+            return BinaryLog(migration.source, columns)
         case "outbox":
             from prejoin.migrate.follow.outbox import OutboxLog
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from prejoin.migrate.load.load import LoadResult, load_table, opened_table
 from prejoin.migrate.load.state import FOLDER
-from prejoin.migrate.load.write import Throttle
 from prejoin.migrate.migration import Migration
 from prejoin.pipeline import codes as pipeline_codes
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import PipelineError, RefusedError
 from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.throttle import Throttle
 
 ITEMS = 100_000
 """Items of one file. An import reads files in parallel."""

@@ -69,18 +69,18 @@ def audit(
     """
     from prejoin.table.client.client import Client
 
-    found = _Audit(db.schema, db.table, segments)
+    found = Audit(db.schema, db.table, segments)
     return _waiting(db, found, progress) if isinstance(db, Client) else _awaiting(db, found, progress)
 
 
-def _waiting(db: Client, found: _Audit, progress: Progress | None) -> Iterator[Finding]:
+def _waiting(db: Client, found: Audit, progress: Progress | None) -> Iterator[Finding]:
     while not found.done:
         yield from db._run(found.next())
         if progress:
             progress(found.count)
 
 
-async def _awaiting(db: AsyncClient, found: _Audit, progress: Progress | None) -> AsyncIterator[Finding]:
+async def _awaiting(db: AsyncClient, found: Audit, progress: Progress | None) -> AsyncIterator[Finding]:
     while not found.done:
         for finding in await db._run(found.next()):
             yield finding
@@ -88,29 +88,30 @@ async def _awaiting(db: AsyncClient, found: _Audit, progress: Progress | None) -
             progress(found.count)
 
 
-class _Audit:
+class Audit:
     """A running audit: the position of each segment of the Scan."""
 
-    def __init__(self, schema: Schema, table: str, segments: int) -> None:
+    def __init__(self, schema: Schema, table: str, segments: int = 1) -> None:
         if not 1 <= segments <= MOST_SEGMENTS:
             raise ArgumentError(f"segments is {segments}, and has to be from 1 to {MOST_SEGMENTS}")
         self._judge = Judge(schema)
         self._counts = Counts(self._judge, table)
         self._table = table
-        self._starts: list[Json | None] = [None] * segments
+        self.starts: list[Json | None] = [None] * segments
+        """The key after which each segment goes on: None at its beginning, empty at its end."""
         self.count = 0
 
     @property
     def done(self) -> bool:
-        return all(start == {} for start in self._starts)
+        return all(start == {} for start in self.starts)
 
     def next(self) -> Steps[list[Finding]]:
         """Return the findings of the next page."""
-        going = [at for at, start in enumerate(self._starts) if start != {}]
+        going = [at for at, start in enumerate(self.starts) if start != {}]
         answers = yield from send_all([self._scan(at) for at in going])
         items: list[Json] = []
         for at, answer in zip(going, answers, strict=True):
-            self._starts[at] = answer.get("LastEvaluatedKey") or {}
+            self.starts[at] = answer.get("LastEvaluatedKey") or {}
             items += answer["Items"]
         self.count += len(items)
         judge = self._judge
@@ -147,10 +148,10 @@ class _Audit:
 
     def _scan(self, at: int) -> Request:
         body: dict[str, Any] = {"TableName": self._table}
-        if len(self._starts) > 1:
-            body |= {"Segment": at, "TotalSegments": len(self._starts)}
-        if self._starts[at]:
-            body["ExclusiveStartKey"] = self._starts[at]
+        if len(self.starts) > 1:
+            body |= {"Segment": at, "TotalSegments": len(self.starts)}
+        if self.starts[at]:
+            body["ExclusiveStartKey"] = self.starts[at]
         return Request("Scan", body, f"{self._table}, segment {at}")
 
 
