@@ -525,9 +525,9 @@ def condition(given: Sequence[_Given], module: RenderContext) -> Part:
 def tests_of(given: Sequence[_Given], module: RenderContext) -> list[Part]:
     """The tests of an item, all of which it has to pass. Alternatives are one test: `(a) | (b)`."""
     found: list[Part] = []
-    by_input = {one.input: one.test(module) for one in given}
-    for group in alternatives(by_input):
-        tests = [by_input[one] for one in group]
+    rest = iter(given)
+    for group in alternatives(one.input for one in given):
+        tests = [next(rest).test(module) for _ in group]
         found.append(tests[0] if len(tests) == 1 else " | ".join(_apart(test, tests) for test in tests))
     return found
 
