@@ -9,7 +9,8 @@ from prejoin import keys
 from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, is_tested, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
-from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
+from prejoin.render.python.conditions import any_of, as_lambda, comparison, value_text
+from prejoin.render.python.layout import STEP, WIDTH, Group, Part, call, flat, keyword, listing, mapping, string
 from prejoin.render.python.method import (
     LOCAL,
     InputValue,
@@ -23,7 +24,7 @@ from prejoin.render.python.method import (
     body_lines,
 )
 from prejoin.render.python.names import free, identifier, plural, single
-from prejoin.render.python.values import annotation, constant_text, moment_text
+from prejoin.render.python.values import annotation
 from prejoin.types import Kind
 from prejoin.workload.lookup import alternatives, bare_name, bindings
 from prejoin.workload.model import (
@@ -35,7 +36,6 @@ from prejoin.workload.model import (
     Op,
     Read,
     Result,
-    Value,
 )
 from prejoin.workload.tenants import tenant_of
 
@@ -50,14 +50,6 @@ _SUFFIX = {
     Op.IN: "in",
 }
 _NUMBERS = {Op.LT: "below", Op.LE: "at_most", Op.GT: "above", Op.GE: "at_least"}
-_SIGN = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">="}
-_CALLS = {
-    Op.BETWEEN: "between",
-    Op.BEGINS_WITH: "begins_with",
-    Op.CONTAINS: "contains",
-    Op.IN: "one_of",
-    Op.EXISTS: "exists",
-}
 _NO_VALUES = frozenset({Op.EXISTS, Op.NOT_EXISTS})
 _RESERVED = RESERVED | LOCAL | {"limit", "after", "now"}
 _COUNT = ReturnType(ReturnKind.COUNT)
@@ -510,13 +502,6 @@ def input_type(one: Input, entity: str, attribute: Attribute, module: RenderCont
     return type_
 
 
-def value_text(value: Value, attribute: Attribute, module: RenderContext) -> str:
-    """A constant, or a time relative to now, as code."""
-    if value.now is not None:
-        return moment_text(value, attribute, module.imports)
-    return constant_text(value.const or "", attribute, module.imports)
-
-
 def condition(given: Sequence[_Given], module: RenderContext) -> Part:
     """A condition on the items: `lambda o: between(o.placed_at, low, high)`."""
     return as_lambda(tests_of(given, module))
@@ -524,62 +509,6 @@ def condition(given: Sequence[_Given], module: RenderContext) -> Part:
 
 def tests_of(given: Sequence[_Given], module: RenderContext) -> list[Part]:
     """The tests of an item, all of which it has to pass. Alternatives are one test: `(a) | (b)`."""
-    found: list[Part] = []
     rest = iter(given)
-    for group in alternatives(one.input for one in given):
-        tests = [next(rest).test(module) for _ in group]
-        found.append(tests[0] if len(tests) == 1 else " | ".join(_apart(test, tests) for test in tests))
-    return found
-
-
-def as_lambda(tests: Sequence[Part], looped: bool = False) -> Part:
-    """A lambda of an item. In a loop it uses the loop's variables, and is called before these change."""
-    first = tests[0]
-    if looped:
-        noted = [Noted(f"{'& ' * bool(at)}{_apart(test, tests)}", "noqa: B023") for at, test in enumerate(tests)]
-        if len(tests) == 1:
-            return Noted(f"lambda o: {noted[0].code}", noted[0].remark)
-        return Group("lambda o: (", tuple(noted), ")", commas=False)
-    if len(tests) == 1 and isinstance(first, Group):
-        return replace(first, head=f"lambda o: {first.head}")
-    parts = tuple(f"{'& ' * bool(at)}{_apart(test, tests)}" for at, test in enumerate(tests))
-    return Group("lambda o: (", parts, ")", commas=False, loose=True)
-
-
-def _apart(test: Part, tests: Sequence[Part]) -> str:
-    """A test beside others, in parentheses if it is a comparison: `&` binds tighter."""
-    return flat(test) if len(tests) == 1 or isinstance(test, Group) else f"({flat(test)})"
-
-
-def comparison(
-    op: Op, field: str, values: Sequence[str], attribute: Attribute, module: RenderContext, given: bool = False
-) -> Part:
-    """A comparison in a condition of the client.
-
-    `given` is whether the values are parameters, and not constants; for `in`, one parameter that is a list.
-    """
-    at = f"o.{field}"
-    if op in _CALLS:
-        module.imports.name("prejoin", _CALLS[op])
-    match op:
-        case Op.IN:
-            return call("one_of", at, values[0] if given else listing(values))
-        case Op.NOT_EXISTS:
-            module.imports.name("operator", "eq")
-            return call("eq", at, "None")
-        case Op.EQ | Op.NE if attribute.type.kind is Kind.BOOLEAN and not given:
-            # Linters take `== True` for a mistake, which it would be of anything but a recorder.
-            function = "eq" if op is Op.EQ else "ne"
-            module.imports.name("operator", function)
-            return call(function, at, values[0])
-        case Op.EQ | Op.NE:
-            return f"{at} {_SIGN[op]} {values[0]}"
-        case _ if op in _CALLS:
-            return call(_CALLS[op], at, *values)
-        case _ if attribute.optional:
-            # To a type checker what may be None cannot be compared; to the recorder it is an attribute like others.
-            module.imports.name("typing", "cast")
-            type_ = string(annotation(attribute.type, module.imports))
-            return f"cast({type_}, {at}) {_SIGN[op]} {values[0]}"
-        case _:
-            return f"{at} {_SIGN[op]} {values[0]}"
+    groups = alternatives(one.input for one in given)
+    return [any_of([next(rest).test(module) for _ in group]) for group in groups]
