@@ -34,7 +34,7 @@ class Application:
 
     def run(self, *versions: CodeVersion) -> None:
         """Only these versions run from now on."""
-        packages = [one.load() for one in versions]
+        packages = [one.package for one in versions]
         self.running = [(one, Client(one.schema, "shop", self.engine)) for one in packages]
 
     def act(self) -> None:

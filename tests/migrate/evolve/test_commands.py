@@ -31,7 +31,7 @@ def projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fill(file: Path, version: CodeVersion, email: str = "{}@x") -> None:
-    package = version.load()
+    package = version.package
     with Embedded(str(file)) as engine:
         client = Client(package.schema, "shop", engine)
         client.create_table()
@@ -58,7 +58,7 @@ def test_steps_of_the_guide_run_and_fill_the_table(projects: Path, prejoin: Prej
     again = prejoin("evolve", "backfill", *place, "--yes", "--format", "json").json["result"]
     assert again["written"] == {}
     assert prejoin("evolve", "clean", *place, "--yes").status == 0
-    package = many("NEW").load()
+    package = many("NEW").package
     with Embedded("shop.db") as engine:
         method = package.methods["AP-005"]
         found = package.call(Client(package.schema, "shop", engine), method, {"email": "7@x"})
@@ -97,6 +97,12 @@ def test_items_that_need_a_decision_are_named(projects: Path, prejoin: Prejoin) 
 def test_clean_is_refused_before_the_backfill(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
     ran = prejoin("evolve", "clean", "old", "new", "--db", "shop.db", "--yes")
     assert (ran.status, "PJ776" in ran.err) == (4, True)
+
+
+def test_steps_ask_which_code_runs(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    ran = prejoin("evolve", "clean", "old", "new", "--db", "shop.db")
+    assert ran.status == 4
+    assert "not confirmed: NEW runs everywhere" in ran.err
 
 
 def test_designs_with_errors_are_refused(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811

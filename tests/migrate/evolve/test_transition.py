@@ -47,9 +47,9 @@ def test_defaults_of_new_attributes_are_written() -> None:
 
 def test_keys_that_are_only_written_are_not_read() -> None:
     found = plan_transition(few("OLD"), many("NEW"))
-    schema = found.prepare.load().rendered.modules["schema"]
+    schema = found.prepare.package.rendered.modules["schema"]
     assert schema.count("write_only=True") == 2
-    assert "write_only" not in found.new.load().rendered.modules["schema"]
+    assert "write_only" not in found.new.package.rendered.modules["schema"]
 
 
 # --- Refusals -------------------------------------------------------------------------------------------------------

@@ -174,10 +174,9 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
     ) -> Outcome:
         place = table_place(db, endpoint, aws, region)
         found = _opened(old, new)
-        if confirmed and not yes and not click.confirm(f"Is it true that {confirmed}?", err=True):
-            raise RefusedError(
-                pipeline_codes.WOULD_CHANGE, f"{confirmed}: not confirmed", "deploy first, then pass `--yes`"
-            )
+        if confirmed and not yes and not _confirm(f"Is it true that {confirmed}?"):
+            fix = "deploy first, then answer y or pass `--yes`"
+            raise RefusedError(pipeline_codes.WOULD_CHANGE, f"not confirmed: {confirmed}", fix)
         with (
             ProgressSteps(silent=as_json) as progress,
             open_evolution(found, place, table=table, state=state, rate=rate, progress=progress) as evolution,
@@ -187,6 +186,13 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
 
     work.__doc__ = summary
     return command(f"evolve {name}", format_aware=True)(work)
+
+
+def _confirm(question: str) -> bool:
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:  # nobody can answer
+        return False
 
 
 def _done(name: str, result: StepResult) -> Outcome:

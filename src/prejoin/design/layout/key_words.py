@@ -252,6 +252,8 @@ class KeyWords:
         if self._is_tenant(entity, attribute):
             return "TENANT"
         owner, field = self._same.root(entity, attribute)
+        if not owner and field in self._workload.shared_ids.values():
+            return self._shared_word(field)
         whose = self._workload.entity(owner)
         if whose and (found := whose.attribute(field)) and found.id and self._names(whose, found):
             return self._id_word(whose, found)
@@ -264,6 +266,14 @@ class KeyWords:
             word = short
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
+
+    def _shared_word(self, kind: str) -> str:
+        """The word for an id of one of several entities, from an attribute that holds it: `OWNER` for `ownerName`."""
+        every = [(e, a) for e in self._workload.entities for a in e.attributes if a.references_or]
+        names = sorted(upper(a.name) for e, a in every if self._same.root(e, a) == ("", kind))
+        taken = {upper(one.name) for one in self._workload.entities} | self._attributes
+        short = (without_id(name).removesuffix("_NAME") for name in names)
+        return next((word for word in short if word and word not in taken), names[0] if names else upper(kind))
 
     def _id_word(self, entity: Entity, id_: Attribute) -> str:
         """The word for an entity's id: the name of the entity, or its beginning if the id is named after that.

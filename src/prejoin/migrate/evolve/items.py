@@ -20,7 +20,7 @@ from prejoin.keys import TABLE
 from prejoin.migrate import codes
 from prejoin.migrate.evolve.transition import CodeVersion, Transition
 from prejoin.patterns.integrity.audit import Audit
-from prejoin.patterns.integrity.findings import Finding
+from prejoin.patterns.integrity.findings import Finding, values_of
 from prejoin.patterns.integrity.repair import repair
 from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.errors import RefusedError
@@ -98,7 +98,7 @@ class Evolution:
             fix = "`prejoin evolve indexes` adds them, or deploy the infrastructure of each wave"
             raise RefusedError(codes.STEP_MISSING, f"the table lacks the index {missing[0]}", fix)
         version = self.transition.before_backfill
-        package, defaults = version.load(), self.transition.defaults
+        package, defaults = version.package, self.transition.defaults
         if defaults:
             schema = package.schema
             wires: dict[str, list[str]] = {}
@@ -123,7 +123,7 @@ class Evolution:
             update = {"TableName": self.client.table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": name}}]}
             self.client._run(_update_table(update))
         self.result.indexes = tuple(gone)
-        new = self.transition.new.load().schema
+        new = self.transition.new.package.schema
         dropped, stale = self._leftovers(new)
         if dropped or stale:
             self._scan("clean", self._drop(new, dropped, stale))
@@ -140,7 +140,7 @@ class Evolution:
         dropped: set[str] = set()
         stale: set[str] = set()
         for version in versions:
-            package = version.load()
+            package = version.package
             for entity, cls in package.classes.items():
                 if self.transition.new.design.item(entity) is None or version.design.item(entity) is None:
                     continue
@@ -162,7 +162,7 @@ class Evolution:
                 continue
             self.progress.begin(f"{step}, pass {number + 1}", step)
             audit = Audit(schema, client.table)
-            audit.starts = [self._start(name)]
+            audit.starts = [start := self._start(name)]
             undecided: list[Finding] = []
             wrong = 0
             while not audit.done:
@@ -178,9 +178,13 @@ class Evolution:
                 self.progress.update(f"{audit.count:,} items read, {wrong:,} repaired")
             self.result.read += audit.count
             self._finish(name)
-            if not wrong:
+            # A pass that was interrupted does not know what its first part found.
+            if not wrong and start is None:
                 self.result.undecided = undecided[:_SHOWN]
                 break
+        else:
+            message = f"items changed again and again during {_PASSES} passes; the table is not verified"
+            raise RefusedError(codes.STEP_MISSING, message, "run the command again, best at a time with fewer writes")
         # The next run of the step looks at the whole table again.
         self.state.done = [one for one in self.state.done if not one.startswith(f"{step} ")]
 
@@ -216,7 +220,10 @@ class Evolution:
             lacking = [name for name in wires.get(entity.tag, ()) if name not in item] if entity else []
             if entity is None or not lacking:
                 return None
-            values = entity.codec.encode_values(entity.codec.values(entity.codec.decode(item)))
+            found = values_of(entity, item)
+            if found is None:  # the audit reports it
+                return None
+            values = entity.codec.encode_values(found)
             to = Placeholders()
             sets = [f"{to.name(name)} = if_not_exists({to.name(name)}, {to.value(values[name])})" for name in lacking]
             text = {"UpdateExpression": f"SET {', '.join(sets)}", "ConditionExpression": _exists(schema, to)}
@@ -270,7 +277,7 @@ class Evolution:
     # --- Clients ----------------------------------------------------------------------------------------------------
 
     def _client(self, version: CodeVersion) -> Client:
-        return self._client_of(version.load().schema)
+        return self._client_of(version.package.schema)
 
     def _client_of(self, schema: Schema) -> Client:
         return Client(schema, self.client.table, self.client._transport, observe=self.throttle.observe)
@@ -292,7 +299,7 @@ def open_evolution(
 ) -> Iterator[Evolution]:
     """A transition at work on a table. `rate` is the most write units a second."""
     name = table or transition.old.design.table
-    with connect(transition.old.load().schema, name, place) as connected:
+    with connect(transition.old.package.schema, name, place) as connected:
         yield evolution_of(transition, connected, str(place), state, rate, progress)
 
 

@@ -112,12 +112,12 @@ def estimate_backfill(
     Copies and guards of the sampled items that are not in the sample count as missing: the estimate is an upper bound.
     """
     name = table or found.old.design.table
-    with connect(found.old.load().schema, name, place) as client:
+    with connect(found.old.package.schema, name, place) as client:
         described = client.call("DescribeTable")["Table"]
         sample = client.call("Scan", {"Limit": SAMPLE})["Items"]
     count, size = described["ItemCount"], described["TableSizeBytes"]
     with Embedded() as engine, TemporaryDirectory() as folder:
-        local = Client(found.old.load().schema, name, engine)
+        local = Client(found.old.package.schema, name, engine)
         local.create_table()
         for item in sample:
             local.call("PutItem", {"Item": item})

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from msgspec.structs import replace
 
@@ -43,7 +44,9 @@ class CodeVersion:
     workload: Workload
     design: Design
 
-    def load(self) -> LoadedPackage:
+    @cached_property
+    def package(self) -> LoadedPackage:
+        """The generated package, loaded."""
         return load_package(self.workload, self.design, Options(asynchronous=False))
 
 
@@ -310,7 +313,7 @@ class _Comparison:
         """The version with its operations. Its reads must be those of OLD or NEW, which meet the same items."""
         try:
             found = CodeVersion(between.name, between.workload, map_patterns(between.design, between.workload))
-            found.load()
+            found.package  # noqa: B018 - loading it says whether its schema can work
         except (SchemaError, TemplateError) as problem:
             fix = "give one of them another word in its key"
             self.refusals.append(codes.MIXED_ITEMS.at(None, f"the items of OLD and NEW collide: {problem}", fix))
@@ -337,7 +340,7 @@ class _Comparison:
                 f"if {' and '.join(gone)} became {' and '.join(came)}: entities are not split or merged. Keep "
                 f"{gone[0]}, let the application write both, and drop it in a later transition"
             )
-        before, after = self.old.load().methods, prepare.load().methods
+        before, after = self.old.package.methods, prepare.package.methods
         for pattern, method in before.items():
             now = after.get(pattern)
             if now is not None and [p.name for p in now.params] != [p.name for p in method.params]:

@@ -42,6 +42,11 @@ def as_lambda(tests: Sequence[Part], looped: bool = False) -> Part:
     return Group("lambda o: (", parts, ")", commas=False, loose=True)
 
 
+def any_of(tests: Sequence[Part]) -> Part:
+    """A test that an item passes if it passes one of these: `(a) | (b)`."""
+    return tests[0] if len(tests) == 1 else " | ".join(_apart(test, tests) for test in tests)
+
+
 def _apart(test: Part, tests: Sequence[Part]) -> str:
     """A test beside others, in parentheses if it is a comparison: `&` binds tighter."""
     return flat(test) if len(tests) == 1 or isinstance(test, Group) else f"({flat(test)})"

@@ -9,7 +9,7 @@ from prejoin import keys
 from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, is_tested, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
-from prejoin.render.python.conditions import as_lambda, comparison, value_text
+from prejoin.render.python.conditions import any_of, as_lambda, comparison, value_text
 from prejoin.render.python.layout import STEP, WIDTH, Group, Part, call, flat, keyword, listing, mapping, string
 from prejoin.render.python.method import (
     LOCAL,
@@ -26,7 +26,7 @@ from prejoin.render.python.method import (
 from prejoin.render.python.names import free, identifier, plural, single
 from prejoin.render.python.values import annotation
 from prejoin.types import Kind
-from prejoin.workload.lookup import bare_name, bindings
+from prejoin.workload.lookup import alternatives, bare_name, bindings
 from prejoin.workload.model import (
     RANGES,
     Attribute,
@@ -83,10 +83,9 @@ class _Given:
     def optional(self) -> bool:
         return self.input.optional and not self.input.values
 
-    def test(self, module: RenderContext, field: str = "", attribute: Attribute | None = None) -> Part:
-        """The comparison of the input; with another class's field and attribute, if given."""
-        values, given = self.values, not self.input.values
-        return comparison(self.input.op, field or self.field, values, attribute or self.attribute, module, given)
+    def test(self, module: RenderContext) -> Part:
+        """The comparison of the input."""
+        return comparison(self.input.op, self.field, self.values, self.attribute, module, given=not self.input.values)
 
 
 class _ReadMethod:
@@ -284,13 +283,18 @@ class _ReadMethod:
     def _tests_by_class(self) -> Part | None:
         """The `filters` argument: for each class that has the attributes, the tests of its objects."""
         module = self.module
-        tests: dict[str, list[Part]] = {}
-        for given in (g for g in self.given if is_tested(g.input)):
-            for entity, name in bindings(module.workload, self.entities, given.input.attribute).items():
-                attribute = single(module.workload, entity, name)
-                field = module.names.field(entity, name)
-                tests.setdefault(module.cls(entity), []).append(given.test(module, field, attribute))
-        return mapping((cls, as_lambda(found)) for cls, found in tests.items()) if tests else None
+        tests: dict[str, Part] = {}
+        tested = [g for g in self.given if is_tested(g.input)]
+        for entity in self.entities:
+            bound = [(g, bindings(module.workload, self.entities, g.input.attribute).get(entity)) for g in tested]
+            own = [
+                replace(g, attribute=single(module.workload, entity, name), field=module.names.field(entity, name))
+                for g, name in bound
+                if name
+            ]
+            if own:
+                tests[module.cls(entity)] = self._filter(own, entity)
+        return mapping(tests.items()) if tests else None
 
     def _with_others(self, first: list[Part], result: ReturnType) -> tuple[list[Part], ReturnType]:
         """Adds the second half of a join: the items that the first ones refer to, by their ids."""
@@ -386,8 +390,8 @@ class _ReadMethod:
             parts.append("**more")
         return parts
 
-    def _filter(self, left: Sequence[_Given]) -> Part:
-        """The filter. An optional input is tested only if it is given."""
+    def _filter(self, left: Sequence[_Given], entity: str = "") -> Part:
+        """The filter, or that of one `entity` of several. An optional input is tested only if it is given."""
         optional = [g for g in left if g.optional]
         if not optional:
             return condition(left, self.module)
@@ -398,21 +402,24 @@ class _ReadMethod:
         module = self.module
         module.imports.name("functools", "reduce")
         module.imports.name("operator", "and_")
-        tests = [(g, g.test(module)) for g in left]
-        self.before += ["", f"def matches(o: {module.cls(self.first)}) -> bool:"]
-        self.before.append(listing([test for given, test in tests if not given.optional], "    tests: list[bool] = "))
-        for given, test in tests:
-            if given.optional:
-                self.before += [f"    if {_is_given(given)}:", call("        tests.append", test)]
+        suffix = f" {module.names.classes[entity]}" if entity else ""
+        taken = [param.name for param in self.params]
+        matches, listed = (free(identifier(f"{name}{suffix}"), taken) for name in ("matches", "asked"))
+        self.before += ["", f"def {matches}(o: {module.cls(entity or self.first)}) -> bool:"]
+        required = tests_of([g for g in left if not g.optional], module)
+        self.before.append(listing(required, "    tests: list[bool] = "))
+        for given in optional:
+            (test,) = tests_of([given], module)
+            self.before += [f"    if {_is_given(given)}:", call("        tests.append", test)]
         self.before += ["    return reduce(and_, tests)", ""]
         if len(optional) < len(left):
-            return "matches"
+            return matches
         asked = [_is_given(one) for one in optional]
-        text = f"matches if {' or '.join(asked)} else None"
+        text = f"{matches} if {' or '.join(asked)} else None"
         if len(text) <= _ROOM and not any(" and " in one for one in asked):
             return text
-        self.before.append(listing(asked, "asked = "))
-        return "matches if any(asked) else None"
+        self.before.append(listing(asked, f"{listed} = "))
+        return f"{matches} if any({listed}) else None"
 
     def _consistent(self) -> list[Part]:
         return ["consistent=True"] if self.plan.lookup.consistent else []
@@ -497,4 +504,10 @@ def input_type(one: Input, entity: str, attribute: Attribute, module: RenderCont
 
 def condition(given: Sequence[_Given], module: RenderContext) -> Part:
     """A condition on the items: `lambda o: between(o.placed_at, low, high)`."""
-    return as_lambda([g.test(module) for g in given])
+    return as_lambda(tests_of(given, module))
+
+
+def tests_of(given: Sequence[_Given], module: RenderContext) -> list[Part]:
+    """The tests of an item, all of which it has to pass. Alternatives are one test: `(a) | (b)`."""
+    by_input = {one.input: one.test(module) for one in given}
+    return [any_of([by_input[one] for one in group]) for group in alternatives(by_input)]
