@@ -148,3 +148,17 @@ def test_server_with_keys_verifies_signatures(tmp_path: Path) -> None:
         right.close()
         wrong.close()
         assert "secret " not in process.end()[1]
+
+
+def test_a_server_starts_in_bad_weather(tmp_path: Path) -> None:
+    weather = '{"errors": {"Scan": {"InternalServerError": 1}}, "faults": 1}'
+    with serving("--weather", weather, folder=tmp_path) as process, Client(process.url) as client:
+        assert client.ask("CreateTable", TABLE).status == 200
+        assert [client.ask("Scan", {"TableName": "shop"}).status for _ in range(2)] == [500, 200]
+
+
+def test_a_mistake_in_the_weather_is_a_usage_error(tmp_path: Path) -> None:
+    with serving("--weather", '{"rain": 1}', folder=tmp_path) as process:
+        status, said = process.wait()
+    assert status == 2
+    assert "rain" in said

@@ -22,9 +22,12 @@ from prejoin.engine.tables.totals import Counter
 from prejoin.protocol.errors import DynamoDBError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from concurrent.futures import ThreadPoolExecutor
 
     from prejoin.engine.changes import Changes
+    from prejoin.engine.weather.front import WeatherFront
+    from prejoin.engine.weather.weather import Weather
 
 _encode = msgspec.json.Encoder().encode
 _EXPIRY_SECONDS = 60.0
@@ -78,6 +81,9 @@ class Embedded:
         self._engine = Database(
             self._store, Catalog(alone=path is None), Counter(), ClientTokens(), stream_shard_records
         )
+        self._handlers = OPERATIONS
+        """The operations that are performed directly: none while there is bad weather."""
+        self._front: WeatherFront | None = None
         self._next_expiry = time.monotonic() + _EXPIRY_SECONDS
         self._long = _LONG | _LONG_IN_FILES if path is not None else _LONG
         self._slow_writes = durability == "full"  # each waits for the disk
@@ -85,12 +91,9 @@ class Embedded:
 
     def send(self, operation: str, body: bytes) -> bytes:
         """Perform one operation and return the response body. Raise DynamoDBError for DynamoDB's errors."""
-        handler = OPERATIONS.get(operation)
+        handler = self._handlers.get(operation)
         if handler is None:
-            raise DynamoDBError(
-                "UnknownOperationException",
-                f"This engine has no {operation} yet" if operation in NOT_IMPLEMENTED else "",
-            )
+            return self._send_in_weather(operation, body)
         if time.monotonic() > self._next_expiry:
             self._expire_some(self._store.try_write)
         try:
@@ -102,11 +105,27 @@ class Embedded:
         except Exception as error:
             raise self._as_dynamodb_error(error) from error
 
+    def _send_in_weather(self, operation: str, body: bytes) -> bytes:
+        """Perform an operation while there is bad weather, or refuse one that does not exist."""
+        handler = OPERATIONS.get(operation)
+        if handler is None or self._front is None:
+            raise DynamoDBError(
+                "UnknownOperationException",
+                f"This engine has no {operation} yet" if operation in NOT_IMPLEMENTED else "",
+            )
+        try:
+            response = self._front.perform(operation, handler, decode(handler.decoder, body))
+            return response if isinstance(response, bytes) else _encode(response)
+        except (DynamoDBError, ConnectionResetError):
+            raise
+        except Exception as error:
+            raise self._as_dynamodb_error(error) from error
+
     def send_now(self, operation: str, body: bytes) -> bytes | None:
         """Like `send`, but return None and do nothing if the operation may take long, or would wait for another thread
         or process.
         """
-        handler = OPERATIONS.get(operation)
+        handler = self._handlers.get(operation)
         if handler is None or operation in self._long or (handler.writes and self._slow_writes):
             return None
         if time.monotonic() > self._next_expiry:
@@ -169,6 +188,73 @@ class Embedded:
         while removed := self._store.write(trim_streams, self._engine, moment):
             total += removed
         return total
+
+    def weather(
+        self,
+        *tables: str,
+        seed: int = 0,
+        faults: int | None = None,
+        read_lag: float = 0.0,
+        index_lag: float | Mapping[str, float] = 0.0,
+        page_items: int | None = None,
+        conflicts: float = 0.0,
+        unprocessed: float = 0.0,
+        errors: Mapping[str, Mapping[str, float]] | None = None,
+        lost: Mapping[str, float] | None = None,
+        delays: Mapping[str, float] | None = None,
+        throttling: bool = False,
+        partitions: int = 1,
+        partition_reads: float = 3000.0,
+        partition_writes: float = 1000.0,
+        burst_seconds: float = 300.0,
+        adaptive: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Weather:
+        """Let some tables, or all, behave as in production on a bad day, until the `with` block ends.
+
+        `read_lag` and `index_lag` are seconds by which eventually consistent reads of tables and of global indexes lag.
+        `page_items` is the number of items in a page. `conflicts` is the chance that a transaction or write meets
+        another transaction, `unprocessed` the chance that an item of a batch is not processed. By operation, or "*":
+        `errors` has the chance of each error, `lost` the chance that a response is lost, `delays` seconds.
+
+        With `throttling`, requests beyond the throughput of a table, index or partition are refused. What happens by
+        chance follows from `seed`, and ends after a number of `faults`. `clock` counts the seconds of lags and units.
+
+        Writes of other processes do not lag. The weather that was begun last counts for a table.
+        """
+        from prejoin.engine.weather.conditions import Conditions
+
+        conditions = Conditions(
+            tables=tables,
+            seed=seed,
+            faults=faults,
+            read_lag=read_lag,
+            index_lag=index_lag if isinstance(index_lag, int | float) else dict(index_lag),
+            page_items=page_items,
+            conflicts=conflicts,
+            unprocessed=unprocessed,
+            errors={operation: dict(chances) for operation, chances in (errors or {}).items()},
+            lost=dict(lost or {}),
+            delays=dict(delays or {}),
+            throttling=throttling,
+            partitions=partitions,
+            partition_reads=partition_reads,
+            partition_writes=partition_writes,
+            burst_seconds=burst_seconds,
+            adaptive=adaptive,
+        )
+        return self.weather_front().start(conditions, clock)
+
+    def weather_front(self) -> WeatherFront:
+        """All weather of this engine, for the server's command line and admin endpoint."""
+        from prejoin.engine.weather.front import WeatherFront
+
+        if self._front is None:
+            self._front = WeatherFront(self._engine, self._set_weathered)
+        return self._front
+
+    def _set_weathered(self, weathered: bool) -> None:
+        self._handlers = {} if weathered else OPERATIONS
 
     def verify(self) -> list[str]:
         """Read everything and return one sentence for each damaged thing. An empty list means that nothing is damaged.

@@ -17,6 +17,7 @@ from prejoin.cli.output import say, show
 from prejoin.engine import Embedded
 from prejoin.engine.http import KeyPair, OriginPolicy, Server
 from prejoin.engine.http.origin_policy import is_loopback
+from prejoin.engine.weather.conditions import Conditions, read_conditions
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import PipelineError
 
@@ -38,6 +39,9 @@ from prejoin.pipeline.errors import PipelineError
     type=click.IntRange(1),
     help="Close a shard of a stream after N records, to test consumers (default: never).",
 )
+@click.option(
+    "--weather", metavar="JSON", help='Bad days for clients, such as {"index_lag": 2}; see the guide about weather.'
+)
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A host name of the server, besides localhost.")
 @click.option("--allow-origin", metavar="ORIGIN", multiple=True, help="The origin of a web page that may use it.")
 def serve(
@@ -48,6 +52,7 @@ def serve(
     access_key: str | None,
     secret_key: str | None,
     stream_shard_records: int | None,
+    weather: str | None,
     allow_host: tuple[str, ...],
     allow_origin: tuple[str, ...],
 ) -> Outcome:
@@ -63,12 +68,21 @@ def serve(
         raise click.UsageError("Signatures need a pair: `--access-key`, and `--secret-key` or PREJOIN_SECRET_KEY")
     keys = KeyPair(access_key, secret_key) if access_key and secret_key else None
     policy = OriginPolicy(frozenset(name.lower() for name in (*allow_host, host)), frozenset(allow_origin))
+    conditions = _conditions(weather)
     with _open(db, durability, stream_shard_records or 0) as engine:
+        engine.weather_front().replace_all(conditions)
         server = Server(engine, host=host, port=port, keys=keys, policy=policy, in_memory=db is None)
         url = _listen(server, host, port)
         server.run(lambda url: _tell(url, host, db, keys))
     say("stopped" if db is None else f"stopped; the tables are in {db}")
     return Outcome(result={"url": url, "db": db})
+
+
+def _conditions(weather: str | None) -> list[Conditions]:
+    try:
+        return [] if weather is None else read_conditions(weather)
+    except ValueError as problem:
+        raise click.UsageError(f"`--weather`: {problem}") from None
 
 
 def _open(db: str | None, durability: Literal["normal", "full"] | None, shard_records: int) -> Embedded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -18,6 +18,8 @@ from prejoin.engine.http.compression import (
 )
 from prejoin.engine.http.limits import Limits
 from prejoin.engine.http.messages import (
+    ADMIN,
+    DROPPED,
     HEALTHY,
     JSON,
     NO_TOKEN,
@@ -35,6 +37,9 @@ from prejoin.engine.http.origin_policy import OriginPolicy, is_preflight, with_c
 from prejoin.engine.operations import STREAM_OPERATIONS
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import KB
+
+if TYPE_CHECKING:
+    from prejoin.engine.http.admin import Admin
 
 SHORT_READS = frozenset({"GetItem", "ListTables", "DescribeTimeToLive"})
 SHORT_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "DescribeTable"})
@@ -66,6 +71,7 @@ class RequestHandler:
     write to the same file, a write may have to wait for them and would block all clients, so writes run in a thread.
     """
     limits: Limits = field(default_factory=Limits)
+    admin: Admin | None = None
 
     def respond_now(self, request: HttpRequest) -> HttpResponse | str:
         """The response to a request that takes no time. Otherwise the name of its operation, as far as known; `respond`
@@ -84,6 +90,8 @@ class RequestHandler:
         admitted = operation or self.admit(request)
         if isinstance(admitted, HttpResponse):
             return admitted
+        if admitted == ADMIN and self.admin is not None:
+            return self.admin.respond(request)
         found = self._perform(admitted, request, self.engine.send)
         assert found is not None, "`send` always answers"
         return found
@@ -115,7 +123,7 @@ class RequestHandler:
             or (request.body and kind not in _JSON_TYPES)
             or (request.url != b"/" and request.url.partition(b"?")[0] != b"/")
         ):
-            return NOT_FOUND
+            return ADMIN if self.admin is not None and self.admin.serves(request) else NOT_FOUND
         target = request.header(b"x-amz-target") or b""
         operation = _operation(target)
         if operation is None:
@@ -145,6 +153,8 @@ class RequestHandler:
             response = HttpResponse(error.status, error.body(), _content_type(request))
         except BodyTooLargeError:
             response = TOO_LARGE
+        except ConnectionResetError:
+            return DROPPED
         except Exception as error:
             response = outer_error("InternalFailure", f"The server failed: {error!r}", 500)
         if len(response.body) > COMPRESSION_THRESHOLD:

@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
+from prejoin.engine.embedded import Embedded
+from prejoin.engine.http.admin import Admin
 from prejoin.engine.http.connection import ServerConnection
 from prejoin.engine.http.handler import SHORT_READS, SHORT_WRITES, Backend, RequestHandler
 from prejoin.engine.http.limits import Limits
@@ -57,7 +59,8 @@ class Server:
         """`in_memory` says that no other process can block the engine: short writes then run on the event loop."""
         at_once = SHORT_READS | SHORT_WRITES if in_memory else SHORT_READS
         self._limits = limits or Limits()
-        self._handler = RequestHandler(engine, policy or OriginPolicy(), keys, at_once, self._limits)
+        admin = Admin(engine) if isinstance(engine, Embedded) else None
+        self._handler = RequestHandler(engine, policy or OriginPolicy(), keys, at_once, self._limits, admin)
         self._address = (host, port)
         self._socket: socket.socket | None = None
         self._second: socket.socket | None = None
