@@ -14,7 +14,7 @@ import click
 from prejoin.cli.command import command
 from prejoin.cli.outcome import Line, Outcome
 from prejoin.cli.output import say, show
-from prejoin.engine import Embedded
+from prejoin.engine import Embedded, OpenError
 from prejoin.engine.http import KeyPair, OriginPolicy, Server
 from prejoin.engine.http.origin_policy import is_loopback
 from prejoin.engine.weather.conditions import Conditions, read_conditions
@@ -42,6 +42,11 @@ from prejoin.pipeline.errors import PipelineError
 @click.option(
     "--weather", metavar="JSON", help='Bad days for clients, such as {"index_lag": 2}; see the guide about weather.'
 )
+@click.option(
+    "--snapshot",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Start with the tables of this file, in memory. It is not changed.",
+)
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A host name of the server, besides localhost.")
 @click.option("--allow-origin", metavar="ORIGIN", multiple=True, help="The origin of a web page that may use it.")
 def serve(
@@ -53,6 +58,7 @@ def serve(
     secret_key: str | None,
     stream_shard_records: int | None,
     weather: str | None,
+    snapshot: str | None,
     allow_host: tuple[str, ...],
     allow_origin: tuple[str, ...],
 ) -> Outcome:
@@ -64,12 +70,16 @@ def serve(
         raise click.UsageError("`--db` takes a file; without it, tables are in memory")
     if durability and not db:
         raise click.UsageError("`--durability` is about a file: give one with `--db`")
+    if snapshot is not None and db is not None:
+        raise click.UsageError("`--snapshot` is for tables in memory; to go on in a file, copy it for `--db`")
     if bool(access_key) != bool(secret_key):
         raise click.UsageError("Signatures need a pair: `--access-key`, and `--secret-key` or PREJOIN_SECRET_KEY")
     keys = KeyPair(access_key, secret_key) if access_key and secret_key else None
     policy = OriginPolicy(frozenset(name.lower() for name in (*allow_host, host)), frozenset(allow_origin))
     conditions = _conditions(weather)
     with _open(db, durability, stream_shard_records or 0) as engine:
+        if snapshot is not None:
+            _restore(engine, snapshot)
         engine.weather_front().replace_all(conditions)
         server = Server(engine, host=host, port=port, keys=keys, policy=policy, in_memory=db is None)
         url = _listen(server, host, port)
@@ -91,6 +101,14 @@ def _open(db: str | None, durability: Literal["normal", "full"] | None, shard_re
     except (sqlite3.Error, ValueError, OSError) as problem:
         fix = "name another file with `--db`, or leave it out to keep tables in memory"
         raise PipelineError(codes.CANNOT_WRITE, str(problem), fix, db or "") from None
+
+
+def _restore(engine: Embedded, snapshot: str) -> None:
+    try:
+        engine.restore(snapshot)
+    except OpenError as problem:
+        fix = "give a file that `Embedded.save` or `prejoin serve --db` has written"
+        raise PipelineError(codes.FLAG, f"`--snapshot`: {problem}", fix, snapshot) from None
 
 
 def _listen(server: Server, host: str, port: int) -> str:

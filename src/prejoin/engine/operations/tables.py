@@ -95,7 +95,7 @@ def delete_table(database: Database, request: TableInput) -> dict[str, Any]:
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion "
                 "protection first."
             )
-        rows.drop_all(session, table)
+        rows.drop_all(session, table.id)
         database.catalog.remove(session, table)
     shown = describe(table, "DELETING", NOTHING)
     return {"TableDescription": {member: shown[member] for member in _OF_THE_DELETED if member in shown}}

@@ -73,6 +73,10 @@ class WeatherFront:
         for each in conditions:
             self.start(each)
 
+    def catch_up(self) -> None:
+        for weather in self._weathers:
+            weather.catch_up()
+
     def describe(self) -> list[dict[str, Any]]:
         """The conditions of all weather, and how often each kind of fault happened."""
         return [{**asdict(weather.conditions), "happened": dict(weather.happened)} for weather in self._weathers]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
-from heapq import merge
 
 import msgspec
 
 from prejoin.engine.store.interface import Keyspace, StoredRow
+from prejoin.engine.store.overlay import Overlay
 from prejoin.protocol.key_bytes import Range
 
 
@@ -19,10 +18,6 @@ class RowChange(msgspec.Struct, frozen=True):
     keyspace: Keyspace
     key: bytes
     before: StoredRow | None
-
-
-Overlay = dict[bytes, StoredRow | None]
-"""Rows by key that differ from the stored ones. None is a row that did not exist."""
 
 
 class History:
@@ -57,15 +52,3 @@ class History:
                 if change.keyspace == keyspace and low <= change.key and (high is None or change.key < high):
                     found[change.key] = change.before
         return found
-
-
-def overlaid(stored: Iterable[tuple[bytes, StoredRow]], overlay: Overlay) -> Iterator[tuple[bytes, StoredRow]]:
-    """Stored rows in key order, as they were according to an overlay.
-
-    >>> a, b = StoredRow(1, b"{}"), StoredRow(2, b"{}")
-    >>> [key for key, row in overlaid([(b"1", a), (b"3", b)], {b"2": a, b"3": None})]
-    [b'1', b'2']
-    """
-    unchanged = ((key, row) for key, row in stored if key not in overlay)
-    earlier = ((key, row) for key, row in sorted(overlay.items(), key=lambda pair: pair[0]) if row is not None)
-    return merge(unchanged, earlier, key=lambda pair: pair[0])

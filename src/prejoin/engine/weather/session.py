@@ -15,9 +15,10 @@ from typing import Any, cast
 import msgspec
 
 from prejoin.engine.store.interface import Keyspace, RangeScan, Session, Store, StoredRow
+from prejoin.engine.store.overlay import Overlay, overlaid
 from prejoin.engine.tables.catalog import Catalog
 from prejoin.engine.tables.definition import IndexDefinition, TableDefinition, table_id
-from prejoin.engine.weather.past import Overlay, RowChange, overlaid
+from prejoin.engine.weather.past import RowChange
 from prejoin.engine.weather.throttling import Direction, ThrottledPlace
 from prejoin.engine.weather.weather import Weather
 from prejoin.protocol import limits

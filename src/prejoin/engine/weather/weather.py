@@ -11,9 +11,10 @@ from types import TracebackType
 from typing import Any
 
 from prejoin.engine.store.interface import Keyspace
+from prejoin.engine.store.overlay import Overlay
 from prejoin.engine.tables.definition import IndexDefinition
 from prejoin.engine.weather.conditions import EVERY, Conditions
-from prejoin.engine.weather.past import History, Overlay, RowChange
+from prejoin.engine.weather.past import History, RowChange
 from prejoin.engine.weather.throttling import Direction, Throttle, ThrottledPlace
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.key_bytes import Range
