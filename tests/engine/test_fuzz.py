@@ -288,7 +288,17 @@ VALID: list[tuple[str, dict[str, Any]]] = [
             "ClientRequestToken": "once",
         },
     ),
-    ("ListBackups", {}),
+    ("CreateBackup", {**TABLE, "BackupName": "nightly"}),
+    ("ListBackups", {**TABLE, "Limit": 5, "TimeRangeLowerBound": 1.5, "BackupType": "ALL"}),
+    (
+        "RestoreTableToPointInTime",
+        {
+            "SourceTableName": "shop",
+            "TargetTableName": "restored",
+            "UseLatestRestorableTime": True,
+            "GlobalSecondaryIndexOverride": [],
+        },
+    ),
     ("ListExports", {}),
     ("ListImports", {}),
     ("ListBulkOperations", {}),

@@ -32,7 +32,12 @@ if TYPE_CHECKING:
 
 _encode = msgspec.json.Encoder().encode
 _EXPIRY_SECONDS = 60.0
-_LONG = frozenset({"UpdateTable", "DeleteTable", "UpdateTimeToLive"})
+_LONG = frozenset(
+    {
+        *("UpdateTable", "DeleteTable", "UpdateTimeToLive", "UpdateContinuousBackups"),
+        *("CreateBackup", "DeleteBackup", "RestoreTableFromBackup", "RestoreTableToPointInTime"),
+    }
+)
 """Operations that may touch every item of a table."""
 _LONG_IN_FILES = frozenset({"DescribeTable"})
 """A file store counts the items; a memory store knows their number."""

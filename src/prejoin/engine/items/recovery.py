@@ -45,8 +45,13 @@ def log_change(
     if before == after:
         return
     size, content = (0, b"null") if before is None else (before.size, before.content)
-    rest = b',%.6f,"%b",%d,%b]' % (time.time(), b64encode(key[len(table.prefix) :]), size, content)
+    rest = b',%a,"%b",%d,%b]' % (time.time(), b64encode(key[len(table.prefix) :]), size, content)
     session.append_record(table.id + RECOVERY_LOG, 0, rest)
+
+
+def stop_log(session: Session, table: TableDefinition) -> None:
+    """Remove the log of a table."""
+    session.remove_records(table.id + RECOVERY_LOG, MAX_RECORD)
 
 
 def items_at(session: Session, table: TableDefinition, moment: float) -> Iterator[tuple[bytes, StoredRow]]:

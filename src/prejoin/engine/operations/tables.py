@@ -19,6 +19,7 @@ from prejoin.engine.tables.definition import (
     TableDefinition,
     ThroughputChanges,
 )
+from prejoin.engine.tables.kept import add_backup
 from prejoin.engine.tables.totals import NOTHING, Totals
 from prejoin.engine.tables.update import check_update_table, decreases_today, next_definition
 from prejoin.engine.validation import Constraints, table_name
@@ -95,6 +96,8 @@ def delete_table(database: Database, request: TableInput) -> dict[str, Any]:
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion "
                 "protection first."
             )
+        if table.recovery is not None:
+            add_backup(session, table, f"{name}$DeletedTableBackup", "SYSTEM")
         rows.drop_all(session, table.id)
         database.catalog.remove(session, table)
     shown = describe(table, "DELETING", NOTHING)
@@ -173,6 +176,14 @@ def describe(
     if table.table_class is not None:
         shown["TableClassSummary"] = {"TableClass": table.table_class}
     shown |= _describe_encryption(table.encryption_key)
+    if table.restored is not None:
+        source = {"SourceBackupArn": table.restored.backup_arn} if table.restored.backup_arn else {}
+        shown["RestoreSummary"] = {
+            **source,
+            "SourceTableArn": table.restored.table_arn,
+            "RestoreDateTime": table.restored.moment,
+            "RestoreInProgress": False,
+        }
     for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False)):
         indexes = [
             _describe_index(

@@ -94,6 +94,15 @@ class StreamDefinition:
         return self.view in ("OLD_IMAGE", "NEW_AND_OLD_IMAGES")
 
 
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """From what a table was restored: a moment of another table, or a backup of it."""
+
+    moment: float
+    table_arn: str
+    backup_arn: str | None
+
+
 @dataclass(frozen=True)
 class TableDefinition:
     """A table with its indexes. Everything derived is computed once and cached."""
@@ -126,6 +135,7 @@ class TableDefinition:
     insights: tuple[tuple[str, str, float], ...] = ()
     """Where contributor insights are on: the index ("" for the table), the mode, and since when."""
 
+    restored: Restored | None = None
     streams: tuple[StreamDefinition, ...] = ()
     """The newest last. At most that one is enabled."""
 
