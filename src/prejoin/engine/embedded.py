@@ -36,6 +36,7 @@ _LONG = frozenset(
     {
         *("UpdateTable", "DeleteTable", "UpdateTimeToLive", "UpdateContinuousBackups"),
         *("CreateBackup", "DeleteBackup", "RestoreTableFromBackup", "RestoreTableToPointInTime"),
+        *("ExportTableToPointInTime", "ImportTable"),
     }
 )
 """Operations that may touch every item of a table."""
@@ -55,6 +56,8 @@ class Embedded:
     A stream has one shard, which is never closed. With `stream_shard_records`, streams that are enabled from then on
     close a shard after this number of records, and continue in a child: to test consumers of streams.
 
+    `buckets` is a folder in place of S3, for exports and imports: each of its folders is a bucket.
+
     A file that cannot be opened, or is not ours, raises an OpenError, which is a ValueError; the file is not changed.
 
     >>> with Embedded() as dynamodb:
@@ -72,6 +75,7 @@ class Embedded:
         durability: Durability | None = None,
         verify_all: bool = False,
         stream_shard_records: int = 0,
+        buckets: str | os.PathLike[str] | None = None,
     ) -> None:
         if stream_shard_records < 0:
             raise ValueError(f"stream_shard_records is 0 or a number of records, not {stream_shard_records}")
@@ -85,7 +89,12 @@ class Embedded:
             )
         self._store = _open(path, durability, verify_all=verify_all)
         self._engine = Database(
-            self._store, Catalog(alone=path is None), Counter(), ClientTokens(), stream_shard_records
+            self._store,
+            Catalog(alone=path is None),
+            Counter(),
+            ClientTokens(),
+            stream_shard_records,
+            None if buckets is None else os.path.abspath(buckets),
         )
         self._handlers = OPERATIONS
         """The operations that are performed directly: none while there is bad weather."""

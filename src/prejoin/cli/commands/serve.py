@@ -47,6 +47,11 @@ from prejoin.pipeline.errors import PipelineError
     type=click.Path(exists=True, dir_okay=False),
     help="Start with the tables of this file, in memory. It is not changed.",
 )
+@click.option(
+    "--buckets",
+    type=click.Path(exists=True, file_okay=False),
+    help="A folder in place of S3, for exports and imports. Its folders are buckets.",
+)
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A host name of the server, besides localhost.")
 @click.option("--allow-origin", metavar="ORIGIN", multiple=True, help="The origin of a web page that may use it.")
 def serve(
@@ -59,6 +64,7 @@ def serve(
     stream_shard_records: int | None,
     weather: str | None,
     snapshot: str | None,
+    buckets: str | None,
     allow_host: tuple[str, ...],
     allow_origin: tuple[str, ...],
 ) -> Outcome:
@@ -77,7 +83,7 @@ def serve(
     keys = KeyPair(access_key, secret_key) if access_key and secret_key else None
     policy = OriginPolicy(frozenset(name.lower() for name in (*allow_host, host)), frozenset(allow_origin))
     conditions = _conditions(weather)
-    with _open(db, durability, stream_shard_records or 0) as engine:
+    with _open(db, durability, stream_shard_records or 0, buckets) as engine:
         if snapshot is not None:
             _restore(engine, snapshot)
         engine.weather_front().replace_all(conditions)
@@ -95,9 +101,11 @@ def _conditions(weather: str | None) -> list[Conditions]:
         raise click.UsageError(f"`--weather`: {problem}") from None
 
 
-def _open(db: str | None, durability: Literal["normal", "full"] | None, shard_records: int) -> Embedded:
+def _open(
+    db: str | None, durability: Literal["normal", "full"] | None, shard_records: int, buckets: str | None
+) -> Embedded:
     try:
-        return Embedded(db, durability=durability, stream_shard_records=shard_records)
+        return Embedded(db, durability=durability, stream_shard_records=shard_records, buckets=buckets)
     except (sqlite3.Error, ValueError, OSError) as problem:
         fix = "name another file with `--db`, or leave it out to keep tables in memory"
         raise PipelineError(codes.CANNOT_WRITE, str(problem), fix, db or "") from None

@@ -70,6 +70,26 @@ def _changed_since(session: Session, table: TableDefinition, moment: float) -> O
     return found
 
 
+class ItemChange(msgspec.Struct, frozen=True):
+    """How an item has changed between two moments, and when it was last written between them."""
+
+    before: StoredRow | None
+    after: StoredRow | None
+    time: float
+
+
+def changes_between(session: Session, table: TableDefinition, first: float, last: float) -> Iterator[ItemChange]:
+    """The items that are different at two moments. An item that was written twice is one change."""
+    at_first, at_last = _changed_since(session, table, first), _changed_since(session, table, last)
+    written = {
+        table.prefix + b64decode(record.key): record.time for record in _log(session, table) if record.time <= last
+    }
+    for key, before in sorted(at_first.items(), key=lambda pair: pair[0]):
+        after = at_last[key] if key in at_last else session.get(key)
+        if before != after:
+            yield ItemChange(before, after, written[key])
+
+
 def _log(session: Session, table: TableDefinition) -> Iterator[_LogRecord]:
     first = 0
     while found := session.records(table.id + RECOVERY_LOG, first, MAX_RECORD, _AT_ONCE):

@@ -30,6 +30,8 @@ from prejoin.engine.operations.elsewhere import (
     find_no_kinesis_stream,
     missing,
 )
+from prejoin.engine.operations.exports import describe_export, export_table, list_exports
+from prejoin.engine.operations.imports import describe_import, import_table, list_imports
 from prejoin.engine.operations.items import delete_item, get_item, put_item, update_item
 from prejoin.engine.operations.partiql import batch_execute_statement, execute_statement, execute_transaction
 from prejoin.engine.operations.queries import query, scan
@@ -144,16 +146,14 @@ OPERATIONS: dict[str, OperationHandler[Any]] = {
     "RestoreTableToPointInTime": OperationHandler(
         backup_requests.RestoreToPointInTimeInput, restore_table_to_point_in_time, writes=True
     ),
-    "ListExports": OperationHandler(requests.RequestShape, empty("ExportSummaries")),
-    "ListImports": OperationHandler(requests.RequestShape, empty("ImportSummaryList")),
+    "ExportTableToPointInTime": OperationHandler(backup_requests.ExportTableInput, export_table, writes=True),
+    "DescribeExport": OperationHandler(backup_requests.ExportInput, describe_export),
+    "ListExports": OperationHandler(backup_requests.ListExportsInput, list_exports),
+    "ImportTable": OperationHandler(backup_requests.ImportTableInput, import_table, writes=True),
+    "DescribeImport": OperationHandler(backup_requests.ImportInput, describe_import),
+    "ListImports": OperationHandler(backup_requests.ListImportsInput, list_imports),
     "ListBulkOperations": OperationHandler(requests.RequestShape, empty("BulkOperationsSummaryList")),
     "ListGlobalTables": OperationHandler(requests.RequestShape, empty("GlobalTables")),
-    "DescribeExport": OperationHandler(
-        requests.NamedInput, missing("exportArn", "export_arn", "ExportNotFoundException", "Export not found: {}")
-    ),
-    "DescribeImport": OperationHandler(
-        requests.NamedInput, missing("importArn", "import_arn", "ImportNotFoundException", "Import not found: {}")
-    ),
     "DescribeBulkOperation": OperationHandler(requests.NamedInput, _NO_BULK_OPERATION),
     "CancelBulkOperation": OperationHandler(requests.NamedInput, _NO_BULK_OPERATION),
     "DescribeGlobalTable": OperationHandler(requests.NamedInput, _NO_GLOBAL_TABLE),
@@ -166,8 +166,7 @@ STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterato
 """Operations of a service of their own, DynamoDB Streams."""
 NOT_IMPLEMENTED = frozenset(
     {
-        *("ExportTableToPointInTime", "ImportTable", "StartBulkPutItems"),
-        *("CreateGlobalTable", "UpdateTableReplicaAutoScaling", "SearchVectors"),
+        *("StartBulkPutItems", "CreateGlobalTable", "UpdateTableReplicaAutoScaling", "SearchVectors"),
     }
 )
 """Operations of DynamoDB that the engine does not have yet. The error says so."""

@@ -34,20 +34,25 @@ _OF_THE_DELETED = (
 
 
 def create_table(database: Database, request: CreateTableInput) -> dict[str, Any]:
-    name = check_create_table(request)
-    table = read_definition(request, name)
+    table = new_table(request, database.shard_records)
+    with database.store.writing() as session:
+        if database.catalog.get(session, table.name) is not None:
+            raise DynamoDBError("ResourceInUseException", f"Table already exists: {table.name}")
+        database.catalog.add(session, table)
+    return {"TableDescription": describe(table, "CREATING", NOTHING)}
+
+
+def new_table(request: CreateTableInput, shard_records: int) -> TableDefinition:
+    """Check a request for a new table, and return its definition."""
+    table = read_definition(request, check_create_table(request))
     now = time.time()
     table = replace(
         table, uuid=str(uuid.uuid4()), created=now, on_demand_since=now if table.throughput is None else None
     )
     wish = request.stream_specification
     if wish is not None and wish.stream_enabled:
-        table = replace(table, streams=(new_stream(wish, now, 1, database.shard_records),))
-    with database.store.writing() as session:
-        if database.catalog.get(session, name) is not None:
-            raise DynamoDBError("ResourceInUseException", f"Table already exists: {name}")
-        database.catalog.add(session, table)
-    return {"TableDescription": describe(table, "CREATING", NOTHING)}
+        table = replace(table, streams=(new_stream(wish, now, 1, shard_records),))
+    return table
 
 
 def update_table(database: Database, request: UpdateTableInput) -> dict[str, Any]:
