@@ -17,6 +17,7 @@ from prejoin.cli.output import say, show
 from prejoin.engine import Embedded, OpenError
 from prejoin.engine.http import KeyPair, OriginPolicy, Server
 from prejoin.engine.http.origin_policy import is_loopback
+from prejoin.engine.regions import Regions
 from prejoin.engine.weather.conditions import Conditions, read_conditions
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import PipelineError
@@ -38,6 +39,9 @@ from prejoin.pipeline.errors import PipelineError
     metavar="N",
     type=click.IntRange(1),
     help="Close a shard of a stream after N records, to test consumers (default: never).",
+)
+@click.option(
+    "--regions", is_flag=True, help="Keep tables apart by the region and account of the caller's credentials."
 )
 @click.option(
     "--weather", metavar="JSON", help='Bad days for clients, such as {"index_lag": 2}; see the guide about weather.'
@@ -62,6 +66,7 @@ def serve(
     access_key: str | None,
     secret_key: str | None,
     stream_shard_records: int | None,
+    regions: bool,
     weather: str | None,
     snapshot: str | None,
     buckets: str | None,
@@ -78,16 +83,24 @@ def serve(
         raise click.UsageError("`--durability` is about a file: give one with `--db`")
     if snapshot is not None and db is not None:
         raise click.UsageError("`--snapshot` is for tables in memory; to go on in a file, copy it for `--db`")
+    if regions and db:
+        raise click.UsageError("`--regions` is for tables in memory: leave out `--db`")
     if bool(access_key) != bool(secret_key):
         raise click.UsageError("Signatures need a pair: `--access-key`, and `--secret-key` or PREJOIN_SECRET_KEY")
     keys = KeyPair(access_key, secret_key) if access_key and secret_key else None
     policy = OriginPolicy(frozenset(name.lower() for name in (*allow_host, host)), frozenset(allow_origin))
-    conditions = _conditions(weather)
-    with _open(db, durability, stream_shard_records or 0, buckets) as engine:
+    conditions, shard_records = _conditions(weather), stream_shard_records or 0
+
+    def make() -> Embedded:
+        engine = _open(db, durability, shard_records, buckets)
+        engine.weather_front().replace_all(conditions)
+        return engine
+
+    with make() as engine:
         if snapshot is not None:
             _restore(engine, snapshot)
-        engine.weather_front().replace_all(conditions)
-        server = Server(engine, host=host, port=port, keys=keys, policy=policy, in_memory=db is None)
+        apart = Regions(engine, make=make) if regions else None
+        server = Server(engine, host=host, port=port, keys=keys, policy=policy, in_memory=db is None, regions=apart)
         url = _listen(server, host, port)
         server.run(lambda url: _tell(url, host, db, keys))
     say("stopped" if db is None else f"stopped; the tables are in {db}")

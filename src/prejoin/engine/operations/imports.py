@@ -39,7 +39,7 @@ _decode_line = msgspec.json.Decoder(PutRequest).decode
 
 def import_table(database: Database, request: ImportTableInput) -> dict[str, Any]:
     source, creation = _check(request)
-    table = new_table(creation, database.shard_records)
+    table = new_table(database, creation)
     description = _describe(request, table)
     with database.store.writing() as session:
         for known in Import.all(session):

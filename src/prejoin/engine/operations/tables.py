@@ -34,7 +34,7 @@ _OF_THE_DELETED = (
 
 
 def create_table(database: Database, request: CreateTableInput) -> dict[str, Any]:
-    table = new_table(request, database.shard_records)
+    table = new_table(database, request)
     with database.store.writing() as session:
         if database.catalog.get(session, table.name) is not None:
             raise DynamoDBError("ResourceInUseException", f"Table already exists: {table.name}")
@@ -42,16 +42,20 @@ def create_table(database: Database, request: CreateTableInput) -> dict[str, Any
     return {"TableDescription": describe(table, "CREATING", NOTHING)}
 
 
-def new_table(request: CreateTableInput, shard_records: int) -> TableDefinition:
+def new_table(database: Database, request: CreateTableInput) -> TableDefinition:
     """Check a request for a new table, and return its definition."""
     table = read_definition(request, check_create_table(request))
     now = time.time()
     table = replace(
-        table, uuid=str(uuid.uuid4()), created=now, on_demand_since=now if table.throughput is None else None
+        table,
+        uuid=str(uuid.uuid4()),
+        created=now,
+        on_demand_since=now if table.throughput is None else None,
+        place=database.catalog.place,
     )
     wish = request.stream_specification
     if wish is not None and wish.stream_enabled:
-        table = replace(table, streams=(new_stream(wish, now, 1, shard_records),))
+        table = replace(table, streams=(new_stream(wish, now, 1, database.shard_records),))
     return table
 
 
