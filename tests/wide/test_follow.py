@@ -15,6 +15,7 @@ import pytest
 import sqlalchemy as sa
 from tests.migrate.ledger import change, create_ledger, write_project
 from tests.wide.databases import mariadb_server, postgres_server
+from tests.wide.kills import survive
 
 from prejoin import PipelineError, RefusedError, TablePlace, follow_table, load_table, open_migration, verify_table
 
@@ -408,3 +409,18 @@ def test_binary_keys_and_texts_are_followed(source: Source) -> None:
         assert follow_table(migration, PLACE, until_caught_up=True).rows == 4
         compared = verify_table(migration, PLACE, patterns=False)
         assert compared.equal, compared.differences[:5]
+
+
+# --- Kills ----------------------------------------------------------------------------------------------------------
+
+
+def test_killed_at_random_points_both_sides_are_equal(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few kills; `scripts/soak --kills 300` does more."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PREJOIN_SOURCE", "")  # restored afterwards
+    found = survive(server, kills=5, seed=11)
+    assert sum(found.kills.values()) >= 5
+    assert found.transactions > 0
+    assert (found.differences, found.dead) == ((), 0)
