@@ -35,10 +35,12 @@ _NAMES = {
     "prejoin.patterns.unique": "Unique",
     "prejoin.patterns.copies": "Copy",
     "prejoin.patterns.version": "Version",
+    "prejoin.patterns.history": "History compare_versions history restore_version version_of",
     "prejoin.patterns.timestamps": "Timestamps",
     "prejoin.patterns.ttl": "TimeToLive",
     "prejoin.patterns.soft_delete": "SoftDelete purge restore",
     "prejoin.patterns.child": "Child",
+    "prejoin.patterns.follows": "Follows refresh",
     "prejoin.patterns.cascade": "delete_tree",
     "prejoin.patterns.receipt": "Receipt TokenReused once receipts",
     "prejoin.patterns.tenant": "tenant_policy",
@@ -52,7 +54,13 @@ _NAMES = {
     "prejoin.patterns.integrity.reshard": "Resharded reshard",
     "prejoin.patterns.trees.tree": "Tree ancestors children subtree",
     "prejoin.patterns.trees.move": "MoveUnfinished move resume_moves",
-    "prejoin.pipeline.document": "Document check_document parse_document read_document",
+    "prejoin.streams.records": "StreamRecordError",
+    "prejoin.streams.changes": "StreamChange read_changes",
+    "prejoin.streams.handlers": "StreamHandlers",
+    "prejoin.streams.fresh": "keep_fresh",
+    "prejoin.streams.consumer": "StreamConsumer",
+    "prejoin.pipeline.check": "check_document",
+    "prejoin.pipeline.document": "Document parse_document read_document",
     "prejoin.pipeline.design.design_table": (
         "ContradictionError DesignRequest DesignResult design_table prove_design why with_alternatives without"
     ),
@@ -83,6 +91,9 @@ _NAMES = {
     "prejoin.migrate.rollback": "RollbackResult roll_back",
     "prejoin.migrate.shadow": "ShadowCounts ShadowDifference ShadowReads",
     "prejoin.migrate.status": "MigrationStatus migration_status",
+    "prejoin.migrate.evolve.transition": "CodeVersion Transition plan_transition",
+    "prejoin.migrate.evolve.plan": "BackfillEstimate EvolutionStep estimate_backfill open_version steps_of write_steps",
+    "prejoin.migrate.evolve.items": "Evolution StepResult open_evolution",
     "prejoin.diagnostics": "Diagnostic Severity",
 }
 HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}

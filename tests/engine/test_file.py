@@ -18,13 +18,14 @@ from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from tests.attack.file_store import Interrupted, run_bit_flips, run_forks, run_signals
 
 from prejoin.engine import Embedded, OpenError
 from prejoin.engine.store.file import FileStore, fork, store
-from prejoin.engine.store.file.format import APPLICATION_ID
+from prejoin.engine.store.file.format import APPLICATION_ID, item_checksum
 from prejoin.engine.store.interface import DamageError, StoreError
 from prejoin.protocol.errors import DynamoDBError
 
@@ -463,16 +464,43 @@ PRAGMA user_version=3;
 """
 
 
+def old_key(key: bytes, content: bytes, entry: int) -> bytes:
+    """The key of an item or index entry as versions 3 and 4 had it: with another hash of the partition, and without a
+    hash of the item's own key.
+    """
+    begin = 8 if entry else 4
+    rest = key[begin + 4 :]
+    if entry:
+        stored = json.loads(content)
+        own = stored["pk"]["S"].encode() + b"\x00\x00" + stored["sk"]["S"].encode()
+        rest = rest[: -len(own) - 4] + own
+    partition = rest[: rest.index(b"\x00\x00") + 2]
+    return key[:begin] + (crc32(partition) * 2_654_435_761 & 0xFFFFFFFF).to_bytes(4) + rest
+
+
+def make_version_4(path: Path) -> None:
+    """Turn a file into one of version 4."""
+    with closing(sqlite3.connect(path)) as file:
+        file.create_function("old_key", 3, old_key)
+        file.create_function("checksum", 3, item_checksum)
+        for name, entry in (("items", 0), ("entries", 1)):
+            file.execute(f"UPDATE {name} SET key = old_key(key, item, {entry})")
+            file.execute(f"UPDATE {name} SET checksum = checksum(key, size, item)")
+        file.execute("PRAGMA user_version=4")
+        file.commit()
+
+
 def make_version_3(path: Path, source: Path) -> None:
     """A file as version 3 of the format had it, with what another file holds."""
     with closing(sqlite3.connect(path)) as file:
+        file.create_function("old_key", 3, old_key)
         file.executescript("PRAGMA journal_mode=WAL;" + VERSION_3)
         file.execute("ATTACH ? AS new", (str(source),))
         file.execute("INSERT INTO tables VALUES (40, 'gone', 1, x'')")  # ids are never used twice
         file.execute("DELETE FROM tables")
         file.execute("INSERT INTO tables SELECT id, name, revision, definition FROM new.tables")
-        file.execute("INSERT INTO items SELECT key, size, item, expires FROM new.items")
-        file.execute("INSERT INTO entries SELECT key, size, item FROM new.entries")
+        file.execute("INSERT INTO items SELECT old_key(key, item, 0), size, item, expires FROM new.items")
+        file.execute("INSERT INTO entries SELECT old_key(key, item, 1), size, item FROM new.entries")
         file.execute("INSERT INTO tokens VALUES ('t', x'00', x'00', 9e9)")
         file.commit()
 
@@ -494,6 +522,41 @@ def test_file_of_version_3_is_brought_up_to_date(shop: Embedded, path: Path, tmp
     with closing(sqlite3.connect(tmp_path / "old.db")) as file:
         assert file.execute("SELECT id FROM tables WHERE name = 'next'").fetchone() == (41,)
         assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_file_of_version_4_is_brought_up_to_date(shop: Embedded, path: Path) -> None:
+    for number in range(20):
+        send(
+            shop,
+            "PutItem",
+            Item=item(pk=f"p{number}", sk="1", city="Bern", g1pk=f"g{number % 3}", g1sk=-number, rank=1),
+        )
+    token = {"ClientRequestToken": "t", "TransactItems": [{"Put": {"TableName": "shop", "Item": item(pk="t", sk="1")}}]}
+    send(shop, "TransactWriteItems", **token)
+    reads: list[dict[str, Any]] = [{}, {"IndexName": "by-city"}, {"IndexName": "gsi1"}, {"IndexName": "by-rank"}]
+    reads += [{"Segment": segment, "TotalSegments": 3} for segment in range(3)]
+    before = [send(shop, "Scan", **read) for read in reads]
+    shop.close()
+    make_version_4(path)
+    with Embedded(path) as engine:
+        assert [send(engine, "Scan", **read) for read in reads] == before
+        assert engine.verify() == []
+        send(engine, "PutItem", Item=item(pk="t", sk="1", city="changed since"))
+        send(engine, "TransactWriteItems", **token)  # the token is known, so nothing is written
+        assert send(engine, "GetItem", Key=item(pk="t", sk="1"))["Item"]["city"] == {"S": "changed since"}
+
+
+def test_damage_survives_an_upgrade(shop: Embedded, path: Path) -> None:
+    shop.close()
+    make_version_4(path)
+    with closing(sqlite3.connect(path)) as file:
+        third, fourth = [key for (key,) in file.execute("SELECT key FROM items ORDER BY key")][3:]
+        file.execute("UPDATE items SET item = CAST(replace(item, 'Bern', 'Rome') AS BLOB) WHERE key = ?", (third,))
+        file.execute("UPDATE items SET item = x'00' WHERE key = ?", (fourth,))
+        file.commit()
+    with Embedded(path) as engine:
+        assert sum("is damaged" in finding for finding in engine.verify()) == 2
+        assert send(engine, "GetItem", Key=item(pk="a", sk="0"))["Item"]["city"] == {"S": "Bern"}
 
 
 def test_upgrade_that_is_interrupted_leaves_the_old_file(shop: Embedded, path: Path, tmp_path: Path) -> None:
@@ -605,9 +668,9 @@ def test_file_created_concurrently_is_not_called_foreign(
 def test_file_of_a_newer_version_is_refused(shop: Embedded, path: Path) -> None:
     shop.close()
     with closing(sqlite3.connect(path)) as file:
-        file.execute("PRAGMA user_version=5")
+        file.execute("PRAGMA user_version=6")
     before = files_in(path.parent)
-    with pytest.raises(OpenError, match="another version of prejoin: its format, 5, is newer than 4"):
+    with pytest.raises(OpenError, match="another version of prejoin: its format, 6, is newer than 5"):
         Embedded(path)
     assert files_in(path.parent) == before
 

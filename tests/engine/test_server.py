@@ -19,7 +19,10 @@ import pytest
 
 from prejoin.engine import Embedded
 from prejoin.engine.http import Limits, OriginPolicy, Server
+from prejoin.engine.regions import Regions
 from prejoin.protocol.errors import DynamoDBError
+
+from .conftest import SHOP
 
 SHORT = Limits(
     body=4096, head=2048, head_seconds=0.3, pause_seconds=0.3, request_seconds=1.0, idle_seconds=0.6, stop_seconds=5
@@ -205,6 +208,38 @@ def test_only_the_root_is_served(client: Client) -> None:
 def test_describe_endpoints_returns_same_host(client: Client) -> None:
     (endpoint,) = client.ask("DescribeEndpoints").json["Endpoints"]
     assert endpoint["Address"] == client.host
+
+
+def test_a_body_that_is_not_json_is_reported_before_an_unknown_operation(client: Client) -> None:
+    assert client.ask("ListTables", b"{", X_Amz_Target="None.None").kind.endswith("#SerializationException")
+    assert client.ask("ListTables", b"{}", X_Amz_Target="None.None").kind.endswith("#UnknownOperationException")
+
+
+def test_a_response_to_no_content_type_is_plain_json(client: Client) -> None:
+    client.send(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+    assert client.read().headers["content-type"] == "application/json"
+
+
+def test_a_signature_in_the_query_is_a_token(client: Client) -> None:
+    client.send(
+        b"POST /?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
+        b"Content-Type: application/x-amz-json-1.0\r\nX-Amz-Target: DynamoDB_20120810.ListTables\r\n\r\n{}"
+    )
+    assert client.read().json == {"TableNames": []}
+
+
+def test_regions_and_accounts_may_be_kept_apart() -> None:
+    def caller(region: str, key: str = "me") -> dict[str, str]:
+        credential = f"Credential={key}/20260102/{region}/dynamodb/aws4_request"
+        return {"Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=s"}
+
+    with Embedded() as home, Server(home, port=0, regions=Regions(home)) as url, Client(url) as client:
+        client.ask("CreateTable", SHOP, **caller("eu-west-1"))
+        callers = [caller("eu-west-1"), caller("eu-west-1", "you"), caller("us-east-1"), caller("eu-west-1", "1" * 12)]
+        found = [client.ask("ListTables", {}, **each).json["TableNames"] for each in callers]
+        assert found == [["shop"], ["shop"], [], []]
+        table = client.ask("DescribeTable", {"TableName": "shop"}, **caller("eu-west-1")).json["Table"]
+        assert table["TableArn"] == "arn:aws:dynamodb:eu-west-1:123456789012:table/shop"
 
 
 def test_health_check(client: Client) -> None:

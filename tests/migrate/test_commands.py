@@ -17,6 +17,7 @@ from tests.migrate.shop import QUERIES, create_shop
 GUIDE = (Path(__file__).parents[2] / "docs/guides/migrate/README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_commands_of_the_guide_run_as_they_stand(
     prejoin: Prejoin,  # noqa: F811
     tmp_path: Path,
@@ -101,7 +102,7 @@ def test_verify_shows_differences(shop: Path, prejoin: Prejoin) -> None:  # noqa
 def test_files_for_s3(shop: Path, prejoin: Prejoin) -> None:  # noqa: F811
     ran = prejoin("migrate", "load", "--to-files", "out", "--format", "json")
     assert ran.status == 0
-    assert ran.json["result"]["files"] == ["out/00000.json.gz"]
+    assert ran.json["result"]["files"] == ["out/items/00000.json.gz"]
 
 
 def test_plan_reports_a_wrong_mapping_with_its_line(shop: Path, prejoin: Prejoin) -> None:  # noqa: F811

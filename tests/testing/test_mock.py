@@ -66,6 +66,42 @@ def table(client: Any) -> Any:
     return boto3.resource("dynamodb").Table("shop")
 
 
+# --- Regions and accounts -------------------------------------------------------------------------------------------
+
+
+def tables_of(region: str, key: str = "a") -> list[str]:
+    client = boto3.client("dynamodb", region_name=region, aws_access_key_id=key, aws_secret_access_key="b")
+    names: list[str] = client.list_tables()["TableNames"]
+    return names
+
+
+def test_regions_and_accounts_have_tables_of_their_own(engine: Embedded) -> None:
+    made = boto3.client("dynamodb", **HERE).create_table(**SHOP)["TableDescription"]
+    assert made["TableArn"] == "arn:aws:dynamodb:eu-west-1:123456789012:table/shop"
+    assert tables_of("eu-west-1") == tables_of("eu-west-1", "another key") == ["shop"]
+    assert tables_of("us-east-1") == tables_of("eu-west-1", "111122223333") == []
+    other = {"region_name": "eu-west-1", "aws_access_key_id": "111122223333", "aws_secret_access_key": "b"}
+    arn = boto3.client("dynamodb", **other).create_table(**SHOP)["TableDescription"]["TableArn"]
+    assert arn == "arn:aws:dynamodb:eu-west-1:111122223333:table/shop"
+    boto3.client("dynamodb", **HERE).delete_table(TableName="shop")
+    assert tables_of("eu-west-1", "111122223333") == ["shop"]
+    assert boto3.client("dynamodb", **other).list_tags_of_resource(ResourceArn=arn)["Tags"] == []
+
+
+def test_the_engine_of_a_mock_is_that_of_the_first_region() -> None:
+    with Embedded() as given, mock_dynamodb(engine=given):
+        with mock_dynamodb():
+            boto3.client("dynamodb", **HERE).create_table(**SHOP)
+        assert given.send("ListTables", b"{}") == b'{"TableNames":["shop"]}'
+        assert tables_of("us-east-1") == []
+
+
+def test_regions_may_share_their_tables() -> None:
+    with mock_dynamodb(regions=False):
+        boto3.client("dynamodb", **HERE).create_table(**SHOP)
+        assert tables_of("us-east-1") == tables_of("us-east-1", "111122223333") == ["shop"]
+
+
 # --- The client -----------------------------------------------------------------------------------------------------
 
 
@@ -310,7 +346,9 @@ def test_existing_clients_use_engine_inside_mock() -> None:
 def test_each_mock_has_its_own_engine() -> None:
     for _ in range(2):
         with mock_dynamodb():
-            boto3.client("dynamodb").create_table(**SHOP)
+            client = boto3.client("dynamodb")
+            assert client.list_tables()["TableNames"] == []
+            client.create_table(**SHOP)
 
 
 def test_nested_mock_shares_tables() -> None:

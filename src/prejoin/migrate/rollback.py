@@ -9,11 +9,11 @@ from prejoin.migrate import codes
 from prejoin.migrate.follow.logs import end_log, open_log
 from prejoin.migrate.load.load import opened_table
 from prejoin.migrate.load.state import DEAD_LETTERS, FOLDER, LoadState
-from prejoin.migrate.load.write import Throttle
 from prejoin.migrate.migration import Migration
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import PipelineError, RefusedError
 from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.throttle import Throttle
 
 
 @dataclass(frozen=True, slots=True)

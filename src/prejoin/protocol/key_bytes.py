@@ -8,6 +8,7 @@ do the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from prejoin.protocol import numbers
@@ -36,6 +37,11 @@ def plain(value: Value) -> bytes:
     return unbase64(value["B"])
 
 
+def hashable(value: Value) -> bytes:
+    """The bytes of one key value that DynamoDB hashes."""
+    return numbers.hashable(value["N"]) if "N" in value else plain(value)
+
+
 def terminated(value: Value) -> bytes:
     """The bytes of one key value that another part may follow. No value is a prefix of another."""
     text = value.get("S")
@@ -59,7 +65,7 @@ def joined(values: list[Value]) -> bytes:
     return b"".join(map(terminated, values[:-1])) + plain(values[-1])
 
 
-def prefix(values: list[Value]) -> bytes:
+def prefix(values: Sequence[Value]) -> bytes:
     """The common beginning of keys with these first attribute values, if further attributes follow."""
     return b"".join(map(terminated, values))
 

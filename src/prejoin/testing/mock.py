@@ -18,6 +18,7 @@ from botocore.session import Session  # type: ignore[import-untyped]
 
 from prejoin.engine import Embedded
 from prejoin.engine.http.handler import Backend
+from prejoin.engine.regions import Regions
 from prejoin.testing.botocore_call import make_api_call, make_request, run, run_async
 from prejoin.testing.decorator import decorate
 
@@ -47,20 +48,21 @@ def attach(client: C, engine: Backend) -> C:
 class Mock:
     """While it is active, every DynamoDB client and resource uses its engine, even those created before."""
 
-    def __init__(self, engine: Embedded | None, other_services: OtherServices) -> None:
+    def __init__(self, engine: Embedded | None, other_services: OtherServices, regions: bool) -> None:
         if other_services not in ("pass", "refuse"):
             raise ValueError(f'other_services is "pass" or "refuse", not {other_services!r}')
         self._given = engine
         self._other_services: OtherServices = other_services
+        self._regions = regions
         self._entered: list[ActiveMock] = []
 
     def __call__(self, function: F) -> F:
         """Decorate a function, or a class of tests."""
-        return decorate(lambda: Mock(self._given, self._other_services), function)
+        return decorate(lambda: Mock(self._given, self._other_services, self._regions), function)
 
     def start(self) -> Embedded:
         """Start it where `with` does not fit. `stop()` ends it."""
-        stay = _enter(self._given, self._other_services)
+        stay = _enter(self._given, self._other_services, regions=self._regions)
         self._entered.append(stay)
         return stay.engine
 
@@ -83,7 +85,9 @@ def mock_dynamodb(function: F, /) -> F: ...
 
 
 @overload
-def mock_dynamodb(*, engine: Embedded | None = None, other_services: OtherServices = "pass") -> Mock: ...
+def mock_dynamodb(
+    *, engine: Embedded | None = None, other_services: OtherServices = "pass", regions: bool = True
+) -> Mock: ...
 
 
 def mock_dynamodb(
@@ -92,6 +96,7 @@ def mock_dynamodb(
     *,
     engine: Embedded | None = None,
     other_services: OtherServices = "pass",
+    regions: bool = True,
 ) -> F | Mock:
     """Runs boto3 code on an engine in this process: `with mock_dynamodb() as engine:`, or as a decorator.
 
@@ -99,12 +104,15 @@ def mock_dynamodb(
     that of a test are about the same tables. No credentials or region are needed. Calls of other services go where
     they always went, so that they can be stubbed by other means; with `other_services="refuse"` they raise.
 
+    Regions have tables of their own, and so have accounts: an access key of twelve digits is an account's number. The
+    engine that is given, or returned, is that of the first caller. With `regions=False` all share its tables.
+
     >>> import boto3
     >>> with mock_dynamodb():
     ...     boto3.client("dynamodb").list_tables()["TableNames"]
     []
     """
-    mock = Mock(engine, other_services)
+    mock = Mock(engine, other_services, regions)
     return mock if function is None else mock(function)
 
 
@@ -122,6 +130,7 @@ class ActiveMock:
 
     engine: Embedded
     other_services: OtherServices
+    regions: Regions | None
 
 
 _lock = threading.Lock()
@@ -132,7 +141,7 @@ _originals: list[tuple[Any, str, Any]] = []
 """The replaced methods, with their classes and names."""
 
 
-def _enter(given: Embedded | None, other_services: OtherServices) -> ActiveMock:
+def _enter(given: Embedded | None, other_services: OtherServices, *, regions: bool) -> ActiveMock:
     """Connect all clients to this engine. Without one, use the active engine, or a new one."""
     with _lock:
         if given is not None:
@@ -142,7 +151,10 @@ def _enter(given: Embedded | None, other_services: OtherServices) -> ActiveMock:
         else:
             engine = Embedded()
             _made.add(engine)
-        stay = ActiveMock(engine, other_services)
+        apart = next((stay.regions for stay in _stays if stay.engine is engine and stay.regions), None)
+        if apart is None and regions:
+            apart = Regions(engine)
+        stay = ActiveMock(engine, other_services, apart if regions else None)
         _stays.append(stay)
         _replace_all()
         return stay
@@ -151,6 +163,8 @@ def _enter(given: Embedded | None, other_services: OtherServices) -> ActiveMock:
 def _leave(stay: ActiveMock) -> None:
     with _lock:
         _stays.remove(stay)
+        if stay.regions is not None and all(other.regions is not stay.regions for other in _stays):
+            stay.regions.close()
         if stay.engine in _made and all(other.engine is not stay.engine for other in _stays):
             _made.remove(stay.engine)
             stay.engine.close()
@@ -218,13 +232,22 @@ def _engine_for(client: Any, operation_name: str) -> Embedded | None:
     """The engine that serves a call; None if the call goes its usual way."""
     service = client.meta.service_model.service_name
     if service in SERVICES:
-        return _stays[-1].engine if _stays else None
+        return _engine_of(_stays[-1], client) if _stays else None
     if any(stay.other_services == "refuse" for stay in _stays):
         raise RuntimeError(
             f"{service}:{operation_name} was called inside mock_dynamodb(other_services='refuse'): "
             "only DynamoDB is mocked here, and other services are refused"
         )
     return None
+
+
+def _engine_of(stay: ActiveMock, client: Any) -> Embedded:
+    """The engine of the client's region and account."""
+    if stay.regions is None:
+        return stay.engine
+    # Not through the properties of credentials, which may fetch new ones.
+    held = vars(client._request_signer._credentials) if client._request_signer._credentials is not None else {}
+    return stay.regions.at(client.meta.region_name, held.get("access_key") or held.get("_access_key") or "")
 
 
 def _creating(original: Method) -> Method:

@@ -24,7 +24,7 @@ from prejoin.migrate.migration import open_migration
 from prejoin.migrate.verify.compare import Difference
 from prejoin.migrate.verify.verify import VerifyResult, verify_table
 from prejoin.pipeline.errors import Source
-from prejoin.pipeline.summary import counted
+from prejoin.pipeline.summary import counted, duration
 
 _SHOWN = 20
 """Differences that are printed; `--format json` has a thousand."""
@@ -56,7 +56,7 @@ def plan(source: str | None, document: str, mapping: str, rate: float | None, sa
     dead = [letter for one in found.entities for letter in one.dead]
     notes = [
         f"{found.rows:,} rows, {found.units:,.0f} write units, ${found.dollars} on demand in us-east-1; "
-        f"{_duration(found.seconds)} at {found.rate:,.0f} units a second",
+        f"{duration(found.seconds)} at {found.rate:,.0f} units a second",
         f"{_bytes(found.bytes)} of items, ${found.storage_dollars} a month, without indexes",
     ]
     if dead:
@@ -206,7 +206,7 @@ def load(
 def _loaded(result: LoadResult) -> str:
     verb = "continued: " if result.resumed else ""
     speed = result.rows / result.seconds if result.seconds else 0
-    took = f"{_duration(result.seconds)}, {speed:,.0f} a second, {result.units:,.0f} write units"
+    took = f"{duration(result.seconds)}, {speed:,.0f} a second, {result.units:,.0f} write units"
     return f"{verb}{counted(result.rows, 'row')} loaded in {took}"
 
 
@@ -318,17 +318,6 @@ def _difference_json(one: Difference) -> dict[str, Any]:
         "expected": one.expected,
         "found": one.found,
     }
-
-
-def _duration(seconds: float) -> str:
-    """
-    >>> _duration(0.4), _duration(75), _duration(7300)
-    ('0.4 s', '1 min 15 s', '2 h 1 min')
-    """
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _bytes(size: float) -> str:

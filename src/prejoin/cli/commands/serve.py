@@ -17,6 +17,7 @@ from prejoin.cli.output import say, show
 from prejoin.engine import Embedded
 from prejoin.engine.http import KeyPair, OriginPolicy, Server
 from prejoin.engine.http.origin_policy import is_loopback
+from prejoin.engine.regions import Regions
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import PipelineError
 
@@ -38,6 +39,9 @@ from prejoin.pipeline.errors import PipelineError
     type=click.IntRange(1),
     help="Close a shard of a stream after N records, to test consumers (default: never).",
 )
+@click.option(
+    "--regions", is_flag=True, help="Keep tables apart by the region and account of the caller's credentials."
+)
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A host name of the server, besides localhost.")
 @click.option("--allow-origin", metavar="ORIGIN", multiple=True, help="The origin of a web page that may use it.")
 def serve(
@@ -48,6 +52,7 @@ def serve(
     access_key: str | None,
     secret_key: str | None,
     stream_shard_records: int | None,
+    regions: bool,
     allow_host: tuple[str, ...],
     allow_origin: tuple[str, ...],
 ) -> Outcome:
@@ -59,12 +64,16 @@ def serve(
         raise click.UsageError("`--db` takes a file; without it, tables are in memory")
     if durability and not db:
         raise click.UsageError("`--durability` is about a file: give one with `--db`")
+    if regions and db:
+        raise click.UsageError("`--regions` is for tables in memory: leave out `--db`")
     if bool(access_key) != bool(secret_key):
         raise click.UsageError("Signatures need a pair: `--access-key`, and `--secret-key` or PREJOIN_SECRET_KEY")
     keys = KeyPair(access_key, secret_key) if access_key and secret_key else None
     policy = OriginPolicy(frozenset(name.lower() for name in (*allow_host, host)), frozenset(allow_origin))
-    with _open(db, durability, stream_shard_records or 0) as engine:
-        server = Server(engine, host=host, port=port, keys=keys, policy=policy, in_memory=db is None)
+    shard_records = stream_shard_records or 0
+    with _open(db, durability, shard_records) as engine:
+        apart = Regions(engine, make=lambda: _open(None, None, shard_records)) if regions else None
+        server = Server(engine, host=host, port=port, keys=keys, policy=policy, in_memory=db is None, regions=apart)
         url = _listen(server, host, port)
         server.run(lambda url: _tell(url, host, db, keys))
     say("stopped" if db is None else f"stopped; the tables are in {db}")

@@ -33,6 +33,7 @@ from prejoin.engine.http.messages import (
 )
 from prejoin.engine.http.origin_policy import OriginPolicy, is_preflight, with_cors_headers
 from prejoin.engine.operations import STREAM_OPERATIONS
+from prejoin.engine.regions import Regions
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import KB
 
@@ -41,6 +42,7 @@ SHORT_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "DescribeTable"
 """DescribeTable writes nothing, but it is fast only in memory: in a file the items are counted."""
 SHORT_BODY = 64 * KB
 """Reading a body below this size takes less time than handing it to a thread."""
+_NOT_JSON = "SerializationException"
 _JSON_TYPES = frozenset({b"application/x-amz-json-1.0", b"application/json"})
 
 
@@ -66,6 +68,11 @@ class RequestHandler:
     write to the same file, a write may have to wait for them and would block all clients, so writes run in a thread.
     """
     limits: Limits = field(default_factory=Limits)
+    regions: Regions | None = None
+    """If given, the engine of a request is that of its region and account."""
+
+    def _engine_for(self, request: HttpRequest) -> Backend:
+        return self.engine if self.regions is None else self.regions.at(*signature.caller(request))
 
     def respond_now(self, request: HttpRequest) -> HttpResponse | str:
         """The response to a request that takes no time. Otherwise the name of its operation, as far as known; `respond`
@@ -76,7 +83,8 @@ class RequestHandler:
         operation = self.admit(request)
         if isinstance(operation, HttpResponse) or operation not in self.at_once:
             return operation
-        send = getattr(self.engine, "send_now", self.engine.send)
+        engine = self._engine_for(request)
+        send = getattr(engine, "send_now", engine.send)
         return self._perform(operation, request, send) or operation
 
     def respond(self, request: HttpRequest, operation: str) -> HttpResponse:
@@ -84,7 +92,7 @@ class RequestHandler:
         admitted = operation or self.admit(request)
         if isinstance(admitted, HttpResponse):
             return admitted
-        found = self._perform(admitted, request, self.engine.send)
+        found = self._perform(admitted, request, self._engine_for(request).send)
         assert found is not None, "`send` always answers"
         return found
 
@@ -119,7 +127,7 @@ class RequestHandler:
         target = request.header(b"x-amz-target") or b""
         operation = _operation(target)
         if operation is None:
-            return UNKNOWN_OPERATION
+            return UNKNOWN_OPERATION if not request.body or _is_json(request.body) else outer_error(_NOT_JSON, "")
         if self.keys is not None:
             refused = signature.refusal(request, self.keys)
             if refused is not None:
@@ -166,7 +174,15 @@ def _operation(target: bytes) -> str | None:
 def _content_type(request: HttpRequest) -> str:
     """The type of a response: that of the request, one of two names for JSON."""
     given = request.header(b"content-type") or b""
-    return PLAIN_JSON if given[:16].lower() == b"application/json" else JSON
+    return JSON if given[:18].lower() == b"application/x-amz-" else PLAIN_JSON
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 def _encoded(request: HttpRequest, response: HttpResponse) -> HttpResponse:

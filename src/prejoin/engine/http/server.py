@@ -19,6 +19,7 @@ from prejoin.engine.http.handler import SHORT_READS, SHORT_WRITES, Backend, Requ
 from prejoin.engine.http.limits import Limits
 from prejoin.engine.http.origin_policy import OriginPolicy
 from prejoin.engine.http.signature import KeyPair
+from prejoin.engine.regions import Regions
 
 _THREADS = 4
 _BACKLOG = 512
@@ -53,11 +54,14 @@ class Server:
         policy: OriginPolicy | None = None,
         limits: Limits | None = None,
         in_memory: bool = False,
+        regions: Regions | None = None,
     ) -> None:
-        """`in_memory` says that no other process can block the engine: short writes then run on the event loop."""
+        """`in_memory` says that no other process can block the engine: short writes then run on the event loop.
+        `regions` keep tables apart; the engine is then their home.
+        """
         at_once = SHORT_READS | SHORT_WRITES if in_memory else SHORT_READS
         self._limits = limits or Limits()
-        self._handler = RequestHandler(engine, policy or OriginPolicy(), keys, at_once, self._limits)
+        self._handler = RequestHandler(engine, policy or OriginPolicy(), keys, at_once, self._limits, regions)
         self._address = (host, port)
         self._socket: socket.socket | None = None
         self._second: socket.socket | None = None

@@ -52,7 +52,19 @@ class _RefusedError(Exception):
 
 def has_token(request: HttpRequest) -> bool:
     """Whether a request carries any signature."""
-    return (request.header(b"authorization") or b"").lstrip().startswith(b"AWS4-")
+    given = request.header(b"authorization")
+    return (given or b"").lstrip().startswith(b"AWS4-") or (given is None and b"X-Amz-Signature=" in request.url)
+
+
+_CREDENTIAL = re.compile(rb"Credential=([^/,\s]+)/[^/,\s]*/([^/,\s]+)/")
+
+
+def caller(request: HttpRequest) -> tuple[str, str]:
+    """The region and the access key of a request, as it claims; "local" and nothing if it does not say."""
+    found = _CREDENTIAL.search(request.header(b"authorization") or b"")
+    if found is None:
+        return "local", ""
+    return found.group(2).decode("latin-1"), found.group(1).decode("latin-1")
 
 
 def refusal(request: HttpRequest, keys: KeyPair, now: datetime | None = None) -> HttpResponse | None:

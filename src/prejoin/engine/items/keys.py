@@ -67,13 +67,12 @@ def storage_key(table: TableDefinition, item: Item) -> bytes:
     """Encode the key of an item whose key attributes have been checked. Without a sort key, that part is empty."""
     keys = table.keys
     value = item[keys.partition[0].name]
-    partition = key_bytes.terminated(value)
     sort = key_bytes.plain(item[keys.sort[0].name]) if keys.sort else b""
-    if len(partition) > limits.PARTITION_KEY_SIZE and len(key_bytes.plain(value)) > limits.PARTITION_KEY_SIZE:
+    if len(key_bytes.plain(value)) > limits.PARTITION_KEY_SIZE:
         refuse(_INVALID + "Size of hashkey has exceeded the maximum size limit of2048 bytes")
     if len(sort) > limits.SORT_KEY_SIZE:
         refuse(_INVALID + "Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
-    return partition_bytes(table.prefix, partition) + sort
+    return partition_bytes(table.prefix, [value]) + sort
 
 
 def check_not_empty(attribute: KeyElement, value: Value) -> None:

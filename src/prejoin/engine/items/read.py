@@ -61,7 +61,7 @@ def key_range(
         refuse("Query key condition not supported")
     prefix = table.prefix if index is None else table.index_prefix(index)
     values = [conditions[attribute.name].operands[0] for attribute in keys.partition]
-    partition = partition_bytes(prefix, key_bytes.prefix(values))
+    partition = partition_bytes(prefix, values)
     if not given:
         return PartitionRange(partition, key_bytes.under(partition))
     begin = partition + key_bytes.prefix([conditions[attribute.name].operands[0] for attribute in given[:-1]])

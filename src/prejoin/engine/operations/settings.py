@@ -21,7 +21,7 @@ from prejoin.engine.requests import (
 )
 from prejoin.engine.store.interface import Session
 from prejoin.engine.tables.create import new_revision
-from prejoin.engine.tables.definition import ARN_PREFIX, TableDefinition
+from prejoin.engine.tables.definition import TableDefinition
 from prejoin.engine.tables.tags import check_tags, with_tags, without_tags
 from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol.errors import DynamoDBError, invalid, not_found, refuse
@@ -39,11 +39,11 @@ def _resource(database: Database, session: Session, arn: str, operation: str) ->
         refuse(f"ARNs must start with 'arn:': {arn}")
     if match is None:
         refuse(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
-    table = database.catalog.get(session, match.group(1))
-    if table is None and not arn.startswith(ARN_PREFIX):
+    table, place = database.catalog.get(session, match.group(1)), database.catalog.place
+    if table is None and not arn.startswith(f"arn:aws:dynamodb:{place}:"):
         raise DynamoDBError(
             "AccessDeniedException",
-            f"User: arn:aws:iam::000000000000:root is not authorized to perform: dynamodb:{operation} "
+            f"User: arn:aws:iam::{place.partition(':')[2]}:root is not authorized to perform: dynamodb:{operation} "
             f"on resource: {arn}",
         )
     if table is None:

@@ -37,7 +37,11 @@ def create_table(database: Database, request: CreateTableInput) -> dict[str, Any
     table = read_definition(request, name)
     now = time.time()
     table = replace(
-        table, uuid=str(uuid.uuid4()), created=now, on_demand_since=now if table.throughput is None else None
+        table,
+        uuid=str(uuid.uuid4()),
+        created=now,
+        on_demand_since=now if table.throughput is None else None,
+        place=database.catalog.place,
     )
     wish = request.stream_specification
     if wish is not None and wish.stream_enabled:

@@ -1,20 +1,29 @@
 """The layout of the key bytes that items and index entries are stored under.
 
     item:         table id (4 bytes) | hash (4) | partition key | sort key
-    index entry:  table id (4) | index number (4) | hash (4) | index partition key | index sort key | item's own key
+    index entry:  table id (4) | index number (4) | hash (4) | index partition key | index sort key
+                  | hash of the item's own key (4) | item's own key
 
 Keys are encoded so that bytes compare as DynamoDB compares values (`protocol.key_bytes`). All but the last part are
-terminated, so that no value is a prefix of another. The hash of the partition key comes first, as in DynamoDB: a Scan
-has no order that a program could rely on, and a segment of a parallel Scan is a range.
+terminated, so that no value is a prefix of another.
+
+The hash of the partition key comes first, as in DynamoDB. It is the hash that DynamoDB itself seems to use, because
+tests that were written on AWS assert the order of a Scan. A segment of a parallel Scan is a range of hashes. Entries of
+an index with equal keys lie in the order of a hash, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from zlib import crc32
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from prejoin.protocol import key_bytes, limits
-from prejoin.protocol.values import Item
+from prejoin.protocol.values import Item, Value
+
+try:
+    from _md5 import md5  # type: ignore[import-not-found]  # takes half the time of hashlib's, which calls OpenSSL
+except ImportError:  # a Python that was built without it
+    from hashlib import md5
 
 ItemKey = Callable[[Item], bytes | None]
 """From an item to its key bytes; None if the key needs a closer look."""
@@ -23,15 +32,41 @@ EntryKey = Callable[[Item, bytes], bytes | None]
 Attributes = tuple[tuple[str, str], ...]
 """Names and types."""
 
-_SPREAD = 2_654_435_761
 _HASHED = 8
 """The length of the table's id and the hash in an item's key."""
+_SHORT = limits.SORT_KEY_SIZE // 4
+"""This many characters are within the limits in any encoding."""
 
 
-def partition_bytes(prefix: bytes, partition: bytes) -> bytes:
+def partition_bytes(prefix: bytes, partition: Sequence[Value]) -> bytes:
     """The first bytes of all keys of one partition. `prefix` is that of the table or index."""
-    # crc32 alone keeps keys that differ in one digit close together. The multiplication (Knuth) spreads them.
-    return prefix + (crc32(partition) * _SPREAD & 0xFFFFFFFF).to_bytes(4) + partition
+    if len(partition) == 1 and (text := partition[0].get("S")) is not None and len(text) <= _SHORT:
+        return prefix + _hashed_text(text)
+    return prefix + _hash(b"".join(map(key_bytes.hashable, partition))) + key_bytes.prefix(partition)
+
+
+def _hash(content: bytes) -> bytes:
+    return md5(b"Outliers" + content).digest()[:4]  # type: ignore[no-any-return]  # noqa: S324
+
+
+@lru_cache(maxsize=4096)
+def _hashed_text(text: str) -> bytes:
+    """The bytes of a partition with a text key, of at most `_SHORT` characters."""
+    return _hash(text.encode()) + key_bytes.terminated_text(text)
+
+
+_last_own = (b"", b"")
+"""An item's key and its hash. A write needs the same hash for each index, before and after."""
+
+
+def _own_hash_of_texts(key: bytes) -> bytes:
+    """The hash of an item's own key, if it is of two texts. Only the end of the first one separates them."""
+    global _last_own
+    known, tie = _last_own
+    if known != key:
+        tie = _hash(key[_HASHED:].replace(b"\x00\x00", b"", 1))
+        _last_own = key, tie
+    return tie
 
 
 def item_key(prefix: bytes, partition: Attributes, sort: Attributes) -> ItemKey:
@@ -47,28 +82,33 @@ def item_key(prefix: bytes, partition: Attributes, sort: Attributes) -> ItemKey:
             return None
         if not text or not sort_text or len(text) > _SHORT or len(sort_text) > _SHORT:
             return None
-        # Inlined instead of calling key_bytes: every write runs this, some of them three times.
-        begin = text.encode().replace(b"\x00", b"\x00\xff") + b"\x00\x00"
-        hashed = (crc32(begin) * _SPREAD & 0xFFFFFFFF).to_bytes(4)
-        return prefix + hashed + begin + sort_text.encode()  # type: ignore[no-any-return]
+        return prefix + _hashed_text(text) + sort_text.encode()  # type: ignore[no-any-return]
 
     return place_texts
 
 
-def entry_key(prefix: bytes, partition: Attributes, sort: Attributes) -> EntryKey:
+def entry_key(prefix: bytes, partition: Attributes, sort: Attributes, own: Attributes) -> EntryKey:
     """The function from an item to the key of its index entry. It is created once per index, as every write calls it
-    twice.
+    twice. `own` are the key attributes of the table.
 
     An item that lacks a key attribute is not in the index. Neither is an item with an unsuitable value there; it must
     have been written before the index existed, because later ones are refused.
     """
 
     def place(item: Item, key: bytes) -> bytes | None:
-        begin = _terminated(partition, limits.PARTITION_KEY_SIZE, item)
-        end = _terminated(sort, limits.SORT_KEY_SIZE, item)
-        return None if begin is None or end is None else partition_bytes(prefix, begin) + end + key[_HASHED:]
+        begin = _key_values(partition, limits.PARTITION_KEY_SIZE, item)
+        end = _key_values(sort, limits.SORT_KEY_SIZE, item)
+        if begin is None or end is None:
+            return None
+        return partition_bytes(prefix, begin) + key_bytes.prefix(end) + own_hash(item, key) + key[_HASHED:]
 
-    if len(partition) != 1 or len(sort) != 1 or partition[0][1] != "S" or sort[0][1] != "S":
+    def own_hash(item: Item, key: bytes) -> bytes:
+        if own_texts:
+            return _own_hash_of_texts(key)
+        return _hash(b"".join(key_bytes.hashable(item[name]) for name, _ in own))
+
+    own_texts = [kind for _, kind in own] == ["S", "S"]
+    if not own_texts or [kind for _, kind in partition] != ["S"] or [kind for _, kind in sort] != ["S"]:
         return place
     ((name, _),), ((sort_name, _),) = partition, sort
 
@@ -80,24 +120,18 @@ def entry_key(prefix: bytes, partition: Attributes, sort: Attributes) -> EntryKe
             return None
         if not text or not sort_text or len(text) > _SHORT or len(sort_text) > _SHORT:
             return place(item, key)
-        begin = text.encode().replace(b"\x00", b"\x00\xff") + b"\x00\x00"
-        end = sort_text.encode().replace(b"\x00", b"\x00\xff") + b"\x00\x00"
-        hashed = (crc32(begin) * _SPREAD & 0xFFFFFFFF).to_bytes(4)
-        return prefix + hashed + begin + end + key[_HASHED:]  # type: ignore[no-any-return]
+        end = sort_text.encode().replace(b"\x00", b"\x00\xff") + b"\x00\x00"  # inlined: every write runs this
+        return prefix + _hashed_text(text) + end + _own_hash_of_texts(key) + key[_HASHED:]  # type: ignore[no-any-return]
 
     return place_texts
 
 
-_SHORT = limits.SORT_KEY_SIZE // 4
-"""This many characters are within the limits in any encoding."""
-
-
-def _terminated(attributes: Attributes, most: int, item: Item) -> bytes | None:
-    content, size = b"", 0
+def _key_values(attributes: Attributes, most: int, item: Item) -> list[Value] | None:
+    """The values of key attributes; None if one is missing, of another type, or too long."""
+    values = []
     for name, kind in attributes:
         value = item.get(name)
         if value is None or not value.get(kind):
             return None
-        content += key_bytes.terminated(value)
-        size += len(key_bytes.plain(value))
-    return content if size <= most else None
+        values.append(value)
+    return values if sum(len(key_bytes.plain(value)) for value in values) <= most else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from prejoin.engine.store.interface import Session
-from prejoin.engine.tables.definition import IndexDefinition, TableDefinition, table_id
+from prejoin.engine.tables.definition import LOCAL, IndexDefinition, TableDefinition, table_id
 from prejoin.protocol.errors import not_found, refuse
 
 _MOST = 1_000
@@ -21,6 +21,8 @@ class Catalog:
     """
 
     def __init__(self, *, alone: bool) -> None:
+        self.place = LOCAL
+        """The region and account of new tables."""
         self._alone = alone
         self._known: dict[int, tuple[int, TableDefinition]] = {}
         self._named: dict[str, TableDefinition] = {}

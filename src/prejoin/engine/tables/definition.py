@@ -12,8 +12,8 @@ import msgspec
 from prejoin.engine.store.key_layout import EntryKey, ItemKey, entry_key, item_key
 from prejoin.protocol.values import Item, Value
 
-ARN_PREFIX = "arn:aws:dynamodb:local:000000000000:"
-"""The beginning of every ARN of this engine: its region and account."""
+LOCAL = "local:000000000000"
+"""The region and account of tables, unless others are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,8 @@ class TableDefinition:
     insights: tuple[tuple[str, str, float], ...] = ()
     """Where contributor insights are on: the index ("" for the table), the mode, and since when."""
 
+    place: str = LOCAL
+    """The region and account in its ARN."""
     streams: tuple[StreamDefinition, ...] = ()
     """The newest last. At most that one is enabled."""
 
@@ -155,7 +157,12 @@ class TableDefinition:
     def entry_keys(self) -> dict[int, EntryKey]:
         """For each index number, the function from an item to the key of its entry."""
         return {
-            index.number: entry_key(self.index_prefix(index), _pairs(index.keys.partition), _pairs(index.keys.sort))
+            index.number: entry_key(
+                self.index_prefix(index),
+                _pairs(index.keys.partition),
+                _pairs(index.keys.sort),
+                _pairs(self.keys.attributes),
+            )
             for index in self.indexes
         }
 
@@ -225,7 +232,7 @@ class TableDefinition:
 
     @property
     def arn(self) -> str:
-        return f"{ARN_PREFIX}table/{self.name}"
+        return f"arn:aws:dynamodb:{self.place}:table/{self.name}"
 
     def position_names(self, index: IndexDefinition | None) -> tuple[str, ...]:
         """The attributes of a LastEvaluatedKey: the table's keys and, if an index is read, the index's keys."""

@@ -15,10 +15,11 @@ from prejoin.migrate import codes
 from prejoin.migrate.follow.log import SourceTransaction
 from prejoin.migrate.follow.touched import EntityItems, ItemKey, RowKey, Touched
 from prejoin.migrate.load.state import DeadLetter
-from prejoin.migrate.load.write import RowWriter, Throttle, dead_letter, is_about_item, is_plain, refusal_code
+from prejoin.migrate.load.write import RowWriter, dead_letter, is_about_item, is_plain, refusal_code
 from prejoin.migrate.mapping.rows import Row, RowError
 from prejoin.migrate.migration import Migration
 from prejoin.migrate.source.connection import Snapshot
+from prejoin.pipeline.throttle import Throttle
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import TRANSACTION_ACTIONS
 from prejoin.table.client.client import Client

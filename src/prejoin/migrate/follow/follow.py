@@ -20,11 +20,11 @@ from prejoin.migrate.follow.logs import open_log
 from prejoin.migrate.follow.touched import Touched
 from prejoin.migrate.load.load import opened_table, require_state
 from prejoin.migrate.load.state import FOLDER, LoadState, now_text
-from prejoin.migrate.load.write import Throttle
 from prejoin.migrate.migration import Migration
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import PipelineError
 from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.throttle import Throttle
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.errors import TableError
 from prejoin.transport.errors import TransportError

@@ -11,13 +11,14 @@ from pathlib import Path
 from prejoin.migrate import codes
 from prejoin.migrate.follow.logs import begin_log, end_log
 from prejoin.migrate.load.state import FOLDER, EntityProgress, LoadState, now_text
-from prejoin.migrate.load.write import RowWriter, Throttle
+from prejoin.migrate.load.write import RowWriter
 from prejoin.migrate.mapping.rows import EntityRows
 from prejoin.migrate.migration import Migration
 from prejoin.migrate.source.connection import Snapshot
 from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.errors import PipelineError, RefusedError
 from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.throttle import Throttle
 from prejoin.table.client.client import Client
 from prejoin.table.errors import NoSuchTable
 

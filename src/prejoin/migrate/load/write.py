@@ -6,9 +6,8 @@ are inserted in transactions, and those that exist already, from a page that was
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -17,50 +16,19 @@ from prejoin.diagnostics import Code
 from prejoin.migrate import codes
 from prejoin.migrate.load.state import DeadLetter, now_text, row_json
 from prejoin.migrate.mapping.rows import EntityRows, Row, RowError
+from prejoin.pipeline.throttle import Throttle
 from prejoin.proof.package import LoadedPackage
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.client.client import Client
-from prejoin.table.client.observe import Call
 from prejoin.table.errors import AlreadyExists, ItemTooLarge, NotUnique, PartlyWritten, TableError, Unprocessed
 from prejoin.transport.errors import TransportError
 
 CHUNK = 250
 """Rows that one worker writes at a time."""
 _ATTEMPTS = 8
-_READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"})
 _TEMPORARY = frozenset(
     {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "InternalServerError"}
 )
-
-
-class Throttle:
-    """Counts consumed write units, and holds writers back so that no more than `rate` a second are consumed."""
-
-    def __init__(self, rate: float | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
-        self.units = 0.0
-        self._rate = rate
-        self._sleep = sleep
-        self._lock = threading.Lock()
-        self._began = time.monotonic()
-        self._spent = 0.0
-
-    def observe(self, call: Call) -> None:
-        if call.operation in _READS:
-            return
-        with self._lock:
-            self.units += call.units
-            self._spent += call.units
-
-    def wait(self) -> None:
-        """Sleeps until the consumed units fit the rate again."""
-        if self._rate is None:
-            return
-        with self._lock:
-            ahead = self._spent / self._rate - (time.monotonic() - self._began)
-            if ahead < -1:  # time in which nothing was written is not saved up for a burst
-                self._began, self._spent, ahead = time.monotonic(), 0.0, 0.0
-        if ahead > 0:
-            self._sleep(ahead)
 
 
 @dataclass(frozen=True, slots=True)

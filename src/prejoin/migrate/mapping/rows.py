@@ -151,13 +151,13 @@ class EntityRows:
 
     def _rows(self, snapshot: Snapshot, found: Sequence[Mapping[str, Any]]) -> list[Row]:
         rows = []
-        lists = self._children(snapshot, found)
-        for at, row in enumerate(found):
-            values = {
-                v.attribute.name: v.source.value if v.source.value is not None else row[f"{_OURS}v{number}"]
-                for number, v in enumerate(self._values)
-            }
-            rows.append(Row(tuple(row[f"{_OURS}k{n}"] for n in range(len(self.key))), {**values, **lists[at]}))
+        selected = [v.attribute.name for v in self._values if v.source.value is None]
+        constant = {v.attribute.name: v.source.value for v in self._values if v.source.value is not None}
+        width = len(self.key)
+        for row, more in zip(found, self._children(snapshot, found), strict=True):
+            parts = tuple(row.values())  # the key, then what is selected
+            values = dict(zip(selected, parts[width:], strict=False))
+            rows.append(Row(parts[:width], {**values, **constant, **more} if constant or more else values))
         return rows
 
     # --- Embedded children -----------------------------------------------------------------------------------------

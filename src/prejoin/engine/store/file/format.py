@@ -5,8 +5,8 @@ DynamoDB counts, a checksum, the item as DynamoDB JSON, and the second at which 
 entries in the same way. `tables` holds table definitions as JSON; a definition's revision grows with each change, so
 that other processes notice it. `tokens` holds client tokens. `items`, `entries` and `tokens` are WITHOUT ROWID: rows
 lie in the B-tree in key order, so a Query is one range scan. `records` holds stream records under the table's id and a
-sequence number in one integer, because appending to a table with rowids takes half the time. Files of version 4 that
-were written before streams lack it; it is added when they are opened.
+sequence number in one integer, because appending to a table with rowids takes half the time. Some files of version 4
+lack it.
 
 The checksum of a row is the CRC-32 of key and content, seeded with the size. `user_version` in SQLite's header is the
 version of this format, and `application_id` marks the file as prejoin's.
@@ -23,7 +23,7 @@ from zlib import crc32
 
 from prejoin.engine.store.interface import OpenError
 
-VERSION = 4
+VERSION = 5
 APPLICATION_ID = int.from_bytes(b"prjn")
 """In the header of every file since version 4, to distinguish it from files of other programs."""
 _FIRST_MARKED = 4
@@ -55,24 +55,6 @@ CREATE INDEX forgetting ON tokens (expires);
 """
 _RECORDS = "CREATE TABLE records (number INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, record BLOB NOT NULL);"
 _SCHEMA = _TABLES + _ITEMS + _ENTRIES + _TOKENS + _RECORDS
-_SET_ASIDE = """
-DROP INDEX expiring;
-ALTER TABLE items RENAME TO old_items;
-ALTER TABLE entries RENAME TO old_entries;
-ALTER TABLE tables RENAME TO old_tables;
-DROP TABLE tokens;
-"""
-"""The first step of the upgrade from version 3. Tokens are dropped, because they live only ten minutes."""
-_TAKE_OVER = """
-INSERT INTO items SELECT key, size, item_checksum(key, size, item), item, expires FROM old_items ORDER BY key;
-INSERT INTO entries SELECT key, size, item_checksum(key, size, item), item FROM old_entries ORDER BY key;
-INSERT INTO tables SELECT id, name, revision, table_checksum(name, definition), definition FROM old_tables;
-DELETE FROM sqlite_sequence WHERE name = 'tables';
-INSERT INTO sqlite_sequence SELECT 'tables', seq FROM sqlite_sequence WHERE name = 'old_tables';
-DROP TABLE old_items;
-DROP TABLE old_entries;
-DROP TABLE old_tables;
-"""
 _BUSY_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _HEADER = 100
 """The length of the header of a SQLite file."""
@@ -197,15 +179,17 @@ def prepare_schema(connection: sqlite3.Connection, path: str) -> None:
     version, mark, names = _marks(connection)
     _check_version(path, version, mark, names)
     if version == VERSION:
-        if "records" not in names:  # written before there were streams
-            connection.execute(_RECORDS)
         return
     if names:
-        connection.create_function("item_checksum", 3, item_checksum, deterministic=True)
+        from prejoin.engine.store.file.upgrade import upgrade  # few files need it
+
         connection.create_function("table_checksum", 2, table_checksum, deterministic=True)
-    steps = (_SET_ASIDE, _SCHEMA, _TAKE_OVER) if names else (_SCHEMA,)
-    for statement in "".join(steps).split(";"):
-        connection.execute(statement)
+        others = _TABLES + _TOKENS if version == _OLDEST else ""
+        records = "" if "records" in names else _RECORDS
+        upgrade(connection, version, others + _ITEMS + _ENTRIES + records, item_checksum)
+    else:
+        for statement in _SCHEMA.split(";"):
+            connection.execute(statement)
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version={VERSION}")
 
