@@ -61,7 +61,7 @@ def hostile(chance: random.Random) -> Any:
         case 4:
             return {"L": [{"M": {}}] * size}
         case 5:
-            return [hostile(chance)] * chance.choice((1, 2, 30))
+            return [chance.choice((*_TEXTS, *_NUMBERS, {"S": "a"}, {"N": "1"}, {}))] * min(size, 1_000)
         case 6:
             return {"S": "é" * size}
         case 7:
@@ -86,7 +86,7 @@ def mutated(request: Any, chance: random.Random) -> Any:
                 case 0:
                     del place[where]
                 case 1 if isinstance(place, list):
-                    place += [place[where]] * chance.choice((1, 100))
+                    place += [place[where]] * chance.choice((1, 30))
                 case _:
                     place[where] = hostile(chance)
             break
