@@ -58,6 +58,7 @@ GROUPS = {
     "Conditions": "prejoin.table.condition",
     "Updates": "prejoin.table.update",
     "Patterns": "prejoin.patterns",
+    "Streams": "prejoin.streams",
     "Places": "prejoin.engine prejoin.transport",
     "The table itself, and ids": "prejoin.table.admin prejoin.table.ids",
     "The pipeline: from a document to a design and its code": "prejoin.pipeline prejoin.diagnostics",

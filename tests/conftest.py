@@ -64,6 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if item.nodeid.startswith(BY_DOCUMENT) and not others.isdisjoint(_names(*item.callspec.params.values())):
             item.add_marker(pytest.mark.slow)
+            continue
         if first := item.get_closest_marker("everyday"):
             seen[item.path, item.originalname] += 1
             if seen[item.path, item.originalname] > first.args[0]:

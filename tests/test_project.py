@@ -148,6 +148,25 @@ def test_links_between_our_pages_lead_somewhere() -> None:
     assert dead == []
 
 
+def test_contributing_map_shows_every_package() -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    shown = guide.partition("\n## Map\n")[2].partition("\n## ")[0]
+    lines = {line.split("/")[0]: line for line in shown.splitlines() if re.match(r"\w+/ ", line)}
+    packages = [path.parent for path in (ROOT / "src/prejoin").glob("*/__init__.py")]
+    assert len(packages) > 10
+    assert {path.name for path in packages} <= lines.keys()
+    within = [(path.name, one.parent.name) for path in packages for one in path.glob("*/__init__.py")]
+    assert [pair for pair in within if f"{pair[1]}/" not in lines[pair[0]]] == []
+
+
+def test_files_that_contributing_names_exist() -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w./-]+\.(?:py|md|toml))`", guide))
+    assert len(named) > 50
+    listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=ROOT).stdout.split()
+    assert {name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in listed)} == set()
+
+
 def test_nothing_refers_to_a_place_outside_the_project() -> None:
     listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=ROOT).stdout.split()
     files = [f for f in listed if (ROOT / f).is_file()]

@@ -23,11 +23,15 @@ Declare entities with their keys, and bind the schema to a table:
 - Clients: `Client` and `AsyncClient` insert, put, update, delete, get, query, collect and run transactions.
 - Places: `AWS()`, `Endpoint(url)` and `Embedded()`, a DynamoDB in memory or in a file.
 - Patterns, declared as `Entity(…, patterns=[…])`: `Unique`, `Copy`, `Counted`, `Version`, `TimeToLive` and others.
+- Streams: `read_changes` makes typed changes of stream records, `StreamHandlers` handle them in Lambda or by a
+  `StreamConsumer` on the embedded engine.
 - Conditions and updates: `between`, `exists`, `one_of`, `add`, `appended` and others.
 - The pipeline, which needs the extra `design`: `read_document`, `check_document`, `design_table`, `prove_design`,
   `build_project` and `run_pattern` do what the commands do.
 - Migrations, which need the extra `migrate`: `discover_database`, `open_migration`, `plan_load`, `load_table`,
-  `verify_table` and `migration_status`.
+  `follow_table`, `verify_table`, `cut_over`, `roll_back` and `migration_status`; for the application `record_changes`
+  and `ShadowReads`.
+- From one design to the next, which needs the extra `design`: `open_version`, `plan_transition` and `open_evolution`.
 - Errors: all derive from `PrejoinError`.
 """
 
@@ -50,9 +54,27 @@ if TYPE_CHECKING:
     from prejoin.keys import Template as Template
     from prejoin.keys import TemplateError as TemplateError
     from prejoin.keys import When as When
+    from prejoin.migrate.cutover import Cutover as Cutover
+    from prejoin.migrate.cutover import CutoverEntity as CutoverEntity
+    from prejoin.migrate.cutover import CutoverResult as CutoverResult
+    from prejoin.migrate.cutover import cut_over as cut_over
     from prejoin.migrate.discover.discover import Discovery as Discovery
     from prejoin.migrate.discover.discover import discover_database as discover_database
     from prejoin.migrate.discover.document import Misfit as Misfit
+    from prejoin.migrate.evolve.items import Evolution as Evolution
+    from prejoin.migrate.evolve.items import StepResult as StepResult
+    from prejoin.migrate.evolve.items import open_evolution as open_evolution
+    from prejoin.migrate.evolve.plan import BackfillEstimate as BackfillEstimate
+    from prejoin.migrate.evolve.plan import EvolutionStep as EvolutionStep
+    from prejoin.migrate.evolve.plan import estimate_backfill as estimate_backfill
+    from prejoin.migrate.evolve.plan import open_version as open_version
+    from prejoin.migrate.evolve.plan import steps_of as steps_of
+    from prejoin.migrate.evolve.plan import write_steps as write_steps
+    from prejoin.migrate.evolve.transition import CodeVersion as CodeVersion
+    from prejoin.migrate.evolve.transition import Transition as Transition
+    from prejoin.migrate.evolve.transition import plan_transition as plan_transition
+    from prejoin.migrate.follow.follow import FollowResult as FollowResult
+    from prejoin.migrate.follow.follow import follow_table as follow_table
     from prejoin.migrate.load.export import ExportResult as ExportResult
     from prejoin.migrate.load.export import export_items as export_items
     from prejoin.migrate.load.load import LoadResult as LoadResult
@@ -64,6 +86,15 @@ if TYPE_CHECKING:
     from prejoin.migrate.load.state import EntityProgress as EntityProgress
     from prejoin.migrate.migration import Migration as Migration
     from prejoin.migrate.migration import open_migration as open_migration
+    from prejoin.migrate.outbox import NotRecordedError as NotRecordedError
+    from prejoin.migrate.outbox import outbox_table as outbox_table
+    from prejoin.migrate.outbox import record_changes as record_changes
+    from prejoin.migrate.outbox import record_rows as record_rows
+    from prejoin.migrate.rollback import RollbackResult as RollbackResult
+    from prejoin.migrate.rollback import roll_back as roll_back
+    from prejoin.migrate.shadow import ShadowCounts as ShadowCounts
+    from prejoin.migrate.shadow import ShadowDifference as ShadowDifference
+    from prejoin.migrate.shadow import ShadowReads as ShadowReads
     from prejoin.migrate.status import MigrationStatus as MigrationStatus
     from prejoin.migrate.status import migration_status as migration_status
     from prejoin.migrate.verify.patterns import PatternComparison as PatternComparison
@@ -81,6 +112,13 @@ if TYPE_CHECKING:
     from prejoin.patterns.cascade import delete_tree as delete_tree
     from prejoin.patterns.child import Child as Child
     from prejoin.patterns.copies import Copy as Copy
+    from prejoin.patterns.follows import Follows as Follows
+    from prejoin.patterns.follows import refresh as refresh
+    from prejoin.patterns.history import History as History
+    from prejoin.patterns.history import compare_versions as compare_versions
+    from prejoin.patterns.history import history as history
+    from prejoin.patterns.history import restore_version as restore_version
+    from prejoin.patterns.history import version_of as version_of
     from prejoin.patterns.integrity.audit import audit as audit
     from prejoin.patterns.integrity.expected import Finding as Finding
     from prejoin.patterns.integrity.repair import repair as repair
@@ -108,6 +146,7 @@ if TYPE_CHECKING:
     from prejoin.pipeline.build.build import build_project as build_project
     from prejoin.pipeline.build.build_plan import BuildPlan as BuildPlan
     from prejoin.pipeline.build.settings import Overrides as Overrides
+    from prejoin.pipeline.check import check_document as check_document
     from prejoin.pipeline.connection import TablePlace as TablePlace
     from prejoin.pipeline.design.design_document import design_target as design_target
     from prejoin.pipeline.design.design_document import write_design as write_design
@@ -124,7 +163,6 @@ if TYPE_CHECKING:
     from prejoin.pipeline.design.frontier import design_frontier as design_frontier
     from prejoin.pipeline.design.frontier import frontier_svg as frontier_svg
     from prejoin.pipeline.document import Document as Document
-    from prejoin.pipeline.document import check_document as check_document
     from prejoin.pipeline.document import parse_document as parse_document
     from prejoin.pipeline.document import read_document as read_document
     from prejoin.pipeline.errors import GeneratedCodeError as GeneratedCodeError
@@ -137,6 +175,12 @@ if TYPE_CHECKING:
     from prejoin.pipeline.query.query import QueryResult as QueryResult
     from prejoin.pipeline.query.query import run_pattern as run_pattern
     from prejoin.protocol.errors import DynamoDBError as DynamoDBError
+    from prejoin.streams.changes import StreamChange as StreamChange
+    from prejoin.streams.changes import read_changes as read_changes
+    from prejoin.streams.consumer import StreamConsumer as StreamConsumer
+    from prejoin.streams.fresh import keep_fresh as keep_fresh
+    from prejoin.streams.handlers import StreamHandlers as StreamHandlers
+    from prejoin.streams.records import StreamRecordError as StreamRecordError
     from prejoin.table.admin.drift import Difference as Difference
     from prejoin.table.client.async_client import AsyncClient as AsyncClient
     from prejoin.table.client.async_client import AsyncTransaction as AsyncTransaction

@@ -191,6 +191,7 @@ def test_quick_patterns_are_not(quick: str) -> None:
     assert problem(quick) == ""
 
 
+@pytest.mark.slow
 def test_no_pattern_of_ours_is_slow() -> None:
     found = patterns()
     assert len(found) > 150

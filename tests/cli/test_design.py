@@ -167,12 +167,13 @@ def test_decisions_that_contradict_each_other_are_named_and_nothing_is_written(p
     assert "error PJ030: this cannot hold: the decision: User lives under Team" in ran.err
 
 
+@pytest.mark.slow
 def test_unserved_pattern_is_reported_with_a_remedy(prejoin: Prejoin, teams: Path) -> None:
     call = ("design", "--no-proof", "--at-most", "0 GSIs", "--at-most", "0 copies")
     ran = prejoin(*call)
     assert ran.status == 1
     assert "is not served" in ran.out
-    assert "What would have to change:" in ran.out
+    assert "To serve it:" in ran.out
     assert "  - the decision: no GSIs" in ran.out
     assert "not served: AP-0" in ran.err
     result = prejoin(*call, "--format", "json").json
@@ -337,10 +338,10 @@ def test_json_holds_all_of_it(prejoin: Prejoin, teams: Path) -> None:
 
 def test_a_design_is_approved_after_questions_and_decisions(teams: Path) -> None:
     terminal = Terminal("design", "--no-proof", folder=teams.parent, NO_COLOR="1")
-    terminal.expect("What lies in one partition")
+    terminal.expect("Entities in one partition")
     terminal.expect("Write it to table-design.md? [y/n")
     terminal.send("why Assignment\n")
-    terminal.expect("Its sort key goes by `teamId`")
+    terminal.expect("The sort key has `teamId`")
     terminal.send("why Nothing\n")
     terminal.expect("There is no entity, index, copy or access pattern `Nothing`")
     terminal.send("pin make it nice\n")
@@ -462,9 +463,9 @@ def test_program_keeps_its_choice_when_the_time_is_over() -> None:
     bread, cake = program.choice(), program.choice()
     program.at_least(1, {bread: 1, cake: 1})
     assert program.minimise({bread: 1, cake: 5}) == 1
-    limit._end = 0  # as if a thousand seconds had passed
+    limit._end = limit.seconds = 0  # as if the time had passed
     assert program.minimise({bread: 7}) == 7
-    assert (program.chosen, program.exact, limit.struck) == ({bread}, False, True)
+    assert (program.chosen, limit.struck) == ({bread}, True)
     with pytest.raises(OutOfTimeError):
         late = IntegerProgram(TimeLimit(0))
         late.at_least(1, {late.choice(): 1})

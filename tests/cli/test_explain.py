@@ -57,7 +57,7 @@ def test_every_code_of_the_command_tells_its_exit_status() -> None:
 def test_workload_schema_accepts_converted_documents(prejoin: Prejoin) -> None:
     schema = json.loads(prejoin("schema").out)
     document = prejoin("convert", "-", "--to", "yaml", stdin=starter().encode()).out
-    jsonschema.Draft202012Validator(schema).validate(yaml.safe_load(document))
+    assert jsonschema.Draft202012Validator(schema).is_valid(yaml.safe_load(document))
 
 
 def test_the_schema_of_the_envelope_is_the_documented_one(prejoin: Prejoin) -> None:

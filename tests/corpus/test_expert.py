@@ -65,7 +65,7 @@ KNOWN = [
     ("aws_session_management", "PJ537", "AP2 is a GetItem, which needs the whole key, and `customerId` is not given"),
     ("aws_session_management", "PJ531", "AP6, Session by customerId sorted by last_login_time descending"),
     ("aws_ski_resort", "PJ513", "`Date:MM/DD/YY`"),
-    ("electrodb_library", "PJ542", "AP7 is about what is overdue"),
+    ("electrodb_library", "PJ542", "AP7 is about overdue items"),
     ("houlihan_flight_fares", "PJ594", "Fare:"),
     ("houlihan_flight_fares", "PJ525", "Fare ({origin} / {dest}#{start}#{class}) and Flight"),
     ("houlihan_flight_fares", "PJ583", "no pattern reads Fare in GSI1"),

@@ -348,6 +348,7 @@ def _compare(before: Workload, plain: Design, tenant: Workload) -> None:
     assert theirs.kept == ours.kept
 
 
+@pytest.mark.everyday(4)
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.parent.name)
 def test_a_tenant_changes_no_price_of_a_document(path: Path) -> None:
     same_with_a_tenant(read_file(path).workload)

@@ -299,7 +299,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         (),
         "MB in one result",
     ),
-    ("PJ542", (("| of a branch | branchId, dueOn <", "| overdue | branchId, dueOn >"),), (), "what is overdue"),
+    ("PJ542", (("| of a branch | branchId, dueOn <", "| overdue | branchId, dueOn >"),), (), "overdue items"),
     (
         "PJ543",
         (loan("`endsAt` (datetime, optional, ttl)"),),

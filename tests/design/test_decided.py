@@ -125,6 +125,7 @@ def test_a_pattern_that_may_use_a_scan_needs_no_key() -> None:
 # --- What cannot be -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_conflict_names_the_statements_and_none_too_many() -> None:
     workload = deciding("no GSIs", "no copies")
     found = conflicts(workload)

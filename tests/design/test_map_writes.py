@@ -107,6 +107,22 @@ def test_an_index_key_is_read_first_where_the_write_does_not_give_what_it_is_mad
     assert calls(given) == ["UpdateItem"]
 
 
+@pytest.mark.parametrize(("name", "requests"), [("Text", ["UpdateItem"]), ("Post", ["GetItem", "UpdateItem"])])
+def test_input_named_like_the_entity_is_an_object_unless_an_attribute_has_the_name(
+    name: str, requests: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.ENTITIES", ENTITIES.replace("`text`", f"`{name}`"))
+    found = mapped("Post | Publish | postId, Post | update Post (status = PUBLISHED) | No | - | Warm")
+    assert calls(found) == requests
+
+
+def test_upsert_knows_the_immutable_attributes_that_it_sets() -> None:
+    row = "Post | Save | postId, userId, at, text | upsert Post (userId, at, text, status = DRAFT) | No | - | Warm"
+    found = mapped(row, UNDER_USER)
+    assert calls(found) == ["UpdateItem"]
+    assert (found.requests[0].pk, found.requests[0].sk) == ("USER#{userId}", "= POST#{at}#{postId}")
+
+
 def test_an_item_that_leaves_a_sparse_index_loses_its_keys() -> None:
     found = mapped("Post | Withdraw | postId, at | update Post (status = DRAFT) | No | - | Warm")
     assert "REMOVE gsi1pk" in found.requests[0].actions[0].changes

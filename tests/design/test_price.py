@@ -83,7 +83,7 @@ def test_one_write_becomes_items_and_entries() -> None:
 
 def test_assumptions_are_reported() -> None:
     told = {(a.about, a.what): a.value for a in assumptions(shop_workload())}
-    assert told["AP-009", "what Cold means"] == "0.1 a second"
+    assert told["AP-009", "the rate Cold"] == "0.1 a second"
     assert not any(about in {"User", "Order"} for about, _ in told), "their sizes and numbers are in the document"
     bank = read_file(ROOT / "tests/corpus/aws_bank_payments/access-patterns.md").workload
     told = {(a.about, a.what): a.value for a in assumptions(bank)}

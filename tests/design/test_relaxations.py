@@ -165,8 +165,8 @@ def test_a_filter_on_a_small_collection_is_proposed_in_place_of_an_index() -> No
     workload = read_file(ROOT / "examples/shop/access-patterns.md").workload
     solution = solve(workload)
     explanation = add_alternatives(workload, solution, explain(workload, solution), most=0)
-    assert explanation.relaxations == fewer_structures(workload, solution)
     (first, *_) = explanation.relaxations
+    assert first in fewer_structures(workload, solution)
     assert first.take == ("AP-006 may filter",)
     taken = taking(workload, first)
     after = solve(taken).design

@@ -72,6 +72,7 @@ def test_no_more_complexity_than_the_expert_has(name: str) -> None:
     assert len(design.indexes) * WEIGHTS["index"] + len(design.copies) * WEIGHTS["copy"] <= EXPERTS[name]
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("path", DOCUMENTS[::4], ids=named)
 @given(random=st.randoms(use_true_random=False))
 @settings(max_examples=3)
@@ -160,6 +161,7 @@ def test_search_that_is_cut_off_reports_its_bound(monkeypatch: pytest.MonkeyPatc
     assert cut.ended <= (cut.score == best.score)
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize("path", DOCUMENTS[::3], ids=named)
 def test_seed_of_the_solver_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workload = document(path)

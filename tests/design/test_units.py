@@ -100,6 +100,7 @@ def writes(table: Table, do: Any, *arguments: Any, **known: Any) -> Iterator[tup
         yield sent[0], entries
 
 
+@pytest.mark.everyday(4)
 @pytest.mark.parametrize("narrow", [False, True], ids=["whole", "narrow"])
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_writes_cost_what_the_rules_say_for_the_items_that_are_there(name: str, narrow: bool) -> None:

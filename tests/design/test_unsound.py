@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.place import examples
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import amplification, bill
@@ -105,6 +106,14 @@ def test_a_sound_design_is_shown_in_every_way(language: str) -> None:
         assert shown(*sound(name), language) == []
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_table_without_partition_key_is_rendered_or_refused(language: str) -> None:
+    for name in NAMES:
+        workload, design = sound(name)
+        base, *indexes = design.slots
+        assert shown(workload, replace(design, slots=(replace(base, pk=()), *indexes)), language)
+
+
 def test_misfit_is_reported_with_a_fix() -> None:
     workload, design = sound("debrie_session_store")
     (item,) = design.items
@@ -152,7 +161,7 @@ def test_an_index_that_is_to_hold_what_no_item_has_is_priced() -> None:
     ("facet", "part"),
     [
         (Facet("table", ("X",), ("{nope}",)), "nope"),
-        (Facet("table", ("X",), ("Y",), (When("username"),)), "is in the table, whatever it has"),
+        (Facet("table", ("X",), ("Y",), (When("username"),)), "has a condition, and all items are in the table"),
     ],
 )
 def test_impossible_key_is_reported(facet: Facet, part: str) -> None:
@@ -217,5 +226,6 @@ def test_any_mistake_is_reported(name: str, data: st.DataObject) -> None:
 
 
 @given(name=st.sampled_from(NAMES), language=st.sampled_from([*LANGUAGES]), data=st.data())
+@settings(max_examples=examples(20))
 def test_any_mistake_is_rendered_or_refused(name: str, language: str, data: st.DataObject) -> None:
     shown(*mistake(data, name, ALL), language)

@@ -325,7 +325,8 @@ def test_attributes_to_get_are_names_and_never_paths(filled: Ask) -> None:
 def test_transactions_have_no_legacy_parameters(filled: Ask) -> None:
     """AWS ignores members that are not in its model, as `Expected` in an action."""
     action = {"TableName": "shop", "Item": WHOLE, "Expected": {"n": {"Exists": False}}}
-    filled("TransactWriteItems", TransactItems=[{"Put": action}])
+    filled("TransactWriteItems", TransactItems=[{"Put": {**action, "Item": {**WHOLE, "n": {"N": "9"}}}}])
+    assert filled("GetItem", Key=KEY)["Item"]["n"] == {"N": "9"}  # the condition was false of the stored item
 
 
 _VALUES = st.one_of(

@@ -6,6 +6,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from prejoin.cli.run import run
 
 SHOP = Path(__file__).resolve().parents[2] / "examples" / "shop"
@@ -19,6 +21,7 @@ def written(folder: Path) -> str:
     return (folder / DESIGN.name).read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_design_of_the_shop_is_what_would_be_written(tmp_path: Path) -> None:
     assert DESIGN.read_text("utf-8") == written(tmp_path), f"write it anew: python tests/examples/{Path(__file__).name}"
 

@@ -31,10 +31,11 @@ from prejoin import (
     verify_table,
 )
 from prejoin.migrate.load.export import export_items
-from prejoin.migrate.load.write import RowWriter, Throttle
+from prejoin.migrate.load.write import RowWriter
 from prejoin.migrate.mapping.rows import EntityRows
 from prejoin.migrate.migration import Migration
 from prejoin.pipeline.connection import connect
+from prejoin.pipeline.throttle import Throttle
 
 Opened = Callable[[], Migration]
 PLACE = TablePlace(db="table.db")
@@ -271,8 +272,24 @@ def test_files_hold_all_items_of_the_table(opened: Opened) -> None:
     texts = [gzip.decompress(Path(file).read_bytes()).decode() for file in result.files]
     lines = [json.loads(line)["Item"] for text in texts for line in text.splitlines()]
     assert sorted(lines, key=lambda item: (item["pk"]["S"], item["sk"]["S"])) == items(migration)
+    assert lines != items(migration), "a partition would be written in one go"
     with pytest.raises(RefusedError):
         export_items(migration, "out", state="export")
+
+
+@pytest.mark.parametrize("operation", ["ImportTable", "StartBulkPutItems"])
+def test_requests_beside_the_files_are_those_of_aws(opened: Opened, operation: str) -> None:
+    import botocore.session
+    from botocore.validate import ParamValidator
+
+    export_items(opened(), "out", state="export")
+    name = {"ImportTable": "import-table.json", "StartBulkPutItems": "start-bulk-put-items.json"}[operation]
+    request = json.loads((Path("out") / name).read_text(encoding="utf-8"))
+    shape = botocore.session.get_session().get_service_model("dynamodb").operation_model(operation).input_shape
+    assert shape is not None
+    assert request.keys() <= shape.members.keys()
+    report = ParamValidator().validate({**request, "ClientToken": "1"}, shape)
+    assert not report.has_errors(), report.generate_report()
 
 
 def test_rows_are_read_in_pages_by_composite_keys(opened: Opened) -> None:

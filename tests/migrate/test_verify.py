@@ -125,6 +125,16 @@ def test_item_without_a_row_is_unexpected(loaded: Migration) -> None:
     assert (found.kind, found.entity, found.key) == ("unexpected", "OrderItem", "3, 1")
 
 
+def test_rows_that_became_one_item_are_named() -> None:
+    row = ((1,), {"total": 5})
+    rows, items = Checksums(), Checksums()
+    for _ in range(2):
+        rows.add(*row)
+    items.add(*row)
+    assert rows.differing(items)
+    assert [(d.kind, d.key) for d in compare_items("Order", [row, row], [row])] == [("twice", "1")]
+
+
 def test_row_that_fits_no_item_is_named(loaded: Migration) -> None:
     with sqlite3.connect("shop.db") as db:
         db.execute("UPDATE orders SET placed_at = 'soon' WHERE id = 7")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from prejoin.pipeline.document import check_document, parse_document, read_document
+from prejoin.pipeline.check import check_document
+from prejoin.pipeline.document import parse_document, read_document
 from prejoin.pipeline.errors import InputError
 from tests.pipeline.conftest import EXAMPLES
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -46,7 +46,7 @@ Tale = Callable[[str, Request, Request], Request]
 
 
 class Lying:
-    """The embedded engine behind somebody who changes what is asked, or what is answered."""
+    """The embedded engine behind somebody who changes what is asked, or what is answered; its changes are not told."""
 
     lossless = True
 
@@ -66,6 +66,19 @@ class Lying:
         return msgspec.json.encode(self._tell(operation, request, msgspec.json.decode(answer)))
 
 
-def proof(design: Design | None = None, ask: Lie | None = None, tell: Tale | None = None, seed: int = 1) -> Proof:
+class LyingAndTelling(Lying):
+    """The same, and it tells what has changed in the table."""
+
+    def changes(self, table: str) -> Iterable[Request]:
+        return self._engine.changes(table)
+
+
+def proof(
+    design: Design | None = None,
+    ask: Lie | None = None,
+    tell: Tale | None = None,
+    seed: int = 1,
+    kind: type[Lying] = LyingAndTelling,
+) -> Proof:
     with Embedded() as engine:
-        return prove(league_workload(), design or league_design(), Lying(engine, ask, tell), now=NOW, seed=seed)
+        return prove(league_workload(), design or league_design(), kind(engine, ask, tell), now=NOW, seed=seed)

@@ -12,7 +12,7 @@ from tests.proof.league import NOW, league_workload
 from prejoin.proof.data import DataGenerator, identities, scaled
 from prejoin.types import Kind
 from prejoin.workload.files import read_file
-from prejoin.workload.model import Cardinality
+from prejoin.workload.model import Attribute, Cardinality, Entity, Workload
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tests/corpus/*/access-patterns.md")])
@@ -36,6 +36,16 @@ def test_hard_data_is_whole_too(path: Path) -> None:
             owner = workload.entity(attribute.references.partition(".")[0])
             if owner and len(owner.id) == 1 and owner is not entity:
                 assert set(values) <= {item[owner.id[0].name] for item in made[owner.name]}
+
+
+def test_first_item_has_every_optional_attribute() -> None:
+    """Otherwise a read of several optional attributes might find nothing, and its proof would show nothing."""
+    attributes = tuple(Attribute(f"a{at}", optional=at > 0, id=at == 0) for at in range(12))
+    workload = Workload(entities=(Entity("Thing", attributes=attributes),))
+    for seed in range(20):
+        first, *others = DataGenerator(workload, NOW, seed=seed).make_all()["Thing"]
+        assert first.keys() == {one.name for one in attributes}
+        assert any(len(other) < len(attributes) for other in others)
 
 
 def test_there_are_as_many_as_the_document_says_as_long_as_that_is_few() -> None:

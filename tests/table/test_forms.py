@@ -14,7 +14,7 @@ from prejoin.engine import Embedded
 from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import First, Joined, Sum
 from prejoin.table.write.actions import check_item, delete_item, update_item
-from prejoin.table.write.expand import Form, expand
+from prejoin.table.write.expand import WriteForm, expand
 from prejoin.table.write.from_call import check_write, delete_write, update_write
 from prejoin.table.write.model import ItemAction, Write
 
@@ -56,8 +56,8 @@ def same(one: ItemAction, other: ItemAction) -> bool:
     )
 
 
-def forms(known: Schema) -> list[Form]:
-    return [found for found in known.write_forms.values() if isinstance(found, Form)]
+def forms(known: Schema) -> list[WriteForm]:
+    return [found for found in known.write_forms.values() if isinstance(found, WriteForm)]
 
 
 numbers = st.integers(-5, 5)

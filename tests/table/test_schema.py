@@ -169,7 +169,11 @@ def test_an_optional_attribute_in_an_index_key_makes_it_sparse() -> None:
 
 
 def test_enum_values_exclude_collisions() -> None:
-    Schema(Entity(Order, Key("{status}", "{order_id}")), Entity(User, Key("USER", "{user_id}")))
+    user = Entity(User, Key("USER", "{user_id}"))
+    schema = Schema(Entity(Order, Key("{status}", "{order_id}")), user)  # no status is USER
+    assert schema.read_key("USER", "1") == (User, {"user_id": "1"})
+    with pytest.raises(SchemaError, match="could have the same key"):  # an id can be USER
+        Schema(Entity(Order, Key("{user_id}", "{order_id}")), user)
 
 
 def test_a_key_is_read_back_as_its_entity_and_values() -> None:

@@ -346,7 +346,9 @@ def test_existing_clients_use_engine_inside_mock() -> None:
 def test_each_mock_has_its_own_engine() -> None:
     for _ in range(2):
         with mock_dynamodb():
-            boto3.client("dynamodb").create_table(**SHOP)
+            client = boto3.client("dynamodb")
+            assert client.list_tables()["TableNames"] == []
+            client.create_table(**SHOP)
 
 
 def test_nested_mock_shares_tables() -> None:

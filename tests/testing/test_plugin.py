@@ -84,6 +84,7 @@ def test_each_test_has_a_dynamodb_of_its_own(pytester: pytest.Pytester, argument
 def test_fixtures_have_descriptions(pytester: pytest.Pytester) -> None:
     ran = pytester.runpytest_subprocess("--fixtures")
     ran.stdout.fnmatch_lines(["prejoin_engine*", "*An empty DynamoDB in memory*"])
+    assert ran.ret == 0
 
 
 def test_plugin_has_entry_point() -> None:

@@ -31,8 +31,10 @@ from prejoin.workload.model import (
     Level,
     Minimise,
     Naming,
+    Need,
     Op,
     OutOfScope,
+    OwnTable,
     Per,
     Rate,
     Read,
@@ -189,6 +191,13 @@ def asked(draw: st.DrawFn) -> Input:
     )
 
 
+@st.composite
+def alternative_inputs(draw: st.DrawFn) -> list[Input]:
+    """Conditions of which one is enough."""
+    *others, last = draw(st.lists(asked().map(lambda one: replace(one, filter=True)), min_size=2, max_size=3))
+    return [*(replace(one, either=True) for one in others), last]
+
+
 positive = st.integers(1, 10**6).map(float) | st.integers(1, 10**6).map(lambda n: n / 1000)
 rates = st.builds(
     lambda level, value, per, peak, weight, hottest: Rate(level, value, per if value is not None else Per.SECOND, peak, weight, hottest),
@@ -214,7 +223,11 @@ def reads(draw: st.DrawFn, n: int, all_names: list[str]) -> Read:
     return Read(
         **draw(head(n)),  # type: ignore[arg-type]
         entities=tuple(draw(st.lists(st.sampled_from(all_names), max_size=3))),
-        inputs=tuple(draw(st.lists(asked(), max_size=3))),
+        inputs=tuple(
+            one
+            for group in draw(st.lists(asked().map(lambda one: [one]) | alternative_inputs(), max_size=3))
+            for one in group
+        ),
         result=result,
         needs=tuple(draw(st.lists(names, max_size=2))) if result else (),
         limit=draw(st.none() | st.integers(1, 999)) if result else None,
@@ -294,6 +307,11 @@ def pins(all_names: list[str]) -> st.SearchStrategy[object]:
         st.builds(Minimise, st.sampled_from(["structures", "money"])),
         st.builds(Accept, ids, st.sampled_from(["filter", "several pages", "second request", "scan"])),
         st.builds(OutOfScope, ids),
+        st.builds(
+            OwnTable,
+            st.lists(known, min_size=1, max_size=3, unique=True).map(tuple),
+            st.lists(st.sampled_from(list(Need)), min_size=1, unique=True).map(tuple),
+        ),
         st.builds(Naming, st.sampled_from(["table", "partition key", "sort key"]), words),
     )
 

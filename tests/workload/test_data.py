@@ -17,7 +17,9 @@ DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tes
 
 
 def test_the_schema_is_a_json_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(json_schema())
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert not jsonschema.Draft202012Validator(schema).is_valid({"entities": "none"})
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.parent.name)

@@ -173,6 +173,8 @@ class Facet(Model, frozen=True):
     sk: tuple[str, ...] = ()
     when: tuple[When, ...] = ()
     """The conditions for an item to be here, all of them; empty if every item is."""
+    write_only: bool = False
+    """Whether writes keep it and no read uses it: for the time between two designs."""
 
 
 class Item(Model, frozen=True):
@@ -189,6 +191,8 @@ class Item(Model, frozen=True):
     """The attributes of the copy; empty for all."""
     known: tuple[str, ...] = ()
     """The attributes that the entity had when the design was written; empty if not recorded. Not for copies."""
+    whole: bool = False
+    """Whether each write puts the whole copy, because some items may lack it: for the time between two designs."""
 
     @property
     def name(self) -> str:
@@ -378,6 +382,12 @@ class Design(Model, frozen=True):
 
     def operation(self, pattern: str) -> Operation | None:
         return next((o for o in self.operations if o.pattern == pattern), None)
+
+    @property
+    def partition_key(self) -> str:
+        """The name of the table's partition key; empty in a design that does not say it."""
+        base = self.slot(TABLE)
+        return base.pk[0].name if base and base.pk else ""
 
     @property
     def indexes(self) -> tuple[Slot, ...]:

@@ -11,7 +11,7 @@ from prejoin.engine.operations.streams import changes
 _AT_ONCE = 1_000
 
 
-class Changes:
+class TableChanges:
     """The changes of a table since a moment, each once and in order. Iterating ends when there is no more; later it
     continues where it ended.
 
@@ -19,9 +19,24 @@ class Changes:
     and the images that the stream's view includes.
     """
 
-    def __init__(self, database: Database, table: str, *, oldest: bool) -> None:
+    def __init__(self, database: Database, table: str, *, oldest: bool, after: str | None = None) -> None:
         self._database, self._table = database, table
         self._position: tuple[str, int] = ("", 0) if oldest else self._now()
+        if after is not None:
+            self.position = after
+
+    @property
+    def position(self) -> str:
+        """The position behind the last change that was read. It can be stored, and set to continue there."""
+        label, number = self._position
+        return f"{label}/{number}"
+
+    @position.setter
+    def position(self, text: str) -> None:
+        label, _, number = text.rpartition("/")
+        if not number.isascii() or not number.isdigit():
+            raise ValueError(f"{text!r} is not a position in a stream")
+        self._position = label, int(number)
 
     def _now(self) -> tuple[str, int]:
         return self._database.store.read(changes, self._database, self._table, None, 0)[1]

@@ -3,7 +3,8 @@
 from prejoin.keys.planner.key_condition import Bounds, KeyCondition, KeyValue, Scalar
 from prejoin.keys.planner.lookup import AttributeRole, Lookup, Order, Within
 from prejoin.keys.planner.match import Fan
-from prejoin.keys.planner.planner import Plan, Reason, Refusal, conditions, plan
+from prejoin.keys.planner.plan import Plan, conditions
+from prejoin.keys.planner.planner import Reason, Refusal, plan
 from prejoin.keys.planner.scope import SortKeyScope
 from prejoin.keys.template.natural import Natural, Tag, tag_of
 from prejoin.keys.template.parts import KeyField, KeyText

@@ -69,6 +69,10 @@ class Facet(msgspec.Struct, frozen=True, dict=True):
     """The attributes that are available besides the keys; None for all."""
     local: bool = False
     """Whether the slot is a local secondary index, which can be read consistently."""
+    write_only: bool = False
+    """Whether no read uses it: some items do not have its keys yet, or may not have them any more."""
+    tag: str = ""
+    """The type tag of the copy's items, if not `<entity>.<copy>`."""
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from prejoin.protocol.limits import TRANSACTION_ACTIONS
 from prejoin.table.conversation import Steps
 from prejoin.table.errors import ConditionFailed, Conflict, NotFound, TooMany
+from prejoin.table.options import Progress
 from prejoin.table.read.arguments import QueryArguments
 from prejoin.table.read.query import query
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.execute import ATTEMPTS, write_all, write_one
-from prejoin.table.write.from_call import delete_write
+from prejoin.table.write.from_call import check_known, delete_write
 
 from .child import ChildPattern
 from .parents import ParentPattern
@@ -20,9 +21,6 @@ from .parents import ParentPattern
 if TYPE_CHECKING:
     from prejoin.table.client.async_client import AsyncClient
     from prejoin.table.client.client import Client
-
-Progress = Callable[[int], None]
-"""Called with the number of items that were deleted."""
 
 
 @overload
@@ -36,16 +34,14 @@ def delete_tree(db: Client | AsyncClient, cls: type[Any], /, *, progress: Progre
 
     It is not one transaction, so the tree can have any size. Children are deleted in transactions of several, with
     their copies and guards, and a parent only when its count says that it has no children left. So no child is ever
-    without a parent, even if it is interrupted or other writers insert children. To continue, call it again.
+    without a parent, even if it is interrupted or other writers insert children. To continue, call it again. `progress`
+    is called with the number of deleted items.
 
     Cost: a consistent Query of the children; for each child a read, and a delete in a transaction (2 write units for 1
     KB), with the items of its patterns; and for each transaction one write of the parent.
     """
-    schema = db.schema
-    for name in key:
-        schema.entity(cls).codec.attribute(name)
-    known = key if schema.fence is None else schema.fence.fill(key)
-    return db._run(_tree(schema, db.table, cls, known, _Counter(progress)))
+    _, known = check_known(db.schema, cls, key)
+    return db._run(_tree(db.schema, db.table, cls, known, _Counter(progress)))
 
 
 class _Counter:

@@ -59,6 +59,11 @@ class Copy(Pattern):
     key: Key
     attributes: Sequence[str] | None = None
     indexes: Mapping[str, Key] = field(default_factory=dict)
+    tag: str = ""
+    """The type tag of the copy's items. The default is `<entity>.<name>`."""
+    whole: bool = False
+    """Whether each write puts the whole copy, and reads the item before it for that. It is for a copy that some items
+    do not have yet, or not any more; other writes refuse to update a copy that does not exist."""
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         binder = entity.binder
@@ -67,7 +72,7 @@ class Copy(Pattern):
         if [one.name for one in binder.entity.patterns if isinstance(one, Copy)].count(self.name) > 1:
             raise SchemaError(f"two copies of {entity.tag} have the name {self.name}")
         binder.check_indexes(self.indexes)
-        facet = binder.facet(TABLE, self.key, self.name)
+        facet = replace(binder.facet(TABLE, self.key, self.name), tag=self.tag)
         given = [binder.facet(slot, key, self.name) for slot, key in self.indexes.items()]
         everything = frozenset(entity.codec.attributes)
         wanted = everything
@@ -81,16 +86,21 @@ class Copy(Pattern):
             wanted = frozenset({*self.attributes, *entity.base.attributes, *facet.attributes, *placing, *kept})
         facet = replace(facet, holds=None if wanted == everything else wanted)
         found = [binder.of_copy(slot, facet, self.key, self.indexes.get(slot), wanted) for slot in binder.indexes]
-        return _CopyPattern(facet, [one for one in found if one], wanted)
+        return _CopyPattern(facet, [one for one in found if one], wanted, self.whole)
 
 
 class _CopyPattern(BoundPattern):
-    def __init__(self, facet: Facet, indexes: Sequence[Facet], attributes: frozenset[str]) -> None:
+    def __init__(self, facet: Facet, indexes: Sequence[Facet], attributes: frozenset[str], whole: bool) -> None:
         self.facets = (facet, *indexes)
         self.facet = facet
         self.indexes = [one for one in indexes if not is_natural(one)]
         self.attributes = attributes
+        self.whole = whole
         self.what = f"its copy {facet.copy}"
+
+    def rewrite(self, write: Write) -> Write:
+        reads = self.whole and write.stored is None and write.verb in ("put", "update", "upsert", "delete")
+        return replace(write, read=True) if reads else write
 
     def depends(self, write: Write) -> Iterable[str]:
         match write.verb:
@@ -127,8 +137,8 @@ class _CopyPattern(BoundPattern):
             yield self._item(schema, schema.by_tag[self.facet.entity], values)
 
     def _moves(self, write: Write) -> bool:
-        """Return whether an update changes the key of the copy, or whether there is one."""
-        return not write.changes.whole.isdisjoint(self.facet.placing)
+        """Return whether an update changes the key of the copy, or whether there is one; or writes the whole copy."""
+        return self.whole or not write.changes.whole.isdisjoint(self.facet.placing)
 
     def _moved(
         self, schema: Schema, write: Write, before: Mapping[str, Any] | None, after: Mapping[str, Any]
@@ -146,8 +156,9 @@ class _CopyPattern(BoundPattern):
         to, text = Placeholders(), ""
         if not self._its_own(entity):
             text = vacancy(schema, entity, to)
-            if write.verb != "insert":
-                # It may replace the copy of the same item, but not that of another.
+            if self.whole or write.verb != "insert":
+                # It may replace the copy of the same item, but not that of another. One that not all writers keep may
+                # be left of a deleted item.
                 own = [
                     f"{to.name(codec.attribute(name).wire)} = {to.value(codec.encode_value(name, values[name]))}"
                     for name in entity.base.attributes

@@ -133,8 +133,7 @@ class _Once(WriteList):
         entity = _receipts_of(db.schema)
         self._cls: type[Receipt] = entity.codec.cls
         self._clock = next(one.clock for one in entity.binder.entity.patterns if isinstance(one, TimeToLive))
-        fence = db.schema.fence
-        self._key = {**({} if fence is None else fence.fill({})), **known, "token": token}
+        self._key = {**db.schema.with_tenant({}), **known, "token": token}
         self._keep = keep
         self._content = content
         self._said: list[object] = []

@@ -66,7 +66,7 @@ def load_schema(name: str) -> Schema:
 def connect(schema: Schema, table: str, place: TablePlace) -> Iterator[Client]:
     """A client of the table. Errors inside of the context, such as a missing table, become a `PipelineError`."""
     try:
-        transport = _transport(place)
+        transport = open_transport(place)
         with Client(schema, table, transport) as client:
             try:
                 yield client
@@ -79,7 +79,8 @@ def connect(schema: Schema, table: str, place: TablePlace) -> Iterator[Client]:
         raise PipelineError(codes.NO_TABLE, *_unusable(problem, place)) from problem
 
 
-def _transport(place: TablePlace) -> Any:
+def open_transport(place: TablePlace) -> Any:
+    """The transport of a place. Raises a `PipelineError` if its file cannot be opened."""
     if place.db:
         try:
             return Embedded(place.db)

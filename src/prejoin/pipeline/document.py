@@ -1,4 +1,4 @@
-"""Documents of access patterns in files: read with their diagnostics, checked, and written without losing anything."""
+"""Documents of access patterns in files: read with their diagnostics, and written without losing anything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
 
-from prejoin.diagnostics import Diagnostic, Severity, has_errors, in_order
+from prejoin.diagnostics import Diagnostic, Severity, has_errors
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import InputError, InvalidArgumentError, PipelineError, RefusedError, Source
 from prejoin.pipeline.output_files import check_outputs, write_file
@@ -26,7 +26,8 @@ from prejoin.workload.reading import Places, WorkloadReading
 FORMS: tuple[Form, ...] = ("md", "yaml", "json")
 DOCUMENT = "access-patterns.md"
 """The usual name of a document."""
-_DESIGN = "table-design"
+DESIGN = "table-design"
+"""How the name of a design's file begins."""
 _HEADING = re.compile(r"^##+ *(?:Table Configuration|(?:Global )?Secondary Indexes|Key Design)", re.MULTILINE | re.I)
 _SLOTS = re.compile(r'^(?:slots:|[^\S\n]*+"slots"\s*+:)', re.MULTILINE)
 
@@ -117,23 +118,10 @@ def text_of(path: Path) -> str:
         return ""
 
 
-def check_document(document: Document) -> tuple[Diagnostic, ...]:
-    """All diagnostics about a document.
-
-    They include attributes that are missing from an approved design beside it. The designer is only loaded for these.
-    """
-    beside = Path(document.file).parent / f"{_DESIGN}.md"
-    if document.file in ("", "-") or "APPROVED" not in text_of(beside).upper():
-        return document.diagnostics
-    from prejoin.pipeline.design.design_file import new_since_approval
-
-    return in_order((*document.diagnostics, *new_since_approval(document)))
-
-
 def is_design(file: str | os.PathLike[str]) -> bool:
     """Whether a file holds a table design and not access patterns, by its name or its contents."""
     path = Path(file)
-    if path.name.startswith(_DESIGN):
+    if path.name.startswith(DESIGN):
         return True
     if os.fspath(file) == "-" or not path.is_file():
         return False

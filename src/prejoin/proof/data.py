@@ -144,12 +144,16 @@ class DataGenerator:
             self._follow(entity, attribute, item, owners)
         self._repeat_id(entity, item)
         for attribute in entity.attributes:
-            if attribute.name in item or (attribute.optional and self._chance.random() < 0.3):
+            if attribute.name in item or self._leaves_out(entity, attribute):
                 continue
             repeated = self._repeated(attribute, owners)
             value = self.value(attribute) if repeated is None else repeated
             item[attribute.name] = value
         return {name: value for name, value in item.items() if value is not None}
+
+    def _leaves_out(self, entity: Entity, attribute: Attribute) -> bool:
+        """Whether an item lacks an optional attribute. The first one of an entity has all: every read can find it."""
+        return attribute.optional and bool(self.items.get(entity.name)) and self._chance.random() < 0.3
 
     def _choose_tenant(self, entity: Entity, item: Values) -> None:
         """Gives an item one of a few tenants, if tenants are no entity."""
@@ -188,7 +192,7 @@ class DataGenerator:
         if not self.edge_values and attribute.name not in item:  # nobody follows themselves, who is only an example
             others = {item[a.name] for a in entity.attributes if a.name in item and target(self.workload, a) == held}
             choices = [one for one in choices if one.get(name.name) not in others] or choices
-        if not choices or (attribute.optional and self._chance.random() < 0.3):
+        if not choices or self._leaves_out(entity, attribute):
             return
         chosen = self._chance.choice(choices)
         owners.setdefault(owner.name, chosen)

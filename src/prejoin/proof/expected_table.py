@@ -1,6 +1,6 @@
 """The expected content of the table: each item with its keys, copies and guards.
 
-It is computed from the key templates of the design, independently of the client, and compared with a scan of the table.
+It is computed from the key templates of the design, independently of the client, and compared with the table.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template, guard_key
 from prejoin.proof.data import Values
 from prejoin.proof.sample_table import SampleTable
+from prejoin.proof.table_content import Dump, Key, TableContent
 from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.codec import Codec
+from prejoin.table.codec.values import Json
 from prejoin.workload.model import Entity
 
-Json = dict[str, Any]
-Dump = dict[tuple[str, ...], Json]
-"""Items in DynamoDB JSON, by their keys."""
 _OWNER = "owner"
 
 
@@ -30,19 +29,19 @@ class ExpectedTable:
 
     def __init__(self, sample: SampleTable) -> None:
         self._sample = sample
-        self._names = [k.name for k in (*sample.design.slots[0].pk, *sample.design.slots[0].sk)]
+        names = [k.name for k in (*sample.design.slots[0].pk, *sample.design.slots[0].sk)]
+        self._content = TableContent(sample.unobserved, names, sample.followed)
         self._facets = {(f.entity, f.copy, f.slot): f for f in sample.facets}
         self.items: Dump = {}
         for entity, items in sample.items.items():
             for values in items:
                 self.items |= self.of(entity, values)
+        self._suspects: dict[Key, None] = dict.fromkeys(self.items)
+        """The keys that may differ: expected otherwise than at the last comparison, or different then."""
 
     def of(self, entity: str, values: Values) -> Dump:
         """The items of the table for one item of the data: itself, its copies and its guards."""
-        return {self.key(item): item for item in self._stored(entity, values)}
-
-    def key(self, item: Json) -> tuple[str, ...]:
-        return tuple(text for name in self._names for text in item[name].values())
+        return {self._content.key(item): item for item in self._stored(entity, values)}
 
     def apply(self, step: WriteStep) -> None:
         """Records a step that was done, in the data and in the expected content."""
@@ -80,32 +79,43 @@ class ExpectedTable:
         self._replace(entity.name, item, None)
 
     def _replace(self, entity: str, before: Values | None, after: Values | None) -> None:
-        for key in self.of(entity, before) if before is not None else ():
+        old = self.of(entity, before) if before is not None else {}
+        new = self.of(entity, after) if after is not None else {}
+        for key in old:
             self.items.pop(key, None)
-        if after is not None:
-            self.items |= self.of(entity, after)
+        self.items |= new
+        self._suspects |= dict.fromkeys(old | new)
 
-    def read(self) -> Dump:
-        """Scans the table."""
-        found: Dump = {}
-        start: Json = {}
-        while True:
-            page = self._sample.unobserved.call("Scan", {"ConsistentRead": True, **start})
-            found |= {self.key(item): item for item in page["Items"]}
-            if "LastEvaluatedKey" not in page:
-                return found
-            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+    def difference(self) -> str:
+        """How the table differs from its expected content; empty if it does not.
 
-    def difference(self, there: Dump | None = None) -> str:
-        """How the table differs from its expected content; empty if it does not."""
-        found = self.read() if there is None else there
-        for key, item in self.items.items():
-            if key not in found:
-                return f"{self._what(item)} {_shown(key)} is not there"
-            if item != found[key] and not _same(item, found[key]):
-                return f"{self._what(item)} {_shown(key)} is {found[key]} instead of {item}"
-        strange = next((key for key in found if key not in self.items), None)
-        return "" if strange is None else f"{self._what(found[strange])} {_shown(strange)} should not be there"
+        Only what may differ is compared: what a write has changed in the table, what it should have changed, and what
+        was different before.
+        """
+        self._suspects |= dict.fromkeys(self._content.refresh())
+        self._suspects = {key: None for key in self._suspects if not self._agrees(key)}
+        for key in self._suspects:
+            if (item := self.items.get(key)) is not None:
+                found = self._content.items.get(key)
+                wrong = "is not there" if found is None else f"is {found} instead of {item}"
+                return f"{self._what(item)} {_shown(key)} {wrong}"
+        strange = next(iter(self._suspects), None)
+        return (
+            ""
+            if strange is None
+            else f"{self._what(self._content.items[strange])} {_shown(strange)} should not be there"
+        )
+
+    def missed_changes(self) -> str:
+        """An item that has changed without the engine telling it; empty if there is none."""
+        self._content.refresh()
+        followed, there = self._content.items, self._content.scan()
+        unlike = next((key for key in followed | there if followed.get(key) != there.get(key)), None)
+        return "" if unlike is None else f"{_shown(unlike)} was changed, and the engine's stream does not tell it"
+
+    def _agrees(self, key: Key) -> bool:
+        item, found = self.items.get(key), self._content.items.get(key)
+        return item == found or (item is not None and found is not None and _same(item, found))
 
     def _what(self, item: Json) -> str:
         return str(item.get(self._sample.design.type_attribute, {}).get("S", "an item"))
@@ -119,7 +129,8 @@ class ExpectedTable:
         yield self._item(own, own.tag, values, {a.name for a in described.attributes})
         for copy in (i for i in design.items if i.entity == entity and i.copy):
             if self._facets[entity, copy.copy, TABLE].has(values):
-                yield self._item(copy, f"{own.tag}.{copy.copy}", values, held(copy, design, described))
+                named = copy.tag if copy.whole else f"{own.tag}.{copy.copy}"
+                yield self._item(copy, named, values, held(copy, design, described))
         for guard in (g for g in design.guards if g.entity == entity):
             if all(values.get(name) is not None for name in guard.attributes):
                 types = types_of(described)
@@ -174,5 +185,5 @@ def _same(one: Json, other: Json) -> bool:
     return equal({"M": canonical_item(one)}, {"M": canonical_item(other)})
 
 
-def _shown(key: tuple[str, ...]) -> str:
+def _shown(key: Key) -> str:
     return " / ".join(key)

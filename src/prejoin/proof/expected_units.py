@@ -13,11 +13,13 @@ from prejoin.design.mapping.addressing import held as held_by
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Operation
 from prejoin.design.model import Call as Called
-from prejoin.proof.expected_table import Dump, ExpectedTable, Json
+from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import SampleTable
+from prejoin.proof.table_content import Dump
 from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.protocol.sizes import item_size
 from prejoin.table.client.observe import Call
+from prejoin.table.codec.values import Json
 from prejoin.workload.model import Verb
 
 _READS = {"GetItem", "Query", "BatchGetItem"}
@@ -90,15 +92,15 @@ def _looked_at(sample: SampleTable, call: Call) -> list[Json]:
 
 
 def write_units(
-    case: WriteCase, steps: Sequence[WriteStep], calls: Sequence[Call], before: ExpectedTable, there: Dump
+    case: WriteCase, steps: Sequence[WriteStep], calls: Sequence[Call], before: ExpectedTable
 ) -> float | None:
-    """The units that a write should use for its items before and after, with its reads."""
+    """The units that a write should use for its items before and after, with its reads. Call it before `apply`."""
     sample, operation = case.sample, _as_sent(case.operation, calls)
     pages: dict[int, list[PageRead]] = {}
     written: dict[int, list[EntryWrite]] = {}
     for call in calls:
         if call.operation in _READS:
-            sizes, number = _sizes(sample, call, there), _request(operation, call)
+            sizes, number = _sizes(sample, call, before.items), _request(operation, call)
             if sizes is None or number is None:
                 return None
             pages.setdefault(number, []).append(PageRead(sum(sizes)))

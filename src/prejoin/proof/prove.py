@@ -32,8 +32,9 @@ def prove(
 ) -> Proof:
     """Renders the code of a design, loads it, and runs it on an empty table that is filled with edge values.
 
-    The methods of both repositories are called. Every read is compared with a search through all the data; after
-    every write the whole table is compared with its expected content. The result is the same for the same time and
+    The methods of both repositories are called. Every read is compared with a search through all the data. After every
+    write the table is compared with its expected content; if the transport tells what has changed, as the embedded
+    engine does, only what the write has changed or should have changed. The result is the same for the same time and
     seed. `options` are those of the generated code.
 
     If no table can be created from the design, no pattern is proven.
@@ -53,7 +54,8 @@ def prove(
     for one in prove_patterns(sample, expected):
         proofs.append(one)
         progress(f"{len(proofs)} of {len(workload.patterns)} patterns")
-    findings = [*sample.unwritable, *([wrong] if wrong else []), *map(str, audit(sample.unobserved))]
+    missed = expected.missed_changes() if sample.followed else ""
+    findings = [*sample.unwritable, *filter(None, (wrong, missed)), *map(str, audit(sample.unobserved))]
     return Proof(tuple(proofs), items, tuple(findings))
 
 

@@ -204,7 +204,7 @@ class _Reading:
             elif pages > len(whole.items) + 1:
                 wrong = "pages without end"
         if not wrong and paged != whole.items:
-            wrong = f"page by page it is not what it is at once: {len(paged)} items, and {len(whole.items)}"
+            wrong = f"the pages have other items than one read: {len(paged)}, not {len(whole.items)}"
         return wrong, pages
 
 

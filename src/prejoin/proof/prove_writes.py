@@ -35,7 +35,6 @@ def prove_write(sample: SampleTable, write: Write, expected: ExpectedTable | Non
             case = WriteCase(sample, write, operation, turn)
             steps = refer_to_checked(case, steps_of(case, replacing=count > 0))
             expected.prepare(case)
-            there = dict(expected.items)
             arguments = write_arguments(method, case, steps, sample.package.record)
             asynchronous = count > 0 and sample.package.async_repository is not None
             try:
@@ -45,9 +44,9 @@ def prove_write(sample: SampleTable, write: Write, expected: ExpectedTable | Non
                 if turn == _ATTEMPTS - 1 or not case.found_first:
                     raise
                 continue  # several items fit what the caller knows, and the method refuses to choose
+            units = write_units(case, steps, calls, expected)
             for step in steps:
                 expected.apply(step)
-            units = write_units(case, steps, calls, expected, there)
             count += 1
             written = sum(call.items for call in calls if call.operation not in ("GetItem", "Query"))
             given = case.given | case.lists

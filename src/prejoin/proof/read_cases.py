@@ -94,6 +94,17 @@ def _given(sample: SampleTable, brute_force: BruteForce, one: Input, name: str, 
             return value
 
 
+def _range(one: Input, value: Any) -> Any:
+    """Any value for an input that is not compared for equality."""
+    match one.op:
+        case Op.BETWEEN:
+            return (value, value)
+        case Op.IN:
+            return [value]
+        case _:
+            return value
+
+
 def _all(sample: SampleTable, brute_force: BruteForce, one: Input, name: str) -> list[Any]:
     """The different values of an attribute in the data."""
     entity = next(e for e, n in brute_force.bound[one].items() if n == name)
@@ -145,7 +156,11 @@ def _never(sample: SampleTable, brute_force: BruteForce, best: Inputs) -> Inputs
     for one in brute_force.read.inputs:
         bound = next(iter(brute_force.bound[one].items()), None)
         attribute = sample.entity(bound[0]).attribute(bound[1]) if bound else None
-        if attribute is None or not _by_caller(one) or one.op is not Op.EQ:
+        if attribute is None or not _by_caller(one):
+            continue
+        if one.op is not Op.EQ:
+            if one.attribute not in given and not one.optional:
+                given[one.attribute] = _range(one, sample.generator.value(attribute))
             continue
         if attribute.type.kind in (Kind.ENUM, Kind.BOOLEAN) and given:
             continue

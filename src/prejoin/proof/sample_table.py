@@ -16,6 +16,7 @@ from prejoin.design.model import Design
 from prejoin.keys import Facet, KeyValueError, Natural
 from prejoin.proof.data import DataGenerator, Values
 from prejoin.proof.package import LoadedPackage, load_package
+from prejoin.proof.table_content import STREAM, Followed
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.render.python.method import Method
 from prejoin.table.client.async_client import AsyncClient
@@ -45,6 +46,8 @@ class SampleTable:
     async_client: AsyncClient
     unobserved: Client
     """Prepares and scans the table. Its calls are not in `calls`."""
+    followed: Followed | None
+    """The transport, if it tells what has changed in the table."""
     facets: Sequence[Facet]
     generator: DataGenerator
     calls: list[Call] = field(default_factory=list)
@@ -74,8 +77,12 @@ class SampleTable:
         generator = DataGenerator(
             workload, now, seed, edge_values, design.separator if design.raw_keys else "", natural_keys(facets)
         )
-        sample = cls(workload, design, now, package, client, async_client, unobserved, facets, generator, calls)
-        unobserved.create_table()
+        followed = transport if isinstance(transport, Followed) else None
+        sample = cls(
+            workload, design, now, package, client, async_client, unobserved, followed, facets, generator, calls
+        )
+        more: dict[str, Any] = {"StreamSpecification": STREAM} if followed else {}
+        unobserved.create_table(**more)
         for name, items in generator.make_all().items():
             items[:] = [values for values in items if sample._filled(name, values)]
         return sample
@@ -166,15 +173,16 @@ class _EventLoop:
     """Runs coroutines one by one; in a thread, if the caller has a running event loop."""
 
     def __init__(self) -> None:
-        self._runner: asyncio.Runner | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            if self._runner is None:
-                self._runner = asyncio.Runner()
-                weakref.finalize(self, self._runner.close)
-            return self._runner.run(coroutine)
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                # Not an `asyncio.Runner`: it runs its loop to close it, and this may happen while another loop runs.
+                weakref.finalize(self, self._loop.close)
+            return self._loop.run_until_complete(coroutine)
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(asyncio.run, coroutine).result()

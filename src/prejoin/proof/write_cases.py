@@ -184,10 +184,11 @@ def _upserted(case: WriteCase, action: Action, entity: Entity) -> WriteStep | No
         return None
     case.sample.generator.reserve(entity, item)
     defaults = {a.name: constant(a.default, a.type) for a in entity.attributes if a.default is not None}
-    blank = {**defaults, **{a.name: item[a.name] for a in entity.id}}
+    known = {name: item[name] for name in (*(a.name for a in entity.id), *linked) if name in item}
     for name, source in linked.items():
-        case.given.setdefault(source, blank[name])
-    step = _change(case, action, entity, blank)
+        if name in known:
+            case.given.setdefault(source, known[name])
+    step = _change(case, action, entity, {**defaults, **known})
     case.new.append((entity, step.after or {}))
     return replace(step, before=None)
 
@@ -496,7 +497,8 @@ def _change(case: WriteCase, action: Action, entity: Entity, item: Values) -> Wr
         name = attribute.name
         match change.op:
             case ChangeOp.ADD | ChangeOp.SUBTRACT:
-                amount = (_value(case, change, attribute) or 1) * (1 if change.op is ChangeOp.ADD else -1)
+                amount = 1 if change.value is None else case.value(change.value, attribute)
+                amount = amount if change.op is ChangeOp.ADD else -amount
                 adds[name] = amount
                 after[name] = after.get(name, 0) + amount
             case ChangeOp.REMOVE:

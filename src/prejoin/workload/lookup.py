@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from prejoin.types import STRING
 from prejoin.workload.memo import remembered
-from prejoin.workload.model import Action, Attribute, Change, Entity, Op, Read, Verb, Workload, Write
+from prejoin.workload.model import Action, Attribute, Change, Entity, Input, Op, Read, Verb, Workload, Write
 from prejoin.workload.tenants import common_tenant, is_owned
 
 _MANY = 100
@@ -273,6 +273,24 @@ def _taken(workload: Workload, write: Write) -> set[str]:
     return found
 
 
+def alternatives(inputs: Iterable[Input]) -> list[tuple[Input, ...]]:
+    """Inputs in groups: an item has to pass one of each group. Most groups have one input.
+
+    >>> status, priority = Input("status", either=True), Input("priority")
+    >>> [len(group) for group in alternatives((Input("team"), status, priority))]
+    [1, 2]
+    """
+    groups: list[tuple[Input, ...]] = []
+    open_ = False
+    for one in inputs:
+        if open_:
+            groups[-1] += (one,)
+        else:
+            groups.append((one,))
+        open_ = one.either
+    return groups
+
+
 def equalities(read: Read) -> tuple[str, ...]:
     """The attributes that a read knows the value of, given or constant, for certain."""
     return tuple(i.attribute for i in read.inputs if i.op is Op.EQ and not i.filter and not i.optional)
@@ -296,10 +314,15 @@ def addressed(workload: Workload, write: Write, action: Action, entity: Entity) 
     return not unaddressed(workload, write, action, entity)
 
 
+def gives_object(write: Write, entity: Entity) -> bool:
+    """Whether an input is a whole object of an entity: it has the name of the entity and of no attribute of it."""
+    return entity.attribute(entity.name) is None and any(i.attribute == entity.name for i in write.inputs)
+
+
 def unaddressed(workload: Workload, write: Write, action: Action, entity: Entity) -> list[str]:
     """The parts of the id of an action's item that a write does not know."""
     given = {i.attribute for i in write.inputs}
-    if entity.name in given or entity.singleton:
+    if gives_object(write, entity) or entity.singleton:
         return []
     if action.by:
         return [] if len(action.by) == len(entity.id) else [a.name for a in entity.id]

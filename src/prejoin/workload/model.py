@@ -176,6 +176,8 @@ class Input(Model, frozen=True):
     """Whether the author accepts that items are read and then discarded."""
     keeps: float | None = None
     """Per cent of the items that pass the condition."""
+    either: bool = False
+    """Whether this condition or the next input is enough: `status = OPEN or priority = HIGH`. Both are filters."""
 
     @property
     def constant(self) -> bool:
@@ -430,7 +432,23 @@ class Naming(Model, frozen=True, tag_field="pin", tag="name"):
     name: str
 
 
-Pin = Under | AtMost | Without | Spread | FixedKey | Minimise | IndexKeys | Accept | OutOfScope | Naming
+class Need(StrEnum):
+    """What a table has as a whole, so that entities with a need of their own want a table of their own."""
+
+    RESTORE = "restore"
+    STREAM = "stream"
+    REPLICATION = "replication"
+    AUTHORISATION = "authorisation"
+
+
+class OwnTable(Model, frozen=True, tag_field="pin", tag="own table"):
+    """Entities that need something of their own that only a whole table has."""
+
+    entities: tuple[str, ...]
+    needs: tuple[Need, ...]
+
+
+Pin = Under | AtMost | Without | Spread | FixedKey | Minimise | IndexKeys | Accept | OutOfScope | Naming | OwnTable
 
 
 class Decision(Model, frozen=True):

@@ -43,6 +43,7 @@ def plain(value: dict[str, Any]) -> object:
     return {n: plain(v) for n, v in inside.items()} if kind == "M" else inside
 
 
+@pytest.mark.everyday(4)
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.parent.name)
 def test_a_sample_item_is_what_the_client_stores(path: Any) -> None:
     workload, design = solved(path)

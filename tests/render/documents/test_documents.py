@@ -70,7 +70,7 @@ def test_a_read_tells_what_it_takes_gives_sends_and_costs() -> None:
         "- **Takes**: userId",
         "- **Gives**: Order, by placedAt (descending), in pages of 20",
         "- **Sends**: One Query on the table: Order in partition `USER#{userId}`, sort key begins with `ORDER#`, "
-        "backwards, 20 at a time.",
+        "in descending order, 20 a page.",
         "- **Costs**: 1 read unit a call; 80 times a second, that is $25.92 a month",
     ]
 

@@ -58,6 +58,7 @@ def role(workload: Workload, design: Design, *patterns: str) -> dict[str, Any]:
     return written(policy, design)
 
 
+@pytest.mark.everyday(4)
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_a_role_of_one_pattern_may_send_all_that_the_pattern_sends(path: Path) -> None:
     workload, design = designed(path)
@@ -67,6 +68,7 @@ def test_a_role_of_one_pattern_may_send_all_that_the_pattern_sends(path: Path) -
             assert allowed(policy, asked), (answer.pattern, asked, policy)
 
 
+@pytest.mark.everyday(4)
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_the_role_of_the_whole_application_may_send_all_that_is_sent(path: Path) -> None:
     workload, design = designed(path)

@@ -33,6 +33,7 @@ from prejoin.render.pictures.palette import (
     INK,
     MUTED,
     PAGE,
+    Tint,
 )
 from prejoin.render.pictures.relations import draw_relations
 from prejoin.render.pictures.render_pictures import PictureOptions, draw_all, render_pictures
@@ -200,7 +201,7 @@ def test_a_write_marks_the_table_and_each_index_that_follows() -> None:
     workload, design = designed(WITH_COPY)
     one = replace(workload, reads=(), deletes=(), writes=tuple(w for w in workload.writes if w.id == "AP-023"))
     shapes = draw_routes(one, design).shapes
-    marks = [s for s in shapes if re.fullmatch(r"(t2|r2 ring)", s.css)]
+    marks = [s for s in shapes if s.css in (Tint("tone", 2), Tint("ring", 2))]
     # Order is the third entity: in the legend, in the table, and a ring in either index.
     assert [type(mark).__name__ for mark in marks] == ["Box", "Box", "Dot", "Dot"]
 

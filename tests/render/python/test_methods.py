@@ -63,6 +63,18 @@ def test_the_first_upsert_creates_an_item_and_the_next_changes_it() -> None:
             assert (tally.votes, tally.label, tally.last_at) == (votes, "none", at)
 
 
+def test_constants_of_a_write_are_those_of_the_document() -> None:
+    with driven(*designed("constants")) as driver:
+        repository, shop = driver.repository, driver.record("Shop", visits=5, open=True, state="NEW")
+        repository.create(shop)
+        repository.touch(shop.shop_id)
+        assert repository.get(shop.shop_id).visits == 5  # += 0
+        repository.visit(shop.shop_id, "NEW")  # one value, not a list of letters
+        assert repository.get(shop.shop_id).visits == 7
+        with pytest.raises(ConditionFailed):
+            repository.visit(shop.shop_id, "LIVE")
+
+
 def test_the_proof_of_an_upsert_creates_an_item_and_changes_one() -> None:
     with driven(*designed("upsert")) as driver:
         write = next(w for w in driver.sample.workload.writes if w.id == "AP-021")

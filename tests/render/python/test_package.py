@@ -80,6 +80,7 @@ def test_the_schema_has_the_facets_of_the_design(name: str) -> None:
     assert schema_facets(*designed(name)) == design_facets(*designed(name))
 
 
+@pytest.mark.everyday(8)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "ranges" else n for n in NAMES])
 def test_the_generated_tests_pass(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workload, design = designed(name)

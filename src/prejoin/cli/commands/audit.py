@@ -114,7 +114,7 @@ def _repaired(client: Client, findings: Sequence[Finding], table: str, yes: bool
 def _line(finding: Finding) -> Line:
     return (
         (finding.kind, "bold yellow" if finding.mendable else "bold red"),
-        safe(str(finding).removeprefix(finding.kind)),
+        safe(f": {finding.detail}"),
     )
 
 

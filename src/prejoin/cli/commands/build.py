@@ -13,9 +13,10 @@ from prejoin.cli.documents import file_or_default
 from prejoin.cli.outcome import Outcome
 from prejoin.cli.output import show
 from prejoin.pipeline.build.record import BuildRecord, read_record, up_to_date
-from prejoin.pipeline.build.settings import Language, Overrides, Style, misnamed, settings_text
+from prejoin.pipeline.build.settings import Language, Overrides, misnamed, settings_text
 from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.summary import counted
+from prejoin.render.python.entities import Style
 
 
 @command("build", format_aware=True)
@@ -50,7 +51,7 @@ def build(
     """Generate everything from DOCUMENT (access-patterns.md): the design, proven, and typed Python with tests.
 
     Files are written beside the document. Files that somebody changed by hand are never overwritten. A design with the
-    status APPROVED keeps its keys, and what is new is added to it. Put these options, and more about the table and its
+    status APPROVED keeps its keys, and new parts are added to it. Put these options, and more about the table and its
     roles, into prejoin.toml beside the document to make them permanent. A build without options uses those of the last
     build, unless prejoin.toml overrides them.
     """

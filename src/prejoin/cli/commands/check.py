@@ -15,7 +15,8 @@ from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.text.messages import coded, shown
 from prejoin.diagnostics import Severity
-from prejoin.pipeline.document import DOCUMENT, FORMS, check_document, is_design
+from prejoin.pipeline.check import check_document
+from prejoin.pipeline.document import DOCUMENT, FORMS, is_design
 from prejoin.pipeline.errors import Source
 from prejoin.pipeline.summary import contents, counts, figures, tally
 from prejoin.workload.files import Form

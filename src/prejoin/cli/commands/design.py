@@ -61,10 +61,10 @@ _FEW_CHANGES = 12
 @click.option(
     "--index-keys",
     type=click.Choice(["natural", "composite"]),
-    help="The form of index keys: attributes as they are, or texts (default: what is better for each index).",
+    help="The form of index keys: the attributes themselves, or templates (default: the better one for each index).",
 )
 @click.option("--remember", is_flag=True, help="Add these decisions to the document.")
-@click.option("--keep", metavar="DESIGN", help="A design in use: its keys stay, and what is new is added.")
+@click.option("--keep", metavar="DESIGN", help="A design in use: its keys stay, and new parts are added.")
 @click.option("--explain", is_flag=True, help="Explain every key, index and copy, and its cost.")
 @click.option("--why", "topics", multiple=True, help="Explain one entity, index, copy or access pattern.")
 @click.option("--alternatives", is_flag=True, help="Solve and price other designs, too.")
@@ -204,7 +204,7 @@ def _announced(target: DesignTarget, found: DesignResult) -> list[str]:
     notes = [f"{target.path} has other keys. This design changes:", *(f"  {one}" for one in differences[:_FEW_CHANGES])]
     notes += [f"  … and {more} more"] if more > 0 else []
     if target.approved and found.request.kept is None:
-        notes.append(f"{target.path} is APPROVED: `--keep {target.path}` keeps its keys and adds what is new")
+        notes.append(f"{target.path} is APPROVED: `--keep {target.path}` keeps its keys and adds new parts")
     return notes
 
 

@@ -47,11 +47,11 @@ def discover(
     force: bool,
     as_json: bool,
 ) -> Outcome:
-    """Derive access-patterns.md and mapping.toml from a relational database.
+    """Derive access-patterns.md and mapping.toml from a relational database, or from DynamoDB tables.
 
-    URL is sqlite:///shop.db, postgresql://user@host/shop or mysql://user@host/shop; without one, the variable
-    PREJOIN_SOURCE. The database is only read. Queries come from pg_stat_statements or the performance schema, or from
-    files: SQL, the logs of PostgreSQL, MySQL and MariaDB, of Django and SQLAlchemy.
+    URL is sqlite:///shop.db, postgresql://user@host/shop, mysql://user@host/shop or dynamodb://localhost:8000; without
+    one, the variable PREJOIN_SOURCE. The database is only read. Queries come from pg_stat_statements or the performance
+    schema, or from files: SQL, the logs of PostgreSQL, MySQL and MariaDB, of Django and SQLAlchemy.
     """
     document, mapping = folder / DOCUMENT, folder / MAPPING
     seconds = _seconds(period) if period else None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from prejoin.cli.command import SETTINGS, command
+from prejoin.cli.commands.migrate_follow import cutover, follow, rollback, status
+from prejoin.cli.commands.migrate_options import dead_letters, input_options, state_option, table_place, target_options
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.progress import ProgressSteps
 from prejoin.cli.text.messages import safe
@@ -18,57 +19,15 @@ from prejoin.migrate import codes
 from prejoin.migrate.load.export import export_items
 from prejoin.migrate.load.load import LoadResult, load_table
 from prejoin.migrate.load.plan import EntityPlan, LoadPlan, plan_load
-from prejoin.migrate.load.state import FOLDER, LoadState, now_text
-from prejoin.migrate.mapping.model import MAPPING
+from prejoin.migrate.load.state import LoadState, now_text
 from prejoin.migrate.migration import open_migration
-from prejoin.migrate.status import migration_status
 from prejoin.migrate.verify.compare import Difference
 from prejoin.migrate.verify.verify import VerifyResult, verify_table
-from prejoin.pipeline.connection import TablePlace
-from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.errors import Source
-from prejoin.pipeline.summary import counted
+from prejoin.pipeline.summary import counted, duration
 
 _SHOWN = 20
 """Differences that are printed; `--format json` has a thousand."""
-
-
-def _inputs(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options for the files and the database."""
-    for option in (
-        click.option("--mapping", type=click.Path(), default=MAPPING, show_default=True, help="The mapping."),
-        click.option(
-            "--for", "document", type=click.Path(), default=DOCUMENT, help=f"The document (default: {DOCUMENT})."
-        ),
-        click.option("--source", metavar="URL", help="The database; PREJOIN_SOURCE or that of the mapping by default."),
-    ):
-        function = option(function)
-    return function
-
-
-def _target(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options for the table."""
-    for option in (
-        click.option("--region", help="The AWS region, if not the one of the environment."),
-        click.option("--aws", is_flag=True, help="AWS itself."),
-        click.option("--endpoint", metavar="URL", help="A server that speaks the DynamoDB protocol."),
-        click.option("--db", type=click.Path(dir_okay=False), help="A file of the embedded engine."),
-        click.option("--table", help="The name of the table (default: that of the design)."),
-    ):
-        function = option(function)
-    return function
-
-
-def _state(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--state", type=click.Path(), default=FOLDER, show_default=True, help="The folder of the state."
-    )(function)
-
-
-def _place(db: str | None, endpoint: str | None, aws: bool, region: str | None) -> TablePlace:
-    if sum(map(bool, (db, endpoint, aws))) != 1:
-        raise click.UsageError("say where the table is: `--db FILE`, `--endpoint URL` or `--aws`")
-    return TablePlace(db, endpoint, region)
 
 
 class _MigrateGroup(click.Group):
@@ -79,14 +38,14 @@ class _MigrateGroup(click.Group):
 
 
 migrate = _MigrateGroup("migrate", context_settings=SETTINGS, no_args_is_help=True)
-migrate.help = "Move the rows of a relational database into the table: plan, load, verify."
+migrate.help = "Move the rows of a relational database into the table: plan, load, follow, verify."
 
 
 # --- Plan -----------------------------------------------------------------------------------------------------------
 
 
 @command("migrate plan", format_aware=True)
-@_inputs
+@input_options
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Write units a second (default: 4000).")
 @click.option("--samples", is_flag=True, help="Show a row of each entity beside the items that it becomes.")
 def plan(source: str | None, document: str, mapping: str, rate: float | None, samples: bool, as_json: bool) -> Outcome:
@@ -97,7 +56,7 @@ def plan(source: str | None, document: str, mapping: str, rate: float | None, sa
     dead = [letter for one in found.entities for letter in one.dead]
     notes = [
         f"{found.rows:,} rows, {found.units:,.0f} write units, ${found.dollars} on demand in us-east-1; "
-        f"{_duration(found.seconds)} at {found.rate:,.0f} units a second",
+        f"{duration(found.seconds)} at {found.rate:,.0f} units a second",
         f"{_bytes(found.bytes)} of items, ${found.storage_dollars} a month, without indexes",
     ]
     if dead:
@@ -165,15 +124,17 @@ def _plan_json(found: LoadPlan) -> dict[str, Any]:
 
 
 @command("migrate load", format_aware=True)
-@_inputs
-@_target
-@_state
+@input_options
+@target_options
+@state_option
 @click.option(
     "--to-files", "files", type=click.Path(file_okay=False), help="Write DynamoDB JSON for an import from S3."
 )
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="The most write units a second.")
 @click.option("--workers", type=click.IntRange(1, 64), help="Threads that write (default: 4; 1 for a file).")
 @click.option("--create-table", is_flag=True, help="Create the table if it does not exist; a file gets it always.")
+@click.option("--follow", "keep_changes", is_flag=True, help="Keep changes from now on, for `migrate follow`.")
+@click.option("--outbox", is_flag=True, help="The same, if the application keeps its changes in an outbox.")
 @click.option("--replay", is_flag=True, help="Only try the rows again that could not be loaded.")
 @click.option("--restart", is_flag=True, help="Forget the state of an earlier load, and begin again.")
 @click.option(
@@ -193,6 +154,8 @@ def load(
     rate: float | None,
     workers: int | None,
     create_table: bool,
+    keep_changes: bool,
+    outbox: bool,
     replay: bool,
     restart: bool,
     force: bool,
@@ -204,7 +167,7 @@ def load(
     """
     if files and (db or endpoint or aws):
         raise click.UsageError("`--to-files` writes to no table: leave out `--db`, `--endpoint` and `--aws`")
-    place = None if files else _place(db, endpoint, aws, region)
+    place = None if files else table_place(db, endpoint, aws, region)
     with open_migration(document, mapping, source) as migration, ProgressSteps(silent=as_json) as progress:
         exported: dict[str, Any] = {}
         notes = []
@@ -225,12 +188,17 @@ def load(
                 force=force,
                 restart=restart,
                 replay=replay,
+                follow=keep_changes,
+                outbox=outbox,
                 progress=progress,
             )
         warnings = migration.warnings()
     notes.insert(0, _loaded(result))
-    notes.append("next: `prejoin migrate verify`, with the same place" if place else "next: import the files from S3")
-    said = (*warnings, *_dead_letters(result))
+    following = "follow" if keep_changes or outbox else "verify"
+    notes.append(
+        f"next: `prejoin migrate {following}`, with the same place" if place else "next: import the files from S3"
+    )
+    said = (*warnings, *dead_letters(result.dead, result.dead_file))
     status = ExitStatus.FAILED if result.dead else ExitStatus.FINE
     return Outcome(status, _load_json(result) | exported, sources=said, notes=tuple(notes))
 
@@ -238,16 +206,8 @@ def load(
 def _loaded(result: LoadResult) -> str:
     verb = "continued: " if result.resumed else ""
     speed = result.rows / result.seconds if result.seconds else 0
-    took = f"{_duration(result.seconds)}, {speed:,.0f} a second, {result.units:,.0f} write units"
+    took = f"{duration(result.seconds)}, {speed:,.0f} a second, {result.units:,.0f} write units"
     return f"{verb}{counted(result.rows, 'row')} loaded in {took}"
-
-
-def _dead_letters(result: LoadResult) -> tuple[Source, ...]:
-    if not result.dead:
-        return ()
-    message = f"{counted(result.dead, 'row')} could not be loaded: {result.dead_file}"
-    fix = "`prejoin migrate status` counts the reasons; correct the rows or the mapping, then pass `--replay`"
-    return (Source("", "", (codes.DEAD_LETTERS.at(None, message, fix),)),)
 
 
 def _load_json(result: LoadResult) -> dict[str, Any]:
@@ -266,9 +226,9 @@ def _load_json(result: LoadResult) -> dict[str, Any]:
 
 
 @command("migrate verify", format_aware=True)
-@_inputs
-@_target
-@_state
+@input_options
+@target_options
+@state_option
 @click.option("--no-patterns", is_flag=True, help="Compare the data only, and run no access patterns.")
 def verify(
     source: str | None,
@@ -287,7 +247,7 @@ def verify(
 
     The exit status is 1 if there is a difference. Nothing is written on either side.
     """
-    place = _place(db, endpoint, aws, region)
+    place = table_place(db, endpoint, aws, region)
     with open_migration(document, mapping, source) as migration, ProgressSteps(silent=as_json) as progress:
         result = verify_table(migration, place, table=table, patterns=not no_patterns, progress=progress)
     if Path(state).is_dir():
@@ -360,40 +320,6 @@ def _difference_json(one: Difference) -> dict[str, Any]:
     }
 
 
-# --- Status ---------------------------------------------------------------------------------------------------------
-
-
-@command("migrate status")
-@click.option("--mapping", type=click.Path(), default=MAPPING, show_default=True, help="The mapping.")
-@click.option("--for", "document", type=click.Path(), default=DOCUMENT, help=f"The document (default: {DOCUMENT}).")
-@_state
-def status(document: str, mapping: str, state: str) -> Outcome:
-    """Show where the migration stands, and what to do next."""
-    found = migration_status(document, mapping, state)
-    rows = [("done" if step.done else "open", step.name, safe(step.detail)) for step in found.steps]
-    lines: list[Line] = list(titled(("", "Step", ""), rows, ("", "bold", "dim")))
-    for (entity, code), n in found.dead.items():
-        lines.append((f"  {n:,} dead letters of {safe(entity)}: ", (code, "bold")))
-    result = {
-        "steps": [{"name": s.name, "done": s.done, "detail": s.detail} for s in found.steps],
-        "entities": [{"entity": e.entity, "rows": e.rows, "done": e.done} for e in found.entities],
-        "dead": [{"entity": e, "code": c, "count": n} for (e, c), n in found.dead.items()],
-        "next": found.following,
-    }
-    return Outcome(result=result, page=lines, notes=(f"next: {found.following}",))
-
-
-def _duration(seconds: float) -> str:
-    """
-    >>> _duration(0.4), _duration(75), _duration(7300)
-    ('0.4 s', '1 min 15 s', '2 h 1 min')
-    """
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
 def _bytes(size: float) -> str:
     for unit in ("B", "KB", "MB"):
         if size < 1000:
@@ -402,5 +328,14 @@ def _bytes(size: float) -> str:
     return f"{size:.1f} GB"
 
 
-for _name, _command in {"plan": plan, "load": load, "verify": verify, "status": status}.items():
+_COMMANDS = {
+    "plan": plan,
+    "load": load,
+    "follow": follow,
+    "verify": verify,
+    "cutover": cutover,
+    "rollback": rollback,
+    "status": status,
+}
+for _name, _command in _COMMANDS.items():
     migrate.add_command(_command, _name)

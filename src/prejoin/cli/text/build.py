@@ -89,7 +89,7 @@ def _notes(plan: BuildPlan, flags: BuildFlags, written: bool) -> Iterator[str]:
             yield f"not deleted, because it was changed by hand: {names}"
         if not flags.prune:
             names = ", ".join(str(one.path) for one in plan.left)
-            yield f"not generated any more: {names}; `--prune` deletes what nobody has changed"
+            yield f"not generated any more: {names}; `--prune` deletes files that were not changed by hand"
     if plan.stuck:
         yield "nothing was written: the code would not match the keys of this design"
     elif not written and not flags.check and (plan.writable or (flags.prune and plan.deletable)):

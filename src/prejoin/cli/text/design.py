@@ -44,7 +44,7 @@ def design_page(result: DesignResult) -> list[Line]:
     if result.growth is not None:
         package = package_name(result.workload, Options())
         lines += [*growth_lines(result.growth, result.design.table, package), ()]
-    lines += [*unserved_lines(result), *relaxation_lines(result), *_verdicts(result)]
+    lines += [*unserved_lines(result), *relaxation_lines(result), *_tables(result), *_verdicts(result)]
     return lines
 
 
@@ -79,7 +79,7 @@ def collections(design: Design) -> list[tuple[str, str, list[str]]]:
 def _together(design: Design) -> Iterator[Line]:
     rows: list[Row] = [(text, slot, ", ".join(names)) for slot, text, names in collections(design)]
     if rows:
-        yield from titled(("Read together", "In", "What lies in one partition"), rows, ("", "cyan", "bold"))
+        yield from titled(("Read together", "In", "Entities in one partition"), rows, ("", "cyan", "bold"))
         yield ()
 
 
@@ -185,12 +185,24 @@ def unserved_lines(result: DesignResult) -> Iterator[Line]:
 
 
 def relaxation_lines(result: DesignResult) -> Iterator[Line]:
-    """Simpler designs that are not dearer, if something is given up, with the decisions for them."""
+    """Simpler or much cheaper designs, if something is given up, with the decisions or lines for them."""
     for one in result.explanation.relaxations:
         yield (("Possible, ", "bold"), *coded(one.text))
-        yield ("  ", *coded(" ".join(f'`--decide "{line}"`' for line in one.take)))
+        if one.changes_document:
+            yield from (("    ", line) for line in one.take)
+        else:
+            yield ("  ", *coded(" ".join(f'`--decide "{line}"`' for line in one.take)))
     if result.explanation.relaxations:
         yield ()
+
+
+def _tables(result: DesignResult) -> Iterator[Line]:
+    """One table against several."""
+    if result.tables is None:
+        return
+    yield from (coded(sentence) for sentence in result.tables.text)
+    file = result.request.document.file
+    yield from (coded(f"`prejoin split {file} -o FOLDER` writes a document for each table."), ())
 
 
 def conflict_lines(sets: Sequence[Sequence[ConflictStatement]]) -> Iterator[Line]:

@@ -12,6 +12,7 @@ from prejoin.cli.text.design_answers import DesignAnswers, OtherDesign, Why, Wit
 from prejoin.cli.text.frontier import choosable
 from prejoin.design.explain import Explanation
 from prejoin.design.frontier import FrontierPoint
+from prejoin.design.tables.comparison import TableComparison
 from prejoin.pipeline.design.design_table import ConflictSet, DesignResult, alternatives_of
 from prejoin.proof.result import PatternProof
 from prejoin.workload.grammar.statements import write_pin
@@ -44,6 +45,7 @@ def design_json(result: DesignResult) -> dict[str, Any]:
             "dollars": float(bill.total),
         },
         "proposal": msgspec.to_builtins(choosable(result, (result.proposal,))[0]) if result.proposal else None,
+        "tables": tables_json(result.tables) if result.tables else None,
         "exact": solution.exact and result.request.kept is None,
         "search": {"ended": solution.ended, "candidates": solution.chosen.candidates},
         "bound": {"complexity": float(solution.chosen.least)},
@@ -81,6 +83,23 @@ def design_json(result: DesignResult) -> dict[str, Any]:
         },
         "proof": _proof(result),
         "growth": msgspec.to_builtins(result.growth, str_keys=True) if result.growth is not None else None,
+    }  # fmt: skip
+
+
+def tables_json(found: TableComparison) -> dict[str, Any]:
+    """One table against several."""
+    return {
+        "separate": found.separate,
+        "text": list(found.text),
+        "dollars": {"one": found.one.dollars, "several": found.dollars},
+        "tables": [
+            {"name": part.name, "entities": part.entities, "needs": part.needs, "indexes": table.indexes,
+             "copies": table.copies, "dollars": table.dollars, "unserved": table.unserved}
+            for part, table in zip(found.split.parts, found.several, strict=True)
+        ],
+        "crossings": [
+            {"pattern": one.pattern, "loss": one.loss, "entities": one.entities} for one in found.split.crossings
+        ],
     }  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def _decided(r: Report) -> None:
     """Decisions that the design violates or ignores."""
     for one in violations(r.design, r.workload):
         message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {name_list(one.there)}"
-        r.say(codes.BEYOND, message, "remove what is too much, or remove the decision", one.name, one.slot)
+        r.say(codes.BEYOND, message, f"remove {name_list(one.there)}, or the decision", one.name, one.slot)
     for other in ignored_decisions(r.design, r.workload):
         sentence = write_pin(other.pin)
         r.say(codes.NO_EFFECT, f"the decision `{sentence}` has no effect: {other.why}", other.fix, sentence)

@@ -19,7 +19,7 @@ from prejoin.keys import KeyForm, KeyText, Lookup, Plan, Template, disjoint
 from prejoin.keys.template.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
 from prejoin.workload.checks.reporter import name_list
-from prejoin.workload.lookup import bare_name
+from prejoin.workload.lookup import alternatives, bare_name
 from prejoin.workload.model import Accept, Entity, Input, Op, Read, Result, Workload
 
 MOST_REQUESTS = 10
@@ -121,7 +121,7 @@ def _whole_key(r: Report, read: Read, ask: Lookup, request: Request, found: KeyA
     if not lacking or not all(lacking):
         return
     least = min((sorted(names) for names in lacking), key=len)
-    instead = f"; {found.plan.operation} of {found.plan.slot} would do" if found else ""
+    instead = f"; {found.plan.operation} of {found.plan.slot} needs less" if found else ""
     r.say(
         codes.NOT_AS_ASKED,
         f"{read.id} is a {request.call}, which needs the whole key, and {name_list(least)} is not given",
@@ -239,7 +239,7 @@ def _filters(r: Report, read: Read, found: KeyAnswer) -> None:
     sorting = [other for other in r.answers.values() if form in other.plan.facets if _depends(other.plan.lookup)]
     if entity is None or sorting:
         return
-    for one in read.inputs:
+    for one in (group[0] for group in alternatives(read.inputs) if len(group) == 1):
         name = bare_name(one.attribute)
         attribute = entity.attribute(name)
         if not one.filter or one.optional or one.op is not Op.EQ or attribute is None:
@@ -334,7 +334,7 @@ def _side(r: Report, read: Read) -> None:
             word = (words[0] or words[1])[0]  # type: ignore[index]
             r.say(
                 codes.WRONG_WAY,
-                f"{read.id} is about what is {word.lower()}, and asks for `{one.attribute} {one.op}`",
+                f"{read.id} is about {word.lower()} items, and asks for `{one.attribute} {one.op}`",
                 f"ask for `{one.attribute} {'<' if later else '>'}`",
                 read.id,
             )

@@ -17,7 +17,7 @@ from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.values import write_value
-from prejoin.workload.lookup import bare_name, chain, changes
+from prejoin.workload.lookup import bare_name, chain, changes, gives_object
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
 
 _MAKES = frozenset({Verb.CREATE, Verb.PUT})
@@ -49,7 +49,7 @@ def known_to(r: Report, write: Write, action: Action, entity: Entity) -> frozens
     """The attributes of an item that a write knows: by name, by another attribute with the same value, or generated."""
     every = frozenset(a.name for a in entity.attributes)
     given = {bare_name(i.attribute) for i in write.inputs}
-    if action.verb in _MAKES or entity.name in given:
+    if action.verb in _MAKES or gives_object(write, entity):
         return every
     whole = [found for name in given if (found := r.workload.entity(name))]
     given |= {a.name for found in whole for a in found.attributes}
@@ -150,7 +150,7 @@ def _as_written(r: Report, write: Write, action: Action, entity: Entity, operati
         chosen = action.verb is Verb.CREATE and not any(a.generated for a in entity.id)
         guarded = any(test.op == Op.NOT_EXISTS for test in one.tests)
         if one.action is Did.PUT and chosen and not guarded:
-            fix = f"add the condition `attribute_not_exists({r.design.slots[0].pk[0].name})`"
+            fix = f"add the condition `attribute_not_exists({r.design.partition_key})`"
             r.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over an existing one", fix, write.id)
     _copies(r, write, action, entity, changed, {one.item for one in done})
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from operator import mul
 
 from prejoin.types import Kind
-from prejoin.workload.lookup import bindings, chain, foreign_key, identified, target
+from prejoin.workload.lookup import alternatives, bindings, chain, foreign_key, identified, target
 from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
     RANGES,
@@ -414,6 +415,15 @@ def kept_by(workload: Workload, read: Read, one: Input) -> float:
     return KEPT
 
 
+def kept_by_all(workload: Workload, read: Read, inputs: Iterable[Input]) -> float:
+    """The fraction of items that pass several filters; of alternatives, one is enough."""
+    found = 1.0
+    for group in alternatives(inputs):
+        kept = [kept_by(workload, read, one) for one in group]
+        found *= kept[0] if len(kept) == 1 else 1 - math.prod(1 - one for one in kept)
+    return found
+
+
 def share_within(workload: Workload, entity: Entity, one: Input) -> float:
     """The fraction of an entity's items in a range. For the time up to now it is what was created in that time."""
     if one.keeps is not None:
@@ -449,12 +459,12 @@ class Assumption(Model, frozen=True):
     """What depends on it."""
 
     def __str__(self) -> str:
-        return f"{self.about}: {self.what} is taken to be {self.value}; {self.why}"
+        return f"{self.about}: {self.what} is assumed to be {self.value}; {self.why}"
 
 
 _MONEY = "prices and hot partitions depend on it"
 _BYTES = "units and storage depend on it"
-_MANY = "storage and what reads find depend on it"
+_MANY = "storage and the results of reads depend on it"
 _ASKED = "the units of this read depend on it"
 
 
@@ -481,7 +491,7 @@ def _of_entity(workload: Workload, entity: Entity) -> Iterator[Assumption]:
 def _of_pattern(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:
     rate = pattern.rate
     if rate is None or rate.value is None:
-        what = "the rate" if rate is None or rate.level is None else f"what {rate.level} means"
+        what = "the rate" if rate is None or rate.level is None else f"the rate {rate.level}"
         yield Assumption(pattern.id, what, f"{per_second(rate):g} a second", _MONEY)
     if not isinstance(pattern, Read):
         for action in pattern.actions:

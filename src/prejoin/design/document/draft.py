@@ -101,12 +101,7 @@ class DesignDraft:
             self.cells.setdefault(f"{place}/{name}", {}).update(row.own)
 
     def cell(self, row: TableRow, column: str, path: Path, read: Callable[[str], T], default: T) -> T:
-        cell = row.cells.get(column)
-        if not cell:
-            return default
-        self.notes.places.mark(path, cell)
-        value = self.notes.attempt(codes.CELL, cell, read)
-        return default if value is None else value
+        return self._read(row.cells.get(column), path, read, default)
 
     def stored(self, entity: str, copy: str, title: Text) -> tuple[ItemDraft, Path]:
         for at, item in enumerate(self.items):
@@ -160,7 +155,10 @@ class DesignDraft:
         )
 
     def _setting(self, name: str, path: Path, read: Callable[[str], T], default: T) -> T:
-        cell = self.settings.get(name)
+        return self._read(self.settings.get(name), path, read, default)
+
+    def _read(self, cell: Text | None, path: Path, read: Callable[[str], T], default: T) -> T:
+        """The value of a cell; the default if it is empty, or cannot be read."""
         if not cell:
             return default
         self.notes.places.mark(path, cell)

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from prejoin.design.explain.costs import total
+from prejoin.design.explain.document_changes import structures_of, unserved_of
 from prejoin.design.explain.model import Alternative, Explanation
 from prejoin.design.explain.phrases import count, listed, money, natural_order
 from prejoin.design.explain.relaxations import fewer_structures, instead_of_unserved
+from prejoin.design.explain.simplifications import simplifications
 from prejoin.design.layout.key_words import upper
 from prejoin.design.model import Design
 from prejoin.design.solver.candidates import Candidate, base_candidates
@@ -97,7 +99,7 @@ def add_alternatives(
         replace(about, alternatives=(*instead.get(about.pattern, ()), *about.alternatives))
         for about in explanation.patterns
     )
-    relaxed = fewer_structures(workload, solution, kept)
+    relaxed = (*fewer_structures(workload, solution, kept), *simplifications(workload, solution, kept))
     return replace(
         explanation,
         entities=entities,
@@ -128,7 +130,7 @@ class _Tries:
             after = solve(pinned, self.kept)
         except InfeasibleError:
             decided = bool(self.workload.decisions) or self.kept is not None
-            yield Alternative(f"{what}: {'what is decided does not allow that' if decided else 'no design was found'}")
+            yield Alternative(f"{what}: {'the decisions do not allow it' if decided else 'no design was found'}")
             return
         if _keys(after.design) != _keys(self.solution.design):
             yield _compared(what, self.solution, after, self._paid, total(self.workload, after.design))
@@ -144,7 +146,7 @@ def _as_a_whole(tries: _Tries) -> Iterator[Alternative]:
         yield from tries.tried("no copies", AtMost("copies", 0))
     goal = Minimise("money")
     if goal not in [d.pin for d in tries.workload.decisions]:
-        tried = tries.tried("the least money, however many structures", goal)
+        tried = tries.tried("the lowest cost, with any number of structures", goal)
         yield from (one for one in tried if round(one.dollars, 2) < 0)
 
 
@@ -167,7 +169,7 @@ def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
     if others and not chosen.fixed:
         reads, other = min(others, key=lambda one: (-len(one[0]), len(one[1].pk), len(one[1].sk), one[1]))
         pin = _pinned(workload, solution.design, entity, other)
-        yield from tries.tried(f"the key `{pin.pk}` / `{pin.sk}`, where {listed(reads)} would find it", pin)
+        yield from tries.tried(f"the key `{pin.pk}` / `{pin.sk}`, which serves {listed(reads)}", pin)
 
 
 def _pinned(workload: Workload, design: Design, entity: Entity, candidate: Candidate) -> FixedKey:
@@ -191,13 +193,13 @@ def _keys(design: Design) -> object:
 def _compared(
     what: str, before: Solution, after: Solution, paid: float, then: float, aside: Iterable[str] = ()
 ) -> Alternative:
-    structures = _structures(after.design) - _structures(before.design)
-    lost = tuple(natural_order(_unserved(after.design) - _unserved(before.design) - set(aside)))
+    structures = structures_of(after.design) - structures_of(before.design)
+    lost = tuple(natural_order(unserved_of(after.design) - unserved_of(before.design) - set(aside)))
     now = [f"{count(len(after.design.indexes), 'GSI')} and {count(len(after.design.copies), 'copy', 'copies')}"]
     now.append(_difference(structures, then - paid))
     if lost:
         now.append(f"{listed(lost)} not served")
-    if gained := natural_order(_unserved(before.design) - _unserved(after.design) - set(aside)):
+    if gained := natural_order(unserved_of(before.design) - unserved_of(after.design) - set(aside)):
         now.append(f"{listed(gained)} served")
     return Alternative(f"{what}: {', '.join(now)}", structures, then - paid, lost)
 
@@ -206,11 +208,3 @@ def _difference(structures: int, dollars: float) -> str:
     counted = f"{count(abs(structures), 'structure')} {'more' if structures > 0 else 'fewer'}" if structures else ""
     paid = f"{money(abs(dollars))} a month {'more' if dollars > 0 else 'less'}" if round(dollars, 2) else ""
     return " and ".join(part for part in (counted, paid) if part) or "the same price"
-
-
-def _structures(design: Design) -> int:
-    return len(design.indexes) + len(design.copies)
-
-
-def _unserved(design: Design) -> set[str]:
-    return {operation.pattern for operation in design.operations if not operation.served}

@@ -111,7 +111,7 @@ def _clause(one: Amplification) -> str:
     parts = [count(one.items, "item") if one.items > 1 else "one item"]
     if one.entries:
         parts.append(count(one.entries, "index entry", "index entries"))
-    more = f", where the item alone would cost {amount(one.alone)}" if one.units != one.alone else ""
+    more = f", instead of {amount(one.alone)} for the item alone" if one.units != one.alone else ""
     how = " in a transaction" if one.transaction else ""
     return f"one writes {' and '.join(parts)}{how}: {count(one.units, 'write unit')}{more}."
 

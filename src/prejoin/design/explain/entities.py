@@ -52,22 +52,21 @@ def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Pla
     if wanted:
         others = dict.fromkeys(e for read in wanted for e in planned[read].lookup.entities if e != own.entity)
         reads = f"{listed(wanted)} {verb(wanted, 'reads', 'read')}"
-        yield f"It lies beside {listed(others)}, in an item collection that {reads} in one request."
+        yield f"It shares an item collection with {listed(others)}, which {reads} in one request."
         if own.sk.startswith(separator):
-            begins = f"Its sort key begins with `{separator}`, which is below every letter"
-            yield f"{begins}, so that they come in the order of reading."
+            yield f"The sort key begins with `{separator}`, which sorts before letters, to keep the order of that read."
     elif beside:
         names = list(dict.fromkeys(key.entity for key in beside))
-        yield f"{listed(names)} {verb(names, 'is', 'are')} in the same partition."
+        yield f"It shares its partitions with {listed(names)}."
 
 
 def _decided(workload: Workload, entity: Entity) -> Iterator[str]:
     """The document's decisions about its key."""
     for decision in workload.decisions:
         if isinstance(decision.pin, Under) and decision.pin.entity == entity.name:
-            yield f"The document says that it lives under {decision.pin.parent}."
+            yield f"The document places it under {decision.pin.parent}."
         if isinstance(decision.pin, FixedKey) and decision.pin.entity == entity.name and not decision.pin.index:
-            yield "The document says what its key is."
+            yield "The document fixes its key."
 
 
 def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -> Iterator[str]:
@@ -76,21 +75,19 @@ def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -
     made = [a.name for a in entity.id if a.generated]
     key = {part.attribute for part in (*own.partition, *own.sort)}
     if made:
-        yield f"{coded(made)} {verb(made, 'is', 'are')} generated: no two writers ever make the same."
+        yield f"{coded(made)} {verb(made, 'is', 'are')} generated, so two writers never create the same key."
     elif ids and key == set(ids):
         verbs = {action.verb for _, action in writes_of(workload, entity)}
-        second = "a second write would replace the first"
+        second = "would replace the item"
         if Verb.CREATE in verbs:
-            second = "the second one is refused"
+            second = "fails"
         elif Verb.PUT in verbs:
-            second = "the second one replaces the first"
-        chosen = f"{coded(ids)} {verb(ids, 'is', 'are')} chosen, not generated"
-        yield f"{chosen}: two writers may choose the same, and as the key is just that, {second}."
+            second = "replaces the item"
+        chosen = f"{coded(ids)} {verb(ids, 'is', 'are')} not generated"
+        yield f"{chosen}: a second write with the same key {second}."
     for guard in (g for g in design.guards if g.entity == entity.name):
-        yield (
-            f"No two have the same {coded(guard.attributes)}: an item of its own, the guard, has the value as its key "
-            "and is written in the same transaction."
-        )
+        unique = f"{coded(guard.attributes)} {verb(guard.attributes, 'is', 'are')} unique"
+        yield f"{unique}: a guard item with the value as its key is written in the same transaction."
 
 
 def _stored(workload: Workload, entity: Entity) -> Iterator[str]:
@@ -106,4 +103,4 @@ def _elsewhere(mine: Sequence[AboutKey]) -> Iterator[str]:
     copies = dict.fromkeys(key.copy for key in mine if key.copy)
     parts = [f"in {listed(indexes)}" if indexes else "", f"as the copy {listed(copies)}" if copies else ""]
     if any(parts):
-        yield f"It is found {' and '.join(p for p in parts if p)}, too."
+        yield f"It is also stored {' and '.join(p for p in parts if p)}."

@@ -62,7 +62,7 @@ def _assumed(workload: Workload) -> Iterator[str]:
         kinds.setdefault((one.what, one.why), {}).setdefault(one.value, []).append(one.about)
     for (what, why), values in kinds.items():
         taken = "; ".join(f"{value} for {listed(names)}" for value, names in values.items())
-        yield f"{what[:1].upper()}{what[1:]} is taken to be {taken}: {why}."
+        yield f"{what[:1].upper()}{what[1:]} is assumed to be {taken}: {why}."
 
 
 def _words(design: Design, costs: Costs) -> Iterator[str]:
@@ -119,7 +119,7 @@ def claim_sentences(workload: Workload, solution: Solution) -> tuple[str, ...]:
     first = (f"{known[0].upper()}{known[1:]}.",) if known else ()
     if constraints_of(workload).money:
         return first
-    equals = f"Between equals it goes by {BETWEEN_EQUALS}."
+    equals = f"Ties are decided by {BETWEEN_EQUALS}."
     return (*first, f"Designs are compared by {IN_WORDS}. {equals}")
 
 

@@ -139,26 +139,26 @@ def _sentences(about: AboutKey, entity: Entity) -> Iterator[str]:
     yield from _partition_words(about, entity)
     yield from _sort_words(about)
     if about.sparse:
-        much = f", taken to be {share(about.share)} of them" if about.share < 1 else ""
-        yield f"Only items where {about.sparse} are there{much}: the index is sparse, the others cost nothing in it."
+        much = f", an assumed {share(about.share)} of them" if about.share < 1 else ""
+        yield f"Only items where {about.sparse} have this key{much}. The others cost nothing here."
 
 
 def _partition_words(about: AboutKey, entity: Entity) -> Iterator[str]:
     kept = [part for part in about.partition if part.because is not Because.SPREAD]
     reads = natural_order(read for part in kept for read in part.patterns)
     names = coded(dict.fromkeys(part.attribute for part in kept))
-    cut = "".join(f", cut by `{p.attribute}`" for p in about.partition if p.because is Because.SPREAD)
+    cut = "".join(f", split by `{p.attribute}`" for p in about.partition if p.because is Because.SPREAD)
     if not kept and entity.singleton:
-        yield "There is only one of it, so its key needs no attribute."
+        yield "There is only one item, so its key needs no attribute."
     elif not kept:
-        asked = f": {listed(about.patterns)} {verb(about.patterns, 'gives', 'give')} no id to look under"
-        yield f"All of them are in one partition{cut}{asked if about.patterns else ''}."
+        asked = f", because {listed(about.patterns)} {verb(about.patterns, 'gives', 'give')} no id"
+        yield f"All items share one partition key{cut}{asked if about.patterns else ''}."
     elif reads:
-        yield f"Its partition is made of {names}, which {listed(reads)} {verb(reads, 'gives', 'give')}{cut}."
+        yield f"The partition key has {names}, an input of {listed(reads)}{cut}."
     elif about.slot == TABLE and not about.copy:
-        yield f"Its partition is made of {names}{cut}: no read needs it there, but writes find it by that."
+        yield f"The partition key has {names}{cut}. No read uses it; writes find the item by it."
     else:
-        yield f"Its partition is made of {names}{cut}."
+        yield f"The partition key has {names}{cut}."
 
 
 def _sort_words(about: AboutKey) -> Iterator[str]:
@@ -173,21 +173,21 @@ def _sort_words(about: AboutKey) -> Iterator[str]:
         else:
             said.append(([part.attribute], [why]))
     if said:
-        yield f"Its sort key goes by {'; then '.join(f'{coded(names)}, {listed(why)}' for names, why in said)}."
+        yield f"The sort key has {'; then '.join(f'{coded(names)}, {listed(why)}' for names, why in said)}."
 
 
 def _why(part: KeyPart) -> str:
     reads = listed(part.patterns)
     match part.because:
         case Because.GIVEN:
-            return f"which {reads} {verb(part.patterns, 'gives', 'give')}"
+            return f"an input of {reads}"
         case Because.RANGE:
             return f"for the range of {reads}"
         case Because.ORDER:
             return f"for the order of {reads}"
         case Because.UNIQUE:
-            return "so that no two have the same key"
+            return "to make the key unique"
         case Because.ABOVE:
-            return "which says what it belongs to"
+            return "from the id of a parent or a decided key"
         case Because.SPREAD:
             return "to spread the writes"

@@ -77,6 +77,8 @@ class Alternative(Model, frozen=True):
     """Patterns that it would not serve."""
     take: tuple[str, ...] = ()
     """The decisions or lines of the document that take it."""
+    changes_document: bool = False
+    """Whether `take` are changed lines of the document, and not decisions."""
 
 
 class AboutEntity(Model, frozen=True):
@@ -174,5 +176,5 @@ class Explanation(Model, frozen=True):
     partitions: tuple[AboutPartition, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     relaxations: tuple[Alternative, ...] = ()
-    """Designs with fewer structures that are not dearer, if reads may use a filter."""
+    """Simpler or much cheaper designs, if something is given up: reads use a filter, or the document changes."""
     assumed: tuple[str, ...] = ()

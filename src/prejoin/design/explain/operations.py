@@ -14,16 +14,15 @@ _WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.
 
 def operation_words(operation: Operation, design: Design) -> Iterator[str]:
     """One sentence for each request, and notes on it."""
-    key = design.slots[0].pk[0].name if design.slots else ""
     for at, request in enumerate(operation.requests):
         lead = "" if at == 0 else "Then a second request: " if at == 1 else "Then another request: "
         if request.call in _WRITES:
-            yield lead + _write(request, key)
+            yield lead + _write(request, design.partition_key)
         else:
             yield lead + _read(request)
             if request.filters:
                 kept = listed(request.filters)
-                yield f"Items are left out unless {kept}; those are read and paid for, too."
+                yield f"A filter keeps the items where {kept}; the others are read and billed, too."
 
 
 def _read(request: Request) -> str:
@@ -31,34 +30,33 @@ def _read(request: Request) -> str:
     what = listed(request.entities)
     condition = request.sort_condition
     if not request.pk:
-        return f"{request.call} of {what}, by the ids that the first one found."
+        return f"{request.call} of {what}, by the ids from the first request."
     if request.call in (Call.GET, Call.BATCH_GET):
         sk = f" / `{condition.low}`" if condition else ""
-        return f"{request.call}: {what} by the whole key, `{request.pk}`{sk}{_how(request)}."
+        return f"{request.call} of {what} with the key `{request.pk}`{sk}{_how(request)}."
     number = "One Query"
     if request.shards > 1:
-        number = f"{request.shards} Queries side by side, one a shard"
+        number = f"{request.shards} parallel Queries, one for each shard,"
     if request.bucket:
         number = f"A Query for each {request.bucket}" + (" and shard" if request.shards > 1 else "")
     sk = f", sort key {_condition(condition)}" if condition else ""
-    lie = " side by side" if len(request.entities) > 1 else ""
-    return f"{number} on {where}: {what}{lie} in partition `{request.pk}`{sk}{_how(request)}."
+    return f"{number} on {where}: {what} in partition `{request.pk}`{sk}{_how(request)}."
 
 
 def _condition(condition: SortCondition) -> str:
     if condition.op == "between":
         low, high = condition.low, condition.high
-        return f"between `{low}` and `{high}`" if high else f"from one `{low}` to another"
+        return f"between `{low}` and `{high}`" if high else f"between two values of `{low}`"
     return f"{condition.op.replace('_', ' ')} `{condition.low}`"
 
 
 def _how(request: Request) -> str:
     parts = [
-        "backwards" if request.reverse else "",
-        f"{request.limit} at a time" if request.limit else "",
-        "consistently" if request.consistent else "",
-        "only counted" if request.count else "",
-        f"only {listed(request.attributes)}" if request.attributes else "",
+        "in descending order" if request.reverse else "",
+        f"{request.limit} a page" if request.limit else "",
+        "with a consistent read" if request.consistent else "",
+        "count only" if request.count else "",
+        f"only the attributes {listed(request.attributes)}" if request.attributes else "",
     ]
     return "".join(f", {part}" for part in parts if part)
 
@@ -66,7 +64,7 @@ def _how(request: Request) -> str:
 def _write(request: Request, key: str) -> str:
     done = "; ".join(_action(action, key) for action in request.actions)
     if request.call is Call.TRANSACT_WRITE:
-        return f"One TransactWriteItems, all of it or nothing: {done}."
+        return f"One TransactWriteItems: {done}."
     if request.call is Call.BATCH_WRITE:
         return f"BatchWriteItem, 25 at a time: {done}."
     return f"One {request.call}: {done}."
@@ -75,7 +73,7 @@ def _write(request: Request, key: str) -> str:
 def _action(action: ItemAction, key: str) -> str:
     what = ("each " if action.many else "") + _named(action)
     words = [_plain(text, one, key) for text, one in zip(action.conditions, action.tests, strict=True)]
-    conditions = f", if {listed(words)}" if words else ""
+    conditions = f" if {listed(words)}" if words else ""
     return f"{_DONE[action.action]} {what}{conditions}"
 
 
@@ -84,9 +82,9 @@ def _plain(text: str, condition: ItemCondition, key: str) -> str:
     own = condition.attribute == key
     match condition.op:
         case Op.NOT_EXISTS:
-            return "there is none yet" if own else f"it has no {condition.attribute}"
+            return "it does not exist" if own else f"it has no {condition.attribute}"
         case Op.EXISTS:
-            return "it is there" if own else f"it has {condition.attribute}"
+            return "it exists" if own else f"it has {condition.attribute}"
         case _:
             return text
 

@@ -126,24 +126,21 @@ def _sentences(found: AboutPartition, warm: Heat) -> Iterator[str]:
     yield _extent(found)
     if found.beside:
         together = f"{count(found.whole_items, 'item')} and {size(found.whole_size)}"
-        yield f"With {listed(found.beside)} beside them the largest has {together}."
+        yield f"Together with {listed(found.beside)} the largest has {together}."
     busiest = max(found.write_units / MOST_WRITES, found.read_units / MOST_READS)
     told = found.shards > 1 or bool(found.bucket) or busiest >= WORTH_TELLING
     if warm.hottest and told:
         each = count(warm.units / warm.writes, "unit")
-        part = (
-            "all of them may be for one partition" if warm.share == 1 else f"{share(warm.share)} are for one partition"
-        )
+        part = "All of it can go" if warm.share == 1 else f"{share(warm.share)} of it goes"
         yield (
-            f"Written {amount(warm.writes)} times a second when busiest, at {each}: "
-            f"{amount(warm.units)} write units a second; {part}: {amount(warm.hottest)}, where one bears "
-            f"{amount(MOST_WRITES)}."
+            f"The peak is {amount(warm.writes)} writes a second at {each}, {amount(warm.units)} write units a second. "
+            f"{part} to one partition: {amount(warm.hottest)} of the limit of {amount(MOST_WRITES)}."
         )
     if found.read_units and told:
-        yield f"Read with {amount(found.read_units)} units a second there, where one bears {amount(MOST_READS)}."
+        yield f"Reads use {amount(found.read_units)} read units a second of the limit of {amount(MOST_READS)}."
     if not told:
         taken = [f"{_little(n)} {what}" for n, what in ((found.write_units, "write"), (found.read_units, "read")) if n]
-        yield f"The hottest takes {listed(taken or ['no'])} units a second."
+        yield f"The busiest uses {listed(taken or ['no'])} units a second."
     yield from _verdict(found, told)
 
 
@@ -164,12 +161,12 @@ def _extent(found: AboutPartition) -> str:
 def _verdict(found: AboutPartition, told: bool) -> Iterator[str]:
     busiest = max(found.write_units / MOST_WRITES, found.read_units / MOST_READS)
     if found.bucket:
-        yield f"It is cut by {found.bucket}, so that it does not grow for ever; what is new still goes to one."
+        yield f"It is split by {found.bucket}, which limits its size. New items still go to one partition at a time."
     if found.shards > 1:
         each = amount(found.write_units / found.shards)
-        yield f"It is cut into {count(found.shards, 'shard')}, {each} write units each; {found.enough} are enough."
+        yield f"It is split into {count(found.shards, 'shard')} of {each} write units each; {found.enough} are enough."
     if found.enough > found.shards:
-        slow = "" if found.slot == TABLE else ", and with the index the table's own writes"
-        yield f"That is too much: DynamoDB will refuse some{slow}. {found.enough} shards would be enough."
+        slow = "" if found.slot == TABLE else ", and with the index also writes to the table"
+        yield f"This exceeds the limit: DynamoDB will throttle requests{slow}. {found.enough} shards would be enough."
     elif found.shards == 1 and busiest and told:
-        yield f"It bears that: {share(busiest)} of the limit."
+        yield f"This is {share(busiest)} of the limit."

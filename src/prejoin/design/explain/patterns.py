@@ -33,7 +33,7 @@ def _pattern(workload: Workload, design: Design, costs: Costs, pattern: Pattern)
     often = per_second(pattern.rate)
     operation = design.operation(pattern.id)
     if operation is None:
-        outside = ("Out of scope, as the document decides: this table does not answer it.",)
+        outside = ("Out of scope: the document decides that this table does not serve it.",)
         return AboutPattern(pattern.id, name, False, often, Units(), 0.0, outside=True, text=outside)
     units, dollars = costs.units(pattern.id), costs.pattern(pattern.id)
     said: tuple[str, ...]
@@ -71,8 +71,8 @@ def join_words(
     later = all_units - alone
     cost = _month(read, later)
     said = (
-        f"No key lays {second.name} beside {first.name}: it is under an id of its own, so it takes a second request.",
-        f"That one is {amount(later)} of the {amount(all_units)} read units: {money(cost)} a month.",
+        f"{second.name} is not in the partition of {first.name}, so a second request reads it by its id.",
+        f"It uses {amount(later)} of the {amount(all_units)} read units: {money(cost)} a month.",
     )
     other = _repeated(workload, design, read, first, second, cost)
     return said, (other,) if other else ()
@@ -107,7 +107,7 @@ def _repeated(
     by = list(dict.fromkeys(by))
     more = float(dollars(writes=rewritten * MONTH_SECONDS))
     text = (
-        f"repeat {coded(wanted)} of {second.name} in each {first.name}: no second request, {money(saved)} a month less"
+        f"copy {coded(wanted)} of {second.name} into each {first.name}: no second request, {money(saved)} a month less"
     )
     return Alternative(text + _rewriting(by, fan, more), dollars=more - saved)
 
@@ -128,7 +128,7 @@ def unserved_words(workload: Workload, design: Design, pattern: Pattern, operati
     yield from dressed
     if dressed or not operation.remedy:
         return
-    yield f"What would have to change: {operation.remedy}."
+    yield f"To serve it: {operation.remedy}."
     if isinstance(pattern, Read):
         yield from _consistent(pattern)
         yield from _another_index(workload, pattern)
@@ -144,16 +144,16 @@ def _dressed(workload: Workload, read: Read) -> Iterator[str]:
         strangers = [name for name in read.entities if name not in bound]
         if bound and strangers and not one.filter:
             yield (
-                f"{strangers[0]} has nothing that `{one.attribute}` could be, so no partition holds it beside "
-                f"{next(iter(bound))}: this is a join, and takes a second request or a repeated attribute."
+                f"{strangers[0]} has no attribute for `{one.attribute}`, so no partition holds it together with "
+                f"{next(iter(bound))}: this is a join, and needs a second request or a copied attribute."
             )
-            yield f"What would have to change: call it a Join, or give {strangers[0]} the `{one.attribute}`."
+            yield f"To serve it, write `Join`, or add `{one.attribute}` to {strangers[0]}."
             return
 
 
 def _consistent(read: Read) -> Iterator[str]:
     if read.consistency is not None and read.consistency is not Consistency.EVENTUAL:
-        yield f"It is to be read with {read.consistency.value.lower()} consistency, which no index allows."
+        yield f"It needs {read.consistency.value.lower()} consistency, which no index has."
 
 
 def _another_index(workload: Workload, read: Read) -> Iterator[str]:
@@ -168,7 +168,7 @@ def _another_index(workload: Workload, read: Read) -> Iterator[str]:
         best = min(found, key=lambda one: (index_cents(workload, entity, one), len(one.pk), one))
         cost = money(index_cents(workload, entity, best) / 100)
         names = coded(best.pk) or "a constant"
-        yield f"An index of {entity.name} with the partition made of {names} would cost {cost} a month to keep."
+        yield f"An index of {entity.name} with the partition key {names} would cost {cost} a month."
 
 
 def _limits(workload: Workload, design: Design, pattern: Pattern) -> Iterator[str]:
@@ -184,4 +184,4 @@ def _limits(workload: Workload, design: Design, pattern: Pattern) -> Iterator[st
         if pin and (full or barred):
             found.append(f"`{write_pin(pin)}`")
     if found:
-        yield f"The document leaves no room for another key: {listed(found)} {verb(found, 'is', 'are')} decided."
+        yield f"The document does not allow another key: {listed(found)} {verb(found, 'is', 'are')} decided."

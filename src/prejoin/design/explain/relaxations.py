@@ -11,13 +11,23 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_by, per_second
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.excess import excess, filters
 from prejoin.design.explain.costs import total
+from prejoin.design.explain.document_changes import (
+    DocumentChange,
+    changes_later,
+    only_entity,
+    shape_of,
+    structures_of,
+    unserved_of,
+    with_decisions,
+    with_entity,
+    with_read,
+)
 from prejoin.design.explain.model import Alternative
 from prejoin.design.explain.phrases import amount, count, listed, money
 from prejoin.design.mapping.map_patterns import map_patterns
@@ -30,7 +40,7 @@ from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.grammar.writes import write_actions
-from prejoin.workload.lookup import bare_name, foreign_key, root, target
+from prejoin.workload.lookup import alternatives, bare_name, foreign_key, root, target
 from prejoin.workload.model import (
     RANGES,
     Accept,
@@ -70,14 +80,6 @@ _PLACE = re.compile(r"(?:(?:^|_)(?:lat|lng|lon)|Lat|Lng|Lon)(?![a-z])|(?:(?:^|_)
 """A coordinate by its name: `lat`, `homeLng`, `longitude`; not `latestAt` or `translatedAt`."""
 
 
-class _Change(msgspec.Struct, frozen=True):
-    """A change of the document."""
-
-    what: str
-    workload: Workload
-    take: tuple[str, ...]
-
-
 # --- The whole table -------------------------------------------------------------------------------------------------
 
 
@@ -88,7 +90,7 @@ def fewer_structures(
     before = solution.design
     paid = total(workload, before)
     found: dict[tuple[str, ...], float] = {}
-    for less in _smaller(before, kept):
+    for less in smaller_designs(before, kept):
         accepted = _filtering(workload, before, less)
         if accepted and (price := _price(workload, less, accepted)) is not None and price <= paid:
             found[accepted] = price
@@ -98,24 +100,24 @@ def fewer_structures(
     told: dict[object, Alternative] = {}
     for accepted in ways:
         pins = tuple(Accept(pattern, "filter") for pattern in accepted)
-        other = _with(workload, tuple(map(Decision, pins)))
+        other = with_decisions(workload, tuple(map(Decision, pins)))
         try:
             after = solve(other, kept)
         except InfeasibleError:
             continue
         cost = total(other, after.design)
-        fewer = _structures(before) - _structures(after.design)
-        if fewer <= 0 or cost > paid or _unserved(after.design) - _unserved(before):
+        fewer = structures_of(before) - structures_of(after.design)
+        if fewer <= 0 or cost > paid or unserved_of(after.design) - unserved_of(before):
             continue
         text = (
-            f"if {listed(accepted)} may filter: {_shape(after.design)} for {money(cost)} a month, "
+            f"if {listed(accepted)} may filter: {shape_of(after.design)} for {money(cost)} a month, "
             f"{count(fewer, 'structure')} fewer and {money(paid - cost)} less"
         )
         told.setdefault(after.design.items, Alternative(text, -fewer, cost - paid, take=tuple(map(write_pin, pins))))
     return tuple(told.values())
 
 
-def _smaller(design: Design, kept: Design | None) -> Iterator[Design]:
+def smaller_designs(design: Design, kept: Design | None) -> Iterator[Design]:
     """The design without one of its indexes or copies that are not in use."""
     staying = {slot.name for slot in kept.slots} if kept else set()
     copied = {item.name for item in kept.copies} if kept else set()
@@ -132,17 +134,17 @@ def _smaller(design: Design, kept: Design | None) -> Iterator[Design]:
 
 def _filtering(workload: Workload, before: Design, less: Design) -> tuple[str, ...]:
     """The reads that have to use a filter in a smaller design; none if it does not serve as much, or reads too much."""
-    lost = _unserved(map_patterns(less, workload)) - _unserved(before)
+    lost = unserved_of(map_patterns(less, workload)) - unserved_of(before)
     reads = tuple(sorted(read.id for read in workload.reads if read.id in lost))
     if not reads or len(reads) < len(lost):
         return ()
-    mapped = map_patterns(less, _with(workload, tuple(Decision(Accept(read, "filter")) for read in reads)))
+    mapped = map_patterns(less, with_decisions(workload, tuple(Decision(Accept(read, "filter")) for read in reads)))
     units = [o.units.read if (o := mapped.operation(read)) and o.served and o.units else SMALL + 1 for read in reads]
     return reads if max(units) <= SMALL else ()
 
 
 def _price(workload: Workload, less: Design, accepted: tuple[str, ...]) -> float | None:
-    other = _with(workload, tuple(Decision(Accept(pattern, "filter")) for pattern in accepted))
+    other = with_decisions(workload, tuple(Decision(Accept(pattern, "filter")) for pattern in accepted))
     return float(bill(other, map_patterns(less, other)).total)
 
 
@@ -153,7 +155,7 @@ def instead_of(
     workload: Workload, solution: Solution, read: Read, kept: Design | None = None, most: int = MOST_RELAXED
 ) -> tuple[Alternative, ...]:
     """Changes of the document that serve a read, solved and priced, the cheapest first; then what other services do."""
-    lost = _unserved(solution.design) - {read.id}
+    lost = unserved_of(solution.design) - {read.id}
     paid = total(workload, solution.design)
     found = []
     for change in list(_changes(workload, read))[:most]:
@@ -161,12 +163,12 @@ def instead_of(
             after = solve(change.workload, kept)
         except InfeasibleError:
             continue
-        if _unserved(after.design) - lost:
+        if unserved_of(after.design) - lost:
             continue
         more = total(change.workload, after.design) - paid
-        text = f"{change.what}: {_shape(after.design)}, {money(abs(more))} a month {'more' if more >= 0 else 'less'}"
+        text = f"{change.what}: {shape_of(after.design)}, {money(abs(more))} a month {'more' if more >= 0 else 'less'}"
         found.append(
-            Alternative(text, _structures(after.design) - _structures(solution.design), more, take=change.take)
+            Alternative(text, structures_of(after.design) - structures_of(solution.design), more, take=change.take)
         )
     return (*sorted(found, key=lambda one: (one.dollars, one.text)), *_elsewhere(workload, read))
 
@@ -184,24 +186,25 @@ def instead_of_unserved(
     return found
 
 
-def _changes(workload: Workload, read: Read) -> Iterator[_Change]:
-    yield from _counter(workload, read)
+def _changes(workload: Workload, read: Read) -> Iterator[DocumentChange]:
+    yield from counter(workload, read)
     yield from _required(workload, read)
     yield from _each(workload, read)
+    yield from _queries(workload, read)
     yield from _paged(workload, read)
     yield from _geohash(workload, read)
     yield from _words(workload, read)
     yield from _feed(workload, read)
 
 
-def _counter(workload: Workload, read: Read) -> Iterator[_Change]:
+def counter(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     """A number that is kept by the writes that create and delete the counted items."""
-    entity = _only(workload, read)
+    entity = only_entity(workload, read)
     given = [i for i in read.inputs if i.op is Op.EQ and not i.optional and not i.filter]
     if read.result is not Result.COUNT or entity is None or len(given) != len(read.inputs):
         return
     held = [a for i in given if (a := entity.attribute(bare_name(i.attribute)))]
-    if len(held) != len(given) or any(a.optional or _changes_later(workload, entity, a) for a in held):
+    if len(held) != len(given) or any(a.optional or changes_later(workload, entity, a) for a in held):
         return
     owner = next(
         (e for e in workload.entities if held and foreign_key(workload, entity, e) == frozenset(a.name for a in held)),
@@ -210,7 +213,7 @@ def _counter(workload: Workload, read: Read) -> Iterator[_Change]:
     name = f"{entity.name[:1].lower()}{entity.name[1:]}Count"
     if owner is not None and len(held) == 1 and not owner.attribute(name):
         number = Attribute(name, Type(Kind.INTEGER), mutable=True, default="0")
-        changed = _with_entity(workload, replace(owner, attributes=(*owner.attributes, number)))
+        changed = with_entity(workload, replace(owner, attributes=(*owner.attributes, number)))
         counting, kind = owner.name, Verb.UPDATE
         asked = replace(read, entities=(owner.name,), result=Result.ONE, needs=(name,), inputs=_ids(owner, given, held))
         added: tuple[str, ...] = (f"{owner.name}: {write_attribute(number)}",)
@@ -226,9 +229,9 @@ def _counter(workload: Workload, read: Read) -> Iterator[_Change]:
         asked = replace(read, entities=(counted,), result=Result.ONE, needs=())
         added = (f"### {counted}", *(f"- {write_attribute(a)}" for a in tally.attributes))
     changed, lines = _count_in(changed, entity.name, Action(kind, counting, changes=()), name)
-    changed = _with_read(changed, asked)
+    changed = with_read(changed, asked)
     row = f"{read.id}: {asked.entities[0]} | {write_inputs(asked.inputs) or '-'} | Single"
-    yield _Change(f"a counter, `{counting}.{name}`, that the writes keep", changed, (*added, *lines, row))
+    yield DocumentChange(f"a counter, `{counting}.{name}`, that the writes keep", changed, (*added, *lines, row))
 
 
 def _count_in(workload: Workload, entity: str, action: Action, name: str) -> tuple[Workload, list[str]]:
@@ -250,7 +253,7 @@ def _count_in(workload: Workload, entity: str, action: Action, name: str) -> tup
     return replace(workload, writes=writes, deletes=deletes), lines
 
 
-def _required(workload: Workload, read: Read) -> Iterator[_Change]:
+def _required(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     """As few of the optional inputs as needed, required, so that the rest reads little."""
     optional = [i for i in read.inputs if i.optional and i.op is Op.EQ and not i.filter]
     for number in (1, 2):
@@ -263,17 +266,17 @@ def _required(workload: Workload, read: Read) -> Iterator[_Change]:
             _, chosen, asked = min(ways, key=lambda one: one[0])
             names = " and ".join(f"`{i.attribute}`" for i in chosen)
             row = f"{read.id}: {write_inputs(asked.inputs)}"
-            yield _Change(f"{names} always given", _with_read(workload, asked), (row,))
+            yield DocumentChange(f"{names} always given", with_read(workload, asked), (row,))
             return
 
 
 def _found(workload: Workload, read: Read) -> float:
-    entity = _only(workload, read)
+    entity = only_entity(workload, read)
     given = [bare_name(i.attribute) for i in read.inputs if i.op is Op.EQ and i not in filters(read)]
     return count_by(workload, entity, given) if entity else 0.0
 
 
-def _each(workload: Workload, read: Read) -> Iterator[_Change]:
+def _each(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     """A Query for each of several values, instead of a filter by a list of them."""
     listed_ = [i for i in read.inputs if i.op is Op.IN and not i.values]
     if len(listed_) != 1 or not excess(read, workload):
@@ -283,20 +286,39 @@ def _each(workload: Workload, read: Read) -> Iterator[_Change]:
     asked = replace(read, inputs=inputs, paginated=False, page=None, limit=None)
     if excess(asked, workload) is None:
         row = f"{read.id}: {write_inputs(inputs)} | No under Paginated"
-        yield _Change(f"a Query for each `{one.attribute}`, without pages", _with_read(workload, asked), (row,))
+        yield DocumentChange(f"a Query for each `{one.attribute}`, without pages", with_read(workload, asked), (row,))
 
 
-def _paged(workload: Workload, read: Read) -> Iterator[_Change]:
+def _queries(workload: Workload, read: Read) -> Iterator[DocumentChange]:
+    """A read for each of several alternatives, which the application merges."""
+    group = next((group for group in alternatives(read.inputs) if len(group) > 1), None)
+    pinned = any(getattr(d.pin, "pattern", "") == read.id for d in workload.decisions)
+    if group is None or pinned or read.result is not Result.MANY:
+        return
+    parts = []
+    for number, chosen in enumerate(group, 1):
+        alone = replace(chosen, filter=False, either=False)
+        inputs = tuple(alone if i is chosen else i for i in read.inputs if i is chosen or i not in group)
+        parts.append(replace(read, id=f"{read.id}-{number}", name="", inputs=inputs))
+    if any(excess(part, workload) or workload.pattern(part.id) for part in parts):
+        return
+    reads = tuple(one for old in workload.reads for one in (parts if old.id == read.id else [old]))
+    rows = tuple(f"{part.id}: {write_inputs(part.inputs)}" for part in parts)
+    what = f"{count(len(parts), 'read')} in place of `or`, merged by the application"
+    yield DocumentChange(what, replace(workload, reads=reads), rows)
+
+
+def _paged(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     if read.result is Result.MANY and not read.paginated and not read.limit and excess(read, workload):
         asked = replace(read, paginated=True, page=50)
         row = f"{read.id}: {write_page(True, 50)} under Paginated"
         if excess(asked, workload) is None:
-            yield _Change("pages of 50 items", _with_read(workload, asked), (row,))
+            yield DocumentChange("pages of 50 items", with_read(workload, asked), (row,))
 
 
-def _geohash(workload: Workload, read: Read) -> Iterator[_Change]:
+def _geohash(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     """Two ranges of coordinates as the prefix of a geohash, asked once for each of nine cells."""
-    entity = _only(workload, read)
+    entity = only_entity(workload, read)
     ranges = [i for i in read.inputs if i.op in RANGES and not i.filter and _PLACE.search(i.attribute)]
     if entity is None or len(ranges) != 2 or entity.attribute("geohash"):
         return
@@ -306,15 +328,15 @@ def _geohash(workload: Workload, read: Read) -> Iterator[_Change]:
     inputs = (*rest, Input("geohash", Op.BEGINS_WITH), *(replace(i, filter=True, keeps=50.0) for i in ranges))
     rate = Rate(value=per_second(read.rate) * CELLS)
     asked = replace(read, inputs=inputs, sort=(), rate=rate)
-    changed = _with_read(_with_entity(workload, replace(entity, attributes=(*entity.attributes, cell))), asked)
+    changed = with_read(with_entity(workload, replace(entity, attributes=(*entity.attributes, cell))), asked)
     lines = (f"{entity.name}: {write_attribute(cell)}", f"{read.id}: {write_inputs(inputs)}")
     what = f"a geohash, of which a call asks up to {CELLS} cells and sorts by distance itself"
-    yield _Change(what, changed, lines)
+    yield DocumentChange(what, changed, lines)
 
 
-def _words(workload: Workload, read: Read) -> Iterator[_Change]:
+def _words(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     """An item for each word of a text, or each member of a set, under the word."""
-    entity = _only(workload, read)
+    entity = only_entity(workload, read)
     asked = next((i for i in read.inputs if i.op is Op.CONTAINS), None)
     attribute = entity.attribute(bare_name(asked.attribute)) if entity and asked else None
     if entity is None or asked is None or attribute is None or not entity.id:
@@ -345,7 +367,7 @@ def _words(workload: Workload, read: Read) -> Iterator[_Change]:
     changed, rows = _written_with(changed, entity, name, atomic=True)
     lines += [*rows, f"{read.id}: {name}, {entity.name} | {write_inputs(inputs)} | Join"]
     what = f"an item for each {'word' if text else 'member'}, about {count_} for each {entity.name}"
-    yield _Change(what, _with_read(changed, again), tuple(lines))
+    yield DocumentChange(what, with_read(changed, again), tuple(lines))
 
 
 def _written_with(workload: Workload, entity: Entity, name: str, *, atomic: bool) -> tuple[Workload, list[str]]:
@@ -362,7 +384,7 @@ def _written_with(workload: Workload, entity: Entity, name: str, *, atomic: bool
     return replace(workload, writes=tuple(map(extended, workload.writes))), lines
 
 
-def _feed(workload: Workload, read: Read) -> Iterator[_Change]:
+def _feed(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     """A feed: what is read is written in advance, once for each reader."""
     if len(read.entities) != 2 or read.combine is None:
         return
@@ -403,7 +425,7 @@ def _feed(workload: Workload, read: Read) -> Iterator[_Change]:
     changed, rows = _written_with(replace(workload, entities=(*workload.entities, feed)), post, name, atomic=False)
     lines += [*rows, f"{read.id}: {name}, {post.name} | Join via {post.id[0].name}"]
     what = f"a feed, written for each of about {amount(readers)} readers when a {post.name} is created"
-    yield _Change(what, _with_read(changed, asked), tuple(lines))
+    yield DocumentChange(what, with_read(changed, asked), tuple(lines))
 
 
 def _elsewhere(workload: Workload, read: Read) -> Iterator[Alternative]:
@@ -418,50 +440,5 @@ def _elsewhere(workload: Workload, read: Read) -> Iterator[Alternative]:
         yield Alternative("an export to S3, asked with Athena (not priced here)", take=take)
 
 
-# --- Changes of a workload ------------------------------------------------------------------------------------------
-
-
-def _only(workload: Workload, read: Read) -> Entity | None:
-    return workload.entity(read.entities[0]) if len(read.entities) == 1 else None
-
-
-def _changes_later(workload: Workload, entity: Entity, attribute: Attribute) -> bool:
-    """Whether an update changes an attribute, so that a counter by it would have to know the old value."""
-    return not attribute.id and (
-        attribute.mutable is True
-        or any(
-            change.attribute == attribute.name
-            for write in workload.writes
-            for action in write.actions
-            if action.entity == entity.name and action.updates
-            for change in action.changes
-        )
-    )
-
-
 def _ids(owner: Entity, given: list[Input], held: list[Attribute]) -> tuple[Input, ...]:
     return tuple(replace(i, attribute=a.name) for i, a in zip(given, owner.id, strict=False)) if held else ()
-
-
-def _with(workload: Workload, decisions: tuple[Decision, ...]) -> Workload:
-    return replace(workload, decisions=(*workload.decisions, *decisions))
-
-
-def _with_read(workload: Workload, read: Read) -> Workload:
-    return replace(workload, reads=tuple(read if one.id == read.id else one for one in workload.reads))
-
-
-def _with_entity(workload: Workload, entity: Entity) -> Workload:
-    return replace(workload, entities=tuple(entity if one.name == entity.name else one for one in workload.entities))
-
-
-def _shape(design: Design) -> str:
-    return f"{count(len(design.indexes), 'GSI')} and {count(len(design.copies), 'copy', 'copies')}"
-
-
-def _structures(design: Design) -> int:
-    return len(design.indexes) + len(design.copies)
-
-
-def _unserved(design: Design) -> set[str]:
-    return {operation.pattern for operation in design.operations if not operation.served}

@@ -29,16 +29,16 @@ def _index_words(
     workload: Workload, design: Design, slot: Slot, there: Sequence[AboutKey], patterns: Sequence[str], dollars: float
 ) -> Iterator[str]:
     if patterns:
-        gives = verb(patterns, "needs it: what it gives", "need it: what they give")
-        yield f"{listed(patterns)} {gives} is not the table's key."
+        gives = verb(patterns, "needs it, because its inputs are", "need it, because their inputs are")
+        yield f"{listed(patterns)} {gives} not the key of the table."
     else:
         yield "No access pattern needs it."
     names = list(dict.fromkeys(key.entity for key in there))
     if len(names) > 1:
-        yield f"{listed(names)} share it, each under keys of its own words: an index serves more than one entity."
+        yield f"{listed(names)} share it, with different words in their keys."
     yield from _form_words(workload, design, slot)
     yield _projection_words(workload, design, slot, patterns)
-    yield f"It costs {money(dollars)} a month: whatever is in it is written once more, and stored once more."
+    yield f"It costs {money(dollars)} a month, for the additional writes and storage."
 
 
 def _form_words(workload: Workload, design: Design, slot: Slot) -> Iterator[str]:
@@ -60,10 +60,10 @@ def _form_words(workload: Workload, design: Design, slot: Slot) -> Iterator[str]
     effect = f"save a request of {listed(saved)}" if saved else "save no request"
     paid = f"cost {money(abs(less))} a month {'less' if less > 0 else 'more'}" if round(less, 2) else "cost the same"
     if natural:
-        yield f"Its keys are attributes as they are, {names}: nothing is stored twice, and it needs no backfill."
-        yield f"Compared with keys as texts, they {effect} and {paid}."
+        yield f"Its keys are the attributes {names} themselves: no key is stored in addition, and it needs no backfill."
+        yield f"Compared with key templates, they {effect} and {paid}."
     else:
-        yield f"Its keys could be attributes as they are, {names}: these would {effect} and {paid}."
+        yield f"Its keys could be the attributes {names} themselves: these would {effect} and {paid}."
 
 
 def _projected(projection: Projection) -> str:
@@ -74,21 +74,23 @@ def _projected(projection: Projection) -> str:
 def _projection_words(workload: Workload, design: Design, slot: Slot, patterns: Sequence[str]) -> str:
     match slot.projection.kind:
         case ProjectionKind.KEYS_ONLY:
-            return "It holds keys only (KEYS_ONLY): its reads need no more."
+            return "It projects keys only (KEYS_ONLY): its reads need no other attributes."
         case ProjectionKind.INCLUDE:
-            return f"Beside the keys it holds {coded(slot.projection.attributes)} (INCLUDE): its reads need no more."
+            return f"It projects {coded(slot.projection.attributes)} (INCLUDE): its reads need no other attributes."
         case ProjectionKind.ALL:
             whole = [p for p in patterns if isinstance(r := workload.pattern(p), Read) and not r.needs]
             if whole:
-                return f"It holds whole items (ALL): {listed(whole)} {verb(whole, 'wants', 'want')} them whole."
-            return f"It holds whole items (ALL): {_all_the_same(workload, design, slot)}."
+                return (
+                    f"It projects all attributes (ALL): {listed(whole)} {verb(whole, 'returns', 'return')} whole items."
+                )
+            return f"It projects all attributes (ALL): {_all_the_same(workload, design, slot)}."
 
 
 def _all_the_same(workload: Workload, design: Design, slot: Slot) -> str:
     """Why an index holds whole items although its reads need less."""
     narrow = with_projections(design, workload).slot(slot.name)
     if narrow is None or narrow.projection.kind is ProjectionKind.ALL:
-        return f"to hold only what its reads need would save less than {money(WORTH)} a month, if that"
+        return f"fewer attributes would save less than {money(WORTH)} a month"
     return f"{_projected(narrow.projection)} would be enough for its reads, and cheaper"
 
 
@@ -112,14 +114,14 @@ def _copy_words(
     reads = own.patterns
     if reads:
         finds = f"{listed(reads)} {verb(reads, 'finds', 'find')}"
-        yield f"A second item for each {own.entity}, so that {finds} it in the table."
+        yield f"It is a second item for each {own.entity}, where {finds} it in the table."
     yield from _not_an_index(workload, own, others)
     if kept:
         writes = f"{listed(kept)} {verb(kept, 'writes', 'write')}"
-        yield f"{writes} it in one transaction with the item, so it is never stale."
+        yield f"{writes} it in the same transaction as the item, so it is never stale."
     else:
-        yield "No access pattern writes it; whatever writes the item must write it, too."
-    yield f"It costs {money(dollars)} a month: it is stored again, and what is written in a transaction costs twice."
+        yield "No access pattern writes it; other writers of the item must write it, too."
+    yield f"It costs {money(dollars)} a month, for storage and because writes in a transaction cost twice as much."
 
 
 def _not_an_index(workload: Workload, own: AboutKey, others: Sequence[AboutKey]) -> Iterator[str]:
@@ -129,15 +131,15 @@ def _not_an_index(workload: Workload, own: AboutKey, others: Sequence[AboutKey])
     used = [key for key in others if key.patterns]
     if strong:
         reads = f"{listed(strong)} {verb(strong, 'reads', 'read')}"
-        yield f"An index would not do: {reads} consistently, which only the table allows."
+        yield f"It is not an index, because {reads} consistently, which only the table allows."
     if beside:
         reads = f"{listed(beside)} {verb(beside, 'reads', 'read')}"
-        yield f"It lies in the partition that {reads}, beside the others that are asked for with it."
+        yield f"It is in the partition that {reads}, with the other items of the result."
     if used:
         more = listed(f"{listed(key.patterns)} in {key.slot}" for key in used)
-        yield f"It serves {more}, too: an item has one key in each index, and a copy brings keys of its own."
+        yield f"It also serves {more}: an item has one key in each index, and a copy has its own keys."
     elif not (strong or beside):
-        yield "An index for that would be one more structure all the same, and would be read a moment late."
+        yield "An index would be one more structure as well, and eventually consistent."
 
 
 def _strong(pattern: object) -> bool:

@@ -87,7 +87,7 @@ def sections(explanation: Explanation) -> Iterator[tuple[str, list[TextBlock]]]:
         ("Copies", [copy_block(one) for one in explanation.copies]),
         ("Access patterns", [pattern_block(one) for one in explanation.patterns]),
         ("Partitions", [partition_block(one) for one in explanation.partitions]),
-        ("What was assumed", [TextBlock("", explanation.assumed)] if explanation.assumed else []),
+        ("Assumptions", [TextBlock("", explanation.assumed)] if explanation.assumed else []),
     )
     yield from ((title, blocks) for title, blocks in found if blocks)
 

@@ -76,16 +76,16 @@ def _relaxed(workload: Workload, design: Design, read: Read) -> Iterator[Workaro
         asked, how = read, []
         if left:
             asked = _filtering(asked)
-            how.append("the rest left to a filter")
+            how.append("with a filter for the rest")
         if unsorted:
             asked = replace(asked, sort=(), limit=None, page=None)
             how.append("sorted by the application")
         if later:
             asked = replace(asked, consistency=Consistency.EVENTUAL)
-            how.append("then each item once more, consistently")
+            how.append("then a consistent read of each item")
         if joined:
             asked = replace(asked, combine=Combine.JOIN)
-            how.append("then the others by the ids found")
+            how.append("then the others by their ids")
         if asked == read or (left and not _filterable(read)):
             continue
         operation = _mapped(workload, design, asked, left)
@@ -132,7 +132,7 @@ def _apart(workload: Workload, design: Design, read: Read) -> Iterator[Workaroun
             return
         units += predict_units(operation, design, workload).read
         calls.append(shape(operation))
-    yield Workaround(("each entity in a request of its own",), ", then ".join(calls), units, "second request")
+    yield Workaround(("one request for each entity",), ", then ".join(calls), units, "second request")
 
 
 def _again(workload: Workload, read: Read) -> float:
@@ -161,7 +161,7 @@ def _scan(workload: Workload, design: Design, read: Read) -> Workaround:
     name, stored = min(places.items(), key=lambda one: (one[1], one[0] != TABLE))
     units = max(1, math.ceil(stored / READ_UNIT_SIZE)) * (STRONG if consistent else EVENTUAL)
     where = "the table" if name == TABLE else name
-    return Workaround(("everything read, and left out unless it is asked for",), f"Scan of {where}", units, "scan")
+    return Workaround(("with a filter over all items",), f"Scan of {where}", units, "scan")
 
 
 def _all_in(workload: Workload, design: Design, name: str, slot: str) -> bool:

@@ -158,17 +158,18 @@ def _is_made(entity: Entity, field: keys.KeyField) -> bool:
 
 
 def _with(design: Design, workload: Workload, slot: Slot, pk: tuple[str, ...], sk: tuple[str, ...]) -> Design | None:
-    """The mapped design with an index by these attributes; None if entities have different types for one."""
-    tags: dict[str, set[str]] = {name: set() for name in (*pk, *sk)}
-    for item in design.items:
-        entity = workload.entity(item.entity)
-        if entity and all(entity.attribute(name) for name in tags):
-            for name in tags:
-                if (attribute := entity.attribute(name)) and (tag := keys.tag_of(attribute.type)):
-                    tags[name].add(tag)
-    if any(len(found) != 1 for found in tags.values()):
+    """The mapped design with an index by these attributes; None if they do not have one type in all entities.
+
+    DynamoDB refuses an item that has a key attribute of an index with another type, even if it has only one of several.
+    """
+    stored = [entity for item in design.items if (entity := workload.entity(item.entity))]
+    tags = {
+        name: {keys.tag_of(attribute.type) or "" for entity in stored if (attribute := entity.attribute(name))}
+        for name in (*pk, *sk)
+    }
+    if any(len(found) != 1 or "" in found for found in tags.values()):
         return None
-    first, second = (tuple(KeyAttribute(name, next(iter(tags[name]))) for name in side) for side in (pk, sk))
+    first, second = (tuple(KeyAttribute(name, *tags[name]) for name in side) for side in (pk, sk))
     facet = Facet(slot.name, tuple(f"{{{n}}}" for n in pk), tuple(f"{{{n}}}" for n in sk))
     slots = tuple(replace(slot, pk=first, sk=second) if one is slot else one for one in design.slots)
     items = tuple(

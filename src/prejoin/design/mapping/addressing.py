@@ -11,7 +11,7 @@ from prejoin import keys
 from prejoin.design.mapping.facets import ending, held_by
 from prejoin.design.model import Design, Facet, Item
 from prejoin.keys import Lookup, Plan, fields_of
-from prejoin.workload.lookup import chain, changes, means, root, target
+from prejoin.workload.lookup import chain, changes, gives_object, means, root, target
 from prejoin.workload.model import (
     Action,
     Change,
@@ -82,11 +82,10 @@ def known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
     if entity is None:
         return frozenset()
     given = _inputs(write)
-    if action.verb in NEW or entity.name in given:
+    if action.verb in NEW or gives_object(write, entity):
         return frozenset(a.name for a in entity.attributes)
-    # The new value of an attribute is not its current value.
     ids = {a.name for a in entity.id}
-    changed = {change.attribute for change in changes(write, action, entity)} - ids
+    changed = _changed(write, action, entity)
     own = [a for a in entity.attributes if a.name in given and a.name not in changed]
     names = {a.name for a in own if means(workload, write, entity, a)}
     if action.by:
@@ -99,6 +98,15 @@ def known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
             names |= {own_ids[0].name}
     names |= {a.name for a in entity.attributes if len(a.type.values) == 1}
     return frozenset(names | set(said_equal(write, entity)))
+
+
+def _changed(write: Write, action: Action, entity: Entity) -> set[str]:
+    """The attributes whose input is a new value, not the current one.
+
+    An upsert gives the value that an immutable attribute of an existing item has already.
+    """
+    fixed = {a.name for a in entity.attributes if a.id or (action.verb is Verb.UPSERT and a.mutable is False)}
+    return {change.attribute for change in changes(write, action, entity)} - fixed
 
 
 def looked_at(workload: Workload, checks: Iterable[Check]) -> list[tuple[Entity, list[Check]]]:
@@ -131,8 +139,8 @@ def links(workload: Workload, write: Write, action: Action, entity: Entity) -> d
     if action.verb in NEW:
         return {a.name: a.name for a in entity.attributes if a.name in inputs}
     named = known(workload, write, action)
-    # The input of a changed attribute is its new value; a condition gives the current value under another name.
-    changed = {change.attribute for change in changes(write, action, entity)} - {a.name for a in entity.id}
+    # A condition gives the current value of a changed attribute under another name.
+    changed = _changed(write, action, entity)
     found = {a.name: a.name for a in entity.attributes if a.name in inputs and a.name in named - changed}
     if action.by:
         return found | dict(zip((a.name for a in entity.id), action.by, strict=False))

@@ -54,6 +54,7 @@ def planner_facet(design: Design, entity: Entity, item: Item, facet: Facet) -> k
         item.copy,
         _holds(design, item, facet, entity),
         slot is not None and slot.local,
+        facet.write_only or (bool(item.copy) and item.facets[0].write_only),
     )
 
 

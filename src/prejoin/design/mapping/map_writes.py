@@ -195,7 +195,7 @@ def _actions(
     did = _DID[action.verb]
     changed = changes(write, action, entity)
     pk, sk = _key(item.facets[0])
-    name = design.slots[0].pk[0].name if design.slots else "pk"
+    name = design.partition_key
     exists = {Verb.CREATE: f"attribute_not_exists({name})", Verb.UPDATE: f"attribute_exists({name})"}.get(action.verb)
     conditions = tuple(dict.fromkeys(([exists] if exists else []) + [_condition(c, write, design) for c in checks]))
     knowledge = _Knowledge(write, entity, changed)
@@ -266,7 +266,7 @@ def _guard(
     tag = own.tag if own else entity.name
     templates = guard_key(tag, guard.attributes, types_of(entity), design.separator, bool(design.slots[0].sk))
     pk, sk = (template.text if template else "" for template in templates)
-    name = design.slots[0].pk[0].name
+    name = design.partition_key
     item = guard.name
     put = ItemAction(Did.PUT, item, pk, sk, action.many, conditions=(f"attribute_not_exists({name})",))
     if action.verb in NEW:
@@ -290,7 +290,7 @@ def _about(check: Check, action: Action, write: Write, entity: Entity) -> bool:
 
 def _condition(check: Check, write: Write, design: Design) -> str:
     inputs = frozenset(i.attribute for i in write.inputs)
-    name = check.attribute or (design.slots[0].pk[0].name if design.slots else "pk")
+    name = check.attribute or design.partition_key
     if check.kind is CheckKind.COMPARE and check.op:
         return f"{name} {write_comparison(check.op, check.values, inputs)}"
     return f"{'attribute_exists' if check.kind is CheckKind.EXISTS else 'attribute_not_exists'}({name})"

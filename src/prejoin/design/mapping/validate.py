@@ -107,8 +107,8 @@ class _Fitting:
         if not item.facets or item.facets[0].slot != TABLE:
             yield self._say(path, f"the first facet of `{title}` is not in the table", f"begin with slot `{TABLE}`")
         elif not item.copy and item.facets[0].when:
-            fix = "leave `when` to indexes and copies"
-            yield self._say((*path, "facets", 0), f"every `{title}` is in the table, whatever it has", fix)
+            message = f"the key of `{title}` in the table has a condition, and all items are in the table"
+            yield self._say((*path, "facets", 0), message, "leave `when` to indexes and copies")
         if entity is not None:
             for name in item.attributes:
                 yield from self._attribute(name, entity, (*path, "attributes"))

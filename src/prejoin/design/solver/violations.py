@@ -73,7 +73,7 @@ def _named(design: Design, what: str) -> str:
     base = design.slot(TABLE)
     match what:
         case "partition key":
-            return base.pk[0].name if base and base.pk else ""
+            return design.partition_key
         case "sort key":
             return base.sk[0].name if base and base.sk else ""
         case "type attribute":

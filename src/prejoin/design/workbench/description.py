@@ -197,7 +197,7 @@ def _read_key(found: Described, line: str) -> None:
     """
     parts = [part for _, part in split(line, r"\s+in\s+|:\s+")]
     if len(parts) != 3:
-        raise Inexact(f"`{line}` does not say what is where", "write `` `Order` in `gsi1`: `STATUS#{status}` ``")
+        raise Inexact(f"`{line}` is not a key", "write `` `Order` in `gsi1`: `STATUS#{status}` ``")
     keys, _, held = _parted(parts[2], "holding")
     keys, _, when = _parted(keys, "when")
     texts = read_templates(keys)

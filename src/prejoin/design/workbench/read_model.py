@@ -164,7 +164,7 @@ class _Reader:
             self.say(codes.LINE, (), message, problem.fix)
         asked = sketch_patterns(workload, design)
         message = f"the {len(asked.patterns)} access patterns are a sketch, made from the keys"
-        self.say(codes.SKETCH, (), message, "take out what nobody asks, and add what is missing")
+        self.say(codes.SKETCH, (), message, "remove those that are not needed, and add missing ones")
         return asked
 
     def _table_name(self) -> str:
@@ -268,7 +268,7 @@ class _Reader:
         if shown.invented:
             names = " and ".join(f"`{one}`" for one in shown.invented)
             message = f"parts of the keys of `{name}` are in no attribute: they are called {names} here"
-            self.say(codes.INVENTED, (), message, "rename what is called otherwise")
+            self.say(codes.INVENTED, (), message, "rename those that have other names")
         seen = self._entity(name, group, shown, there)
         if not known or not described:
             return item, seen

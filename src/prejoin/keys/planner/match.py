@@ -186,7 +186,7 @@ def _no_range(facet: Facet, lookup: Lookup, within: Within, depth: int) -> str:
     place = _at(facet.sk, depth)
     if place is not None and lookup.name(facet.entity, place.attribute) == within.attribute:
         return f"{{{place.name}}} is not in an order that {within.op} could use"
-    return f"its sort key does not continue with {within.attribute} after what is given"
+    return f"its sort key does not continue with {within.attribute} after the given attributes"
 
 
 def _at(sk: KeyForm | None, depth: int) -> KeyField | None:

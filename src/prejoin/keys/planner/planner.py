@@ -6,83 +6,19 @@ sort key, the range comes next, the keys have the requested order, and no other 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from functools import cached_property
+from collections.abc import Sequence
 from itertools import product
-from typing import Literal
 
 import msgspec
 
-from prejoin.keys.facet import TABLE, Facet, When
+from prejoin.keys.facet import TABLE, Facet
 from prejoin.keys.template.parts import KeyField
 from prejoin.keys.template.template import alike, disjoint
 
-from .conditions import Conditions, compile_conditions
-from .key_condition import KeyCondition
-from .lookup import Lookup, Within
-from .match import FacetMatch, Fan, Mismatch, match_facet
+from .lookup import Lookup
+from .match import FacetMatch, Mismatch, match_facet
+from .plan import Plan
 from .scope import SortKeyScope, scope_of
-
-Operation = Literal["GetItem", "Query"]
-
-
-class Plan(msgspec.Struct, frozen=True, dict=True):
-    """How a lookup is served."""
-
-    lookup: Lookup
-    operation: Operation
-    slot: str
-    facets: tuple[Facet, ...]
-    """One for each entity of the lookup, in the same order."""
-    scope: SortKeyScope
-    """The part of the partition that is read."""
-    reverse: bool = False
-    """Whether the keys are read in descending order, to give the requested order."""
-    fans: tuple[Fan, ...] = ()
-    filtered: frozenset[str] = frozenset()
-    """Given attributes that only a filter can take. Empty unless the lookup allows it."""
-    compared: frozenset[str] = frozenset()
-    """Attributes given besides the whole key of one item. The item is read, and is the result if it has these values.
-    """
-    tested: frozenset[When] = frozenset()
-    """Conditions of the lookup that only a filter can test. Empty unless the lookup allows it."""
-
-    @cached_property
-    def conditions(self) -> Conditions:
-        """The function behind `conditions`, compiled once: a plan is cached and used repeatedly."""
-        return compile_conditions(self)
-
-    @property
-    def within(self) -> Within | None:
-        """The range, if the sort key takes it."""
-        return self.lookup.within if self.scope.kind == "range" else None
-
-    @cached_property
-    def shards(self) -> int:
-        """The number of Queries for one time bucket (or for everything, without buckets), merged by sort key."""
-        count = 1
-        for fan in self.fans:
-            count *= fan.shards or 1
-        return count
-
-    @property
-    def bucket(self) -> Fan | None:
-        """The field that splits the partition by time, if the lookup spans several buckets: one Query for each."""
-        return next((fan for fan in self.fans if fan.bucket), None)
-
-    @property
-    def prefix(self) -> tuple[str, ...]:
-        """The attributes that the sort key takes by equality."""
-        sk = self.facets[0].sk
-        parts = sk.parts[: self.scope.depth] if sk else ()
-        return tuple(part.attribute for part in parts if isinstance(part, KeyField))
-
-    def __str__(self) -> str:
-        fan = "".join(f", {fan.shards} shards" if fan.shards else f", each {fan.bucket}" for fan in self.fans)
-        key = "; ".join(f"{facet.pk} / {facet.sk}" if facet.sk else str(facet.pk) for facet in self.facets)
-        compared = f", compared by {', '.join(sorted(self.compared))}" if self.compared else ""
-        return f"{self.operation} {self.slot}: {key}{' in reverse' if self.reverse else ''}{fan}{compared}"
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -119,7 +55,7 @@ def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
     """The best plan for a lookup. It needs all facets of the table, because keys of other entities may lie between.
 
     >>> from prejoin.types import STRING
-    >>> from prejoin.keys import Template
+    >>> from prejoin.keys import Template, conditions
     >>> types = {"user_id": STRING, "order_id": STRING, "status": STRING}
     >>> def key(text): return Template.of(text, types)
     >>> facets = [
@@ -151,6 +87,8 @@ def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
             # Every index contains the table's key of its items and copies.
             everywhere = bases.get((facet.entity, facet.copy), frozenset()) if facet.slot != TABLE else frozenset()
             try:
+                if facet.write_only:
+                    raise Mismatch("it is only written, not read")
                 matches.setdefault((facet.slot, facet.entity), []).append(match_facet(facet, lookup, everywhere))
             except Mismatch as mismatch:
                 reasons.append(Reason((facet,), str(mismatch)))
@@ -206,13 +144,3 @@ def _same_partition(one: FacetMatch, other: FacetMatch, lookup: Lookup) -> None:
     )
     if not same:
         raise Mismatch("they are not in one partition")
-
-
-def conditions(found: Plan, values: Mapping[str, object], *, now: datetime | None = None) -> tuple[KeyCondition, ...]:
-    """The key conditions of a plan for these values, given by the lookup's names: one for each Query.
-
-    The value of the range is one value, a pair for `between`, or Bounds. Of several conditions, each run of
-    `plan.shards` is one time bucket, in the order of reading. No condition at all means that nothing can match. A range
-    over time buckets without an end extends to `now`, or is refused if that is not given.
-    """
-    return found.conditions(values, now)

@@ -64,7 +64,7 @@ def scope_of(matches: Sequence[FacetMatch], others: Sequence[Facet], lookup: Loo
         _nothing_between(first[:depth], others)
         return SortKeyScope("range", depth)
     if any(_chooses(one, sk.parts[common : one.depth]) for one, sk in zip(matches, templates, strict=True)):
-        raise Mismatch("what is given puts them in places that are not side by side")
+        raise Mismatch("with the given attributes, their keys are not adjacent")
     if all(common == len(sk.parts) for sk in templates):
         _nothing_between(first, others, exact=True)
         return SortKeyScope("exact", common)
@@ -165,4 +165,4 @@ def _between(head: Sequence[Part], others: Sequence[Facet], exact: bool = False)
 def _nothing_between(head: Sequence[Part], others: Sequence[Facet], exact: bool = False) -> None:
     if other := _between(head, others, exact):
         what = f"copies of {other.entity}" if other.copy else f"keys of {other.entity}"
-        raise Mismatch(f"{what} lie in what it reads ({other.sk})")
+        raise Mismatch(f"it would also read {what} ({other.sk})")

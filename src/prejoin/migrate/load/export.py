@@ -1,4 +1,4 @@
-"""Items as files: DynamoDB JSON for an import from S3.
+"""Items as files: DynamoDB JSON for an import from S3, into a new table or an existing one, with the requests for both.
 
 The rows are loaded into a table of the embedded engine in the state folder, by the same code as into any other table,
 and that table is written out. So the files have all copies and guards, and an interrupted export continues.
@@ -9,18 +9,22 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from prejoin.migrate.load.load import LoadResult, load_table, opened_table
 from prejoin.migrate.load.state import FOLDER
-from prejoin.migrate.load.write import Throttle
 from prejoin.migrate.migration import Migration
 from prejoin.pipeline import codes as pipeline_codes
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import PipelineError, RefusedError
 from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.throttle import Throttle
+from prejoin.table.admin.table_request import create_table
 
+BUCKET = "YOUR-BUCKET"
 ITEMS = 100_000
 """Items of one file. An import reads files in parallel."""
 
@@ -40,7 +44,11 @@ def export_items(
     restart: bool = False,
     progress: Progress = SILENT,
 ) -> ExportResult:
-    """Writes all items as compressed DynamoDB JSON, `{"Item": {…}}` in each line, into a new folder."""
+    """Writes all items as compressed DynamoDB JSON, `{"Item": {…}}` in each line, into a new folder.
+
+    The items are in `items/`. Beside it are the requests that read them from a bucket: `import-table.json` for
+    ImportTable, which creates the table, and `start-bulk-put-items.json` for StartBulkPutItems, into an existing one.
+    """
     target = Path(folder)
     if target.exists() and any(target.iterdir()):
         message = f"{target} is not empty"
@@ -54,7 +62,9 @@ def export_items(
     files: list[str] = []
     items = 0
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        (target / "items").mkdir(parents=True, exist_ok=True)
+        for name, request in _requests(migration).items():
+            (target / name).write_text(json.dumps(request, indent=2) + "\n", encoding="utf-8")
         with opened_table(migration, migration.table, place, Throttle()) as client:
             start: dict[str, object] = {}
             lines: list[str] = []
@@ -65,7 +75,7 @@ def export_items(
                 ]
                 last = "LastEvaluatedKey" not in page
                 while len(lines) >= ITEMS or (last and lines):
-                    files.append(_write(target / f"{len(files):05}.json.gz", lines[:ITEMS]))
+                    files.append(_write(target / "items" / f"{len(files):05}.json.gz", lines[:ITEMS]))
                     items += len(lines[:ITEMS])
                     lines = lines[ITEMS:]
                     progress.update(f"{items:,} items")
@@ -79,7 +89,26 @@ def export_items(
     return ExportResult(loaded, items, tuple(files))
 
 
+def _requests(migration: Migration) -> dict[str, Any]:
+    """The requests that read the files, for `aws dynamodb … --cli-input-json`; only the bucket has to be filled in."""
+    source = {"S3Bucket": BUCKET, "S3KeyPrefix": "items/"}
+    table = create_table(migration.package.schema, migration.table)
+    form = {"InputFormat": "DYNAMODB_JSON", "InputCompressionType": "GZIP"}
+    found: dict[str, Any] = {
+        "start-bulk-put-items.json": {
+            "TableName": migration.table,
+            "InputS3Configuration": {**source, **form},
+            "OutputS3Configuration": {"S3Bucket": BUCKET, "S3KeyPrefix": "errors/", "OutputType": ["ERROR"]},
+        }
+    }
+    if "LocalSecondaryIndexes" not in table:  # an import cannot create them
+        found["import-table.json"] = {"S3BucketSource": source, **form, "TableCreationParameters": table}
+    return found
+
+
 def _write(path: Path, lines: list[str]) -> str:
+    # A Scan returns the items of a partition one after the other. Read in that order, they would make it hot.
+    random.Random(path.name).shuffle(lines)  # noqa: S311 - the same files in each run
     temporary = path.with_suffix(".partial")
     with gzip.open(temporary, "wt", encoding="utf-8", compresslevel=6) as file:
         file.write("\n".join(lines) + "\n")

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prejoin.migrate import codes
+from prejoin.migrate.follow.logs import begin_log, end_log
 from prejoin.migrate.load.state import FOLDER, EntityProgress, LoadState, now_text
-from prejoin.migrate.load.write import RowWriter, Throttle
+from prejoin.migrate.load.write import RowWriter
 from prejoin.migrate.mapping.rows import EntityRows
 from prejoin.migrate.migration import Migration
 from prejoin.migrate.source.connection import Snapshot
 from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.errors import PipelineError, RefusedError
 from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.throttle import Throttle
 from prejoin.table.client.client import Client
 from prejoin.table.errors import NoSuchTable
 
@@ -53,14 +55,17 @@ def load_table(
     force: bool = False,
     restart: bool = False,
     replay: bool = False,
+    follow: bool = False,
+    outbox: bool = False,
     progress: Progress = SILENT,
 ) -> LoadResult:
     """Writes the rows of the database as items, and returns when all are written.
 
     After an interruption the same call continues: finished pages are not read again. `rate` is the most write units a
     second. `create` creates the table if it does not exist. `replay` only tries the rows again that could not be
-    loaded. The state is kept in a folder; a load with another mapping, design, table or database is refused, unless
-    `restart` begins anew.
+    loaded. `follow` makes the database keep its changes from now on, for `follow_table`; with `outbox` it is the
+    application that keeps them. The state is kept in a folder; a load with another mapping, design, table or database
+    is refused, unless `restart` begins anew.
 
     Raises a `RefusedError` if the table has items and no load has begun, unless `force` is given, and a `PipelineError`
     if the database or the table cannot be reached.
@@ -68,19 +73,24 @@ def load_table(
     name = table or migration.table
     began = time.monotonic()
     with LoadState(state) as kept:
-        mark = migration.fingerprint(name, str(place))
         if restart:
+            end_log(migration, kept)
             kept.restart()
         resumed = kept.about("fingerprint") != ""
-        if resumed and kept.about("fingerprint") != mark:
-            message = f"the state in {state} is of a load with another mapping, design, table or database"
-            raise RefusedError(codes.OTHER_PLAN, message, "pass `--restart` to begin again, or another `--state`")
+        if resumed:
+            require_state(migration, kept, name, place)
         throttle = Throttle(rate)
         with opened_table(migration, name, place, throttle, create) as client:
             if not resumed:
                 if not force:
                     _require_empty(client, name, place)
+                mark = migration.fingerprint(name, str(place))
                 kept.say(fingerprint=mark, began=now_text(), table=name, place=str(place), source=str(migration.source))
+            if follow or outbox:
+                if resumed and not kept.about("log") and not replay:
+                    message = "the load began without `--follow`: changes since then are not kept"
+                    raise RefusedError(codes.NO_CHANGES, message, "pass `--restart --force` to begin again")
+                begin_log(migration, kept, outbox)
             threads = workers or (WORKERS if getattr(client._transport, "concurrent", False) else 1)
             run = _Load(migration, client, kept, throttle, threads, progress)
             rows = run.replay() if replay else run.all()
@@ -96,6 +106,16 @@ def load_table(
             throttle.units,
             time.monotonic() - began,
         )
+
+
+def require_state(migration: Migration, state: LoadState, table: str, place: TablePlace) -> None:
+    """Raises a `RefusedError` if the state is of another migration, or of one that was cut over."""
+    if state.about("cut_over"):
+        message = f"the migration in {state.folder} was cut over at {state.about('cut_over')}"
+        raise RefusedError(codes.CUT_OVER, message, "use another `--state` for another migration")
+    if state.about("fingerprint") != migration.fingerprint(table, str(place)):
+        message = f"the state in {state.folder} is of a load with another mapping, design, table or database"
+        raise RefusedError(codes.OTHER_PLAN, message, "pass `--restart` to begin again, or another `--state`")
 
 
 @contextmanager

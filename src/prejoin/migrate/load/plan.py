@@ -13,11 +13,12 @@ from typing import Any
 
 from prejoin.engine import Embedded
 from prejoin.migrate.load.state import DeadLetter, row_json
-from prejoin.migrate.load.write import RowWriter, Throttle
+from prejoin.migrate.load.write import RowWriter
 from prejoin.migrate.mapping.rows import EntityRows
 from prejoin.migrate.migration import Migration
 from prejoin.migrate.source.connection import Snapshot
 from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.throttle import Throttle
 from prejoin.protocol.prices import GB, STORAGE_GB_MONTH, WRITE_MILLION
 from prejoin.protocol.sizes import measured
 from prejoin.table.client.client import Client

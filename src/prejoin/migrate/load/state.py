@@ -95,6 +95,9 @@ class LoadState:
         row = self._db.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else ""
 
+    def all_about(self) -> dict[str, str]:
+        return dict(self._db.execute("SELECT name, value FROM about"))
+
     def say(self, **values: str) -> None:
         self._db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", list(values.items()))
 
@@ -120,17 +123,30 @@ class LoadState:
             values = (now.entity, after, now.rows, now.units, now.done)
             self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?)", values)
             self.forget(now.entity, done)
-            self._db.executemany(
-                "INSERT OR REPLACE INTO dead VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (d.entity, encode_key(d.key), d.code, d.reason, json.dumps(d.row, ensure_ascii=False), d.at)
-                    for d in dead
-                ],
-            )
+            self._bury(dead)
+
+    def record_followed(
+        self, position: str, dead: Sequence[DeadLetter], done: Sequence[tuple[str, tuple[Any, ...]]]
+    ) -> None:
+        """Records how far the log is followed, its dead letters, and rows that are as in the database now."""
+        with self._transaction():
+            for entity, key in done:
+                self.forget(entity, [key])
+            self._bury(dead)
+            self.say(position=position)
 
     def forget(self, entity: str, keys: Sequence[tuple[Any, ...]]) -> None:
         self._db.executemany(
             "DELETE FROM dead WHERE entity = ? AND key = ?", [(entity, encode_key(key)) for key in keys]
+        )
+
+    def _bury(self, dead: Sequence[DeadLetter]) -> None:
+        self._db.executemany(
+            "INSERT OR REPLACE INTO dead VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (d.entity, encode_key(d.key), d.code, d.reason, json.dumps(d.row, ensure_ascii=False), d.at)
+                for d in dead
+            ],
         )
 
     def _transaction(self) -> Any:
@@ -215,6 +231,15 @@ def encode_key(key: Sequence[Any]) -> str:
 
 def decode_key(text: str) -> tuple[Any, ...]:
     return tuple(_READ[one[0]](one[1]) if isinstance(one, list) else one for one in json.loads(text))
+
+
+def encode_values(values: Mapping[str, Any]) -> str:
+    """Values by name as JSON that reads back as the same values."""
+    return json.dumps({name: _encoded(value) for name, value in values.items()}, ensure_ascii=False)
+
+
+def decode_values(text: str) -> dict[str, Any]:
+    return {name: _READ[one[0]](one[1]) if isinstance(one, list) else one for name, one in json.loads(text).items()}
 
 
 def _encoded(value: Any) -> Any:

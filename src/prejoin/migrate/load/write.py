@@ -6,9 +6,8 @@ are inserted in transactions, and those that exist already, from a page that was
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -17,50 +16,19 @@ from prejoin.diagnostics import Code
 from prejoin.migrate import codes
 from prejoin.migrate.load.state import DeadLetter, now_text, row_json
 from prejoin.migrate.mapping.rows import EntityRows, Row, RowError
+from prejoin.pipeline.throttle import Throttle
 from prejoin.proof.package import LoadedPackage
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.client.client import Client
-from prejoin.table.client.observe import Call
 from prejoin.table.errors import AlreadyExists, ItemTooLarge, NotUnique, PartlyWritten, TableError, Unprocessed
 from prejoin.transport.errors import TransportError
 
 CHUNK = 250
 """Rows that one worker writes at a time."""
 _ATTEMPTS = 8
-_READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"})
 _TEMPORARY = frozenset(
     {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "InternalServerError"}
 )
-
-
-class Throttle:
-    """Counts consumed write units, and holds writers back so that no more than `rate` a second are consumed."""
-
-    def __init__(self, rate: float | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
-        self.units = 0.0
-        self._rate = rate
-        self._sleep = sleep
-        self._lock = threading.Lock()
-        self._began = time.monotonic()
-        self._spent = 0.0
-
-    def observe(self, call: Call) -> None:
-        if call.operation in _READS:
-            return
-        with self._lock:
-            self.units += call.units
-            self._spent += call.units
-
-    def wait(self) -> None:
-        """Sleeps until the consumed units fit the rate again."""
-        if self._rate is None:
-            return
-        with self._lock:
-            ahead = self._spent / self._rate - (time.monotonic() - self._began)
-            if ahead < -1:  # time in which nothing was written is not saved up for a burst
-                self._began, self._spent, ahead = time.monotonic(), 0.0, 0.0
-        if ahead > 0:
-            self._sleep(ahead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +50,7 @@ class RowWriter:
         self._rows = rows
         self._throttle = throttle
         self._workers = workers
-        cls = package.classes[rows.entity.name]
-        # TimeToLive adds nothing to a put; copies and unique values need to know the item that they replace.
-        self._plain = all(type(p).__name__.endswith("TimeToLive") for p in client.schema.entity(cls).patterns)
+        self._plain = is_plain(client, package.classes[rows.entity.name])
         self._ids = [a.name for a in rows.entity.id]
 
     def write(self, rows: Sequence[Row]) -> Written:
@@ -145,7 +111,7 @@ class RowWriter:
                 raise lost from problem
             again = [chunk[f.position] for f in problem.failures]
         except (TableError, ValueError, DynamoDBError) as error:
-            if isinstance(error, Unprocessed) or (isinstance(error, DynamoDBError) and not _about_item(error)):
+            if isinstance(error, Unprocessed) or (isinstance(error, DynamoDBError) and not is_about_item(error)):
                 raise
             again = list(chunk)  # one of them is refused: each is sent alone, to see which
         return [letter for row, record in again if (letter := self._alone(row, record))]
@@ -160,20 +126,34 @@ class RowWriter:
             except AlreadyExists:
                 self._client.put(record, read=True)
         except (TableError, ValueError, DynamoDBError) as error:
-            if isinstance(error, DynamoDBError) and not _about_item(error):
+            if isinstance(error, DynamoDBError) and not is_about_item(error):
                 raise
-            return self._letter(row, _code(error), str(error))
+            return self._letter(row, refusal_code(error), str(error))
         return None
 
     def _letter(self, row: Row, code: Code, reason: str) -> DeadLetter:
-        return DeadLetter(self._rows.entity.name, row.key, code.id, reason, row_json(row.values), now_text())
+        return dead_letter(self._rows.entity.name, row, code, reason)
 
 
-def _about_item(error: DynamoDBError) -> bool:
+def is_plain(client: Client, cls: type[Any]) -> bool:
+    """Whether a write of the entity needs not know the item that it replaces.
+
+    TimeToLive adds nothing to a put; copies and unique values depend on the stored item.
+    """
+    return all(type(p).__name__.endswith("TimeToLive") for p in client.schema.entity(cls).patterns)
+
+
+def dead_letter(entity: str, row: Row, code: Code, reason: str) -> DeadLetter:
+    return DeadLetter(entity, row.key, code.id, reason, row_json(row.values), now_text())
+
+
+def is_about_item(error: DynamoDBError) -> bool:
+    """Whether DynamoDB refuses the item itself: sending it again would not help."""
     return error.code == "ValidationException"
 
 
-def _code(error: Exception) -> Code:
+def refusal_code(error: Exception) -> Code:
+    """The code of the dead letter for an item that was refused."""
     if isinstance(error, NotUnique):
         return codes.NOT_UNIQUE
     return codes.TOO_LARGE if isinstance(error, ItemTooLarge) else codes.REFUSED

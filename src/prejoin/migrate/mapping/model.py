@@ -84,6 +84,11 @@ class EntityMapping(Part, frozen=True):
     ignore: tuple[str, ...] = ()
     """Columns that are left behind knowingly."""
 
+    @property
+    def related(self) -> tuple[Join | Children, ...]:
+        """The other tables whose rows are part of the items."""
+        return (*self.joins.values(), *self.children.values())
+
     def source(self, attribute: str) -> AttributeSource:
         return as_source(self.attributes[attribute])
 

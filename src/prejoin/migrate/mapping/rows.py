@@ -89,9 +89,16 @@ class EntityRows:
 
     def by_key(self, snapshot: Snapshot, key: Sequence[Any]) -> Row | None:
         """The row with a key; None if there is none any more."""
-        condition = " AND ".join(f"{self._quoted(snapshot, c)} = :key{at}" for at, c in enumerate(self.key))
-        found = self.where(snapshot, condition, {f"key{at}": one for at, one in enumerate(key)})
-        return found[0] if found else None
+        return next(iter(self.matching(snapshot, self.key, [key])), None)
+
+    def matching(self, snapshot: Snapshot, columns: Sequence[str], wanted: Sequence[Sequence[Any]]) -> Iterator[Row]:
+        """The rows whose columns have one of the wanted combinations of values."""
+        names = [self._quoted(snapshot, c) for c in columns]
+        for at in range(0, len(wanted), PAGE_WITH_CHILDREN):
+            some = wanted[at : at + PAGE_WITH_CHILDREN]
+            each = [" AND ".join(f"{name} = :p{n}_{c}" for c, name in enumerate(names)) for n in range(len(some))]
+            values = {f"p{n}_{c}": value for n, one in enumerate(some) for c, value in enumerate(one)}
+            yield from self.where(snapshot, f"({' OR '.join(f'({one})' for one in each)})", values)
 
     def count(self, snapshot: Snapshot) -> int:
         where = f" WHERE {self.mapping.where}" if self.mapping.where else ""
@@ -144,13 +151,13 @@ class EntityRows:
 
     def _rows(self, snapshot: Snapshot, found: Sequence[Mapping[str, Any]]) -> list[Row]:
         rows = []
-        lists = self._children(snapshot, found)
-        for at, row in enumerate(found):
-            values = {
-                v.attribute.name: v.source.value if v.source.value is not None else row[f"{_OURS}v{number}"]
-                for number, v in enumerate(self._values)
-            }
-            rows.append(Row(tuple(row[f"{_OURS}k{n}"] for n in range(len(self.key))), {**values, **lists[at]}))
+        selected = [v.attribute.name for v in self._values if v.source.value is None]
+        constant = {v.attribute.name: v.source.value for v in self._values if v.source.value is not None}
+        width = len(self.key)
+        for row, more in zip(found, self._children(snapshot, found), strict=True):
+            parts = tuple(row.values())  # the key, then what is selected
+            values = dict(zip(selected, parts[width:], strict=False))
+            rows.append(Row(parts[:width], {**values, **constant, **more} if constant or more else values))
         return rows
 
     # --- Embedded children -----------------------------------------------------------------------------------------
@@ -198,20 +205,30 @@ class EntityRows:
         """The values of an item, without those that are absent. Raises a `RowError`."""
         values: dict[str, Any] = {}
         for one in self._values:
-            name, value = one.attribute.name, row.values[one.attribute.name]
-            if value is None:
-                value = one.source.default
-                if value is None:
-                    if not one.attribute.optional and one.attribute.default is None:
-                        raise RowError(codes.VALUE, f"{name}: NULL, and the attribute is required")
-                    continue
-            try:
-                values[name] = one.convert(value)
-            except ConversionError as problem:
-                raise RowError(codes.VALUE, f"{name}: {problem}") from None
+            value = self._converted(one, row.values[one.attribute.name])
+            if value is not None:
+                values[one.attribute.name] = value
         for name in self.mapping.children:
             values[name] = row.values[name]
         return values
+
+    def convert_one(self, attribute: str, columns: Mapping[str, Any]) -> Any:
+        """The value of one attribute, from columns of the table. Raises a `RowError`; a KeyError if one is missing."""
+        one = next(v for v in self._values if v.attribute.name == attribute)
+        return self._converted(one, columns[one.source.column] if one.source.value is None else one.source.value)
+
+    def _converted(self, one: _Value, value: Any) -> Any:
+        name = one.attribute.name
+        if value is None:
+            value = one.source.default
+            if value is None:
+                if not one.attribute.optional and one.attribute.default is None:
+                    raise RowError(codes.VALUE, f"{name}: NULL, and the attribute is required")
+                return None
+        try:
+            return one.convert(value)
+        except ConversionError as problem:
+            raise RowError(codes.VALUE, f"{name}: {problem}") from None
 
 
 def all_rows(workload: Workload, mapping: TableMapping, database: Database) -> list[EntityRows]:

@@ -31,6 +31,8 @@ GROUP BY digest_text ORDER BY sum(count_star) DESC LIMIT {most}
 
 def from_database(source: SourceDatabase) -> tuple[QueryLog | None, str]:
     """The statements that the database counted; else None, and why: what to switch on, or to give instead."""
+    if source.statements is not None:
+        return source.statements, ""
     if source.dialect == "postgresql":
         return _counted(source, "pg_stat_statements", _STATEMENTS, _SINCE, "CREATE EXTENSION pg_stat_statements")
     if source.dialect == "mysql":

@@ -63,11 +63,15 @@ _KINDS: Sequence[tuple[str, Kind]] = (
 
 def reflect(source: SourceDatabase, schema: str | None = None, progress: Progress = SILENT) -> Database:
     """The tables of a database, or of one of its schemas, with counts, sizes and the rows for each parent."""
+    if source.described is not None:
+        return source.described
     return _guarded(source, lambda: _reflect(source, schema, progress))
 
 
 def reflect_tables(source: SourceDatabase, names: Iterable[str]) -> Database:
     """Some tables, without figures. A name may have a schema before a dot. Missing tables are left out."""
+    if source.described is not None:
+        return source.described
     return _guarded(source, lambda: _reflect_tables(source, names))
 
 
@@ -144,7 +148,7 @@ def _table(snapshot: Snapshot, inspector: Inspector, name: str, schema: str | No
     size = sum(c.size or 0 for c in columns) if sample else None
     unique = [one for one in dict.fromkeys(unique) if one != key]
     found = Table(full, columns, key, tuple(unique), foreign, rows, estimated, size)
-    return replace(found, fanouts={fk.columns: f for fk in foreign if (f := _fanout(snapshot, quoted, fk, rows))})
+    return replace(found, fanouts={fk.columns: f for fk in foreign if (f := fanout(snapshot, quoted, fk, rows))})
 
 
 # --- Figures --------------------------------------------------------------------------------------------------------
@@ -169,7 +173,7 @@ def _estimate(snapshot: Snapshot, name: str) -> int:
     return int(found or 0)
 
 
-def _fanout(snapshot: Snapshot, quoted: str, fk: ForeignKey, rows: int) -> Fanout | None:
+def fanout(snapshot: Snapshot, quoted: str, fk: ForeignKey, rows: int) -> Fanout | None:
     """Rows for each parent. Of a very large table it is not computed: the grouping would sort all of it."""
     if not rows or rows > COUNTED:
         return None
@@ -254,7 +258,7 @@ def _type(declared: Any, present: Sequence[Any], dialect: str) -> tuple[Type, st
     if kind is Kind.MAP:
         return _json_type(present)
     if kind in (Kind.STRING, None):
-        return _judged(declared, present, dialect, known=kind is not None)
+        return judged_type(declared, present, dialect, known=kind is not None)
     return Type(kind), ""
 
 
@@ -274,7 +278,7 @@ def _parsed(text: str | bytes) -> Any:
         return text
 
 
-def _judged(declared: Any, present: Sequence[Any], dialect: str, known: bool) -> tuple[Type, str]:
+def judged_type(declared: Any, present: Sequence[Any], dialect: str, known: bool) -> tuple[Type, str]:
     """The type of a text column, or of one whose type is not known, by the sampled values."""
     if not present:
         return STRING, "" if known else f"the type {declared} is not known, and there is no sample"

@@ -31,8 +31,8 @@ class Difference:
     """One difference between the database and the table."""
 
     kind: str
-    """`missing` item, `unexpected` item, `different` attribute, `unconverted` row, `unreadable` item, `drifted` copies
-    or keys, `pattern` with another answer.
+    """`missing` item, `unexpected` item, `different` attribute, `twice` for rows with one id, `unconverted` row,
+    `unreadable` item, `drifted` copies or keys, `pattern` with another answer.
     """
     entity: str
     key: str
@@ -101,7 +101,12 @@ def compare_items(
     entity: str, expected: Iterable[tuple[tuple[Any, ...], Values]], found: Iterable[tuple[tuple[Any, ...], Values]]
 ) -> Iterator[Difference]:
     """The differences between two sets of items."""
-    rows = {canonical_text(key): (key, values) for key, values in expected}
+    rows: dict[str, tuple[tuple[Any, ...], Values]] = {}
+    for key, values in expected:
+        text = canonical_text(key)
+        if text in rows:
+            yield Difference("twice", entity, shown_key(key), found="several rows became this item; one is there")
+        rows[text] = key, values
     for key, values in found:
         text = canonical_text(key)
         if text not in rows:

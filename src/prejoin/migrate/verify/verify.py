@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from prejoin.keys import TABLE
 from prejoin.migrate.load.load import opened_table
-from prejoin.migrate.load.write import Throttle
 from prejoin.migrate.mapping.rows import EntityRows, RowError
 from prejoin.migrate.migration import Migration
 from prejoin.migrate.source.connection import Snapshot
@@ -28,6 +27,7 @@ from prejoin.migrate.verify.patterns import PatternComparison, Sample, compare_p
 from prejoin.patterns.integrity.audit import audit
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.throttle import Throttle
 from prejoin.table.client.client import Client
 from prejoin.workload.model import Read
 

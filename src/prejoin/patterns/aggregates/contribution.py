@@ -22,7 +22,7 @@ from prejoin.table.write.model import Write
 from prejoin.types import Kind
 
 Number = int | Decimal
-When = Callable[[Any], Any] | None
+CountCondition = Callable[[Any], Any] | None
 """A condition on the child: it counts only while this is true."""
 Share = tuple[dict[str, Any], Number]
 """The key of a parent, and an amount."""
@@ -44,7 +44,7 @@ class Aggregate(BoundPattern):
     """Whether the aggregate stays right when DynamoDB deletes an expired item."""
 
     def __init__(
-        self, entity: Bound[Any], cls: type[Any], attribute: str, of: str, when: When, by: Mapping[str, str]
+        self, entity: Bound[Any], cls: type[Any], attribute: str, of: str, when: CountCondition, by: Mapping[str, str]
     ) -> None:
         self.entity, self.cls, self.attribute, self.of, self._by = entity, cls, attribute, of, by
         self.what = f"{cls.__name__}.{attribute}"
@@ -93,6 +93,14 @@ class Aggregate(BoundPattern):
     def joined(self, found: Any, amount: Any) -> Any:
         """Return the aggregate with one more share."""
         return found + amount
+
+    def with_records(self, found: Any, records: Iterable[Any]) -> Any:
+        """Return the aggregate with the shares of more objects."""
+        for record in records:
+            share = self.share(self.entity.codec.values(record))
+            if share is not None:
+                found = self.joined(found, share[1])
+        return found
 
     def stored(self, value: Any) -> Any:
         """Return the aggregate for the value of its attribute."""

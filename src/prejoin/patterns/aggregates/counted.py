@@ -10,7 +10,7 @@ from prejoin.table.errors import SchemaError
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 
-from .contribution import ParentAggregate, When
+from .contribution import CountCondition, ParentAggregate
 from .sharded import MOST_SHARDS, ShardedAggregate
 
 
@@ -60,7 +60,7 @@ class Counted(Pattern):
 
     parent: type[Any]
     attribute: str
-    when: When = None
+    when: CountCondition = None
     by: Mapping[str, str] = field(default_factory=dict)
     create: bool = False
     shards: int = 0
@@ -82,7 +82,7 @@ class Summed(Pattern):
     parent: type[Any]
     attribute: str
     of: str
-    when: When = None
+    when: CountCondition = None
     by: Mapping[str, str] = field(default_factory=dict)
     create: bool = False
     shards: int = 0

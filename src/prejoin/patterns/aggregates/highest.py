@@ -21,7 +21,7 @@ from prejoin.table.write.actions import item_name
 from prejoin.table.write.model import Write
 from prejoin.types import NUMERIC, Kind
 
-from .contribution import RECOUNTING, ParentAggregate, Share, When, known_after
+from .contribution import RECOUNTING, CountCondition, ParentAggregate, Share, known_after
 from .extremes import Extreme, Extremes
 
 ORDERED = NUMERIC | {Kind.DATE, Kind.DATETIME}
@@ -75,7 +75,7 @@ class Highest(Pattern):
     parent: type[Any]
     attribute: str
     of: str
-    when: When = None
+    when: CountCondition = None
     by: Mapping[str, str] = field(default_factory=dict)
     create: bool = False
 
@@ -93,7 +93,7 @@ class Lowest(Pattern):
     parent: type[Any]
     attribute: str
     of: str
-    when: When = None
+    when: CountCondition = None
     by: Mapping[str, str] = field(default_factory=dict)
     create: bool = False
 

@@ -19,6 +19,7 @@ from prejoin.table.read.scan import Scan
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
 from prejoin.table.write.execute import write_one
+from prejoin.table.write.from_call import check_known
 from prejoin.table.write.model import Write
 
 from .contribution import RECOUNTING, Aggregate, ParentAggregate
@@ -65,11 +66,8 @@ def recount(db: Client | AsyncClient, cls: type[Any], /, **key: Any) -> Any:
 
     Cost: a Query of the children, and two writes of the item, or of each shard.
     """
-    schema = db.schema
-    for name in key:
-        schema.entity(cls).codec.attribute(name)
-    known = key if schema.fence is None else schema.fence.fill(key)
-    return db._run(recounted(schema, db.table, cls, known))
+    _, known = check_known(db.schema, cls, key)
+    return db._run(recounted(db.schema, db.table, cls, known))
 
 
 @overload
@@ -186,10 +184,7 @@ def counted_again(
                 consistent = False
                 yield Pause(CATCH_UP)
                 continue
-            for record in page:
-                share = one.share(codec.values(record))
-                if share is not None:
-                    sums[one.attribute] = one.joined(sums[one.attribute], share[1])
+            sums[one.attribute] = one.with_records(sums[one.attribute], page)
             after = page.cursor
             if after is None:
                 break

@@ -19,6 +19,7 @@ from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.pattern import BoundPattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import add_other, delete_other
+from prejoin.table.write.from_call import check_known
 from prejoin.table.write.model import ItemAction, Write
 from prejoin.types import Kind, Type
 
@@ -131,13 +132,8 @@ def total(db: Client | AsyncClient, cls: type[Any], attribute: str, *, consisten
 
     It is one Query of the shards: half a read unit for 4 KB, about 40 shards, or a whole unit if `consistent`.
     """
-    schema = db.schema
-    entity = schema.entity(cls)
-    for name in key:
-        entity.codec.attribute(name)
-    if schema.fence is not None:
-        key = dict(schema.fence.fill(key))
-    return db._run(_total(schema, db.table, sharded(schema, cls, attribute), key, consistent))
+    _, known = check_known(db.schema, cls, key)
+    return db._run(_total(db.schema, db.table, sharded(db.schema, cls, attribute), known, consistent))
 
 
 def _total(

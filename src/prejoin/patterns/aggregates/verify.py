@@ -123,10 +123,7 @@ class Counts:
                 page = yield from query(self._schema, self._table, codec.cls, arguments)
                 if page.unreadable:
                     return None
-                for record in page:
-                    share = one.share(codec.values(record))
-                    if share is not None:
-                        sums[one.attribute] = one.joined(sums[one.attribute], share[1])
+                sums[one.attribute] = one.with_records(sums[one.attribute], page)
                 after = page.cursor
                 if after is None:
                     break

@@ -10,7 +10,7 @@ suspicion costs a transaction of reads. Memory: one page of the table, 1 MB, and
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from prejoin.patterns.aggregates.verify import Counts
@@ -19,19 +19,17 @@ from prejoin.protocol.limits import BATCH_GET_KEYS, TRANSACTION_ACTIONS
 from prejoin.table.codec.values import Json
 from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import ArgumentError, Conflict
+from prejoin.table.options import Progress
 from prejoin.table.read.execute import send_all
 from prejoin.table.read.scan import MOST_SEGMENTS
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
-from .expected import Around, Finding, Judge, Key, same
+from .expected import Around, Finding, Judge, KeyTexts, same
 
 if TYPE_CHECKING:
     from prejoin.table.client.async_client import AsyncClient
     from prejoin.table.client.client import Client
-
-Progress = Callable[[int], None]
-"""Called with the number of items that were read, after each page."""
 
 ATTEMPTS = 6
 
@@ -46,7 +44,7 @@ def audit(
     """Yield the items in the table that do not match the schema. The table may be in use.
 
     Expired items are left out, because DynamoDB deletes them. `segments` is the number of parts of the table that are
-    read at the same time.
+    read at the same time. `progress` is called with the number of items that were read, after each page.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -71,18 +69,18 @@ def audit(
     """
     from prejoin.table.client.client import Client
 
-    found = _Audit(db.schema, db.table, segments)
+    found = Audit(db.schema, db.table, segments)
     return _waiting(db, found, progress) if isinstance(db, Client) else _awaiting(db, found, progress)
 
 
-def _waiting(db: Client, found: _Audit, progress: Progress | None) -> Iterator[Finding]:
+def _waiting(db: Client, found: Audit, progress: Progress | None) -> Iterator[Finding]:
     while not found.done:
         yield from db._run(found.next())
         if progress:
             progress(found.count)
 
 
-async def _awaiting(db: AsyncClient, found: _Audit, progress: Progress | None) -> AsyncIterator[Finding]:
+async def _awaiting(db: AsyncClient, found: Audit, progress: Progress | None) -> AsyncIterator[Finding]:
     while not found.done:
         for finding in await db._run(found.next()):
             yield finding
@@ -90,34 +88,35 @@ async def _awaiting(db: AsyncClient, found: _Audit, progress: Progress | None) -
             progress(found.count)
 
 
-class _Audit:
+class Audit:
     """A running audit: the position of each segment of the Scan."""
 
-    def __init__(self, schema: Schema, table: str, segments: int) -> None:
+    def __init__(self, schema: Schema, table: str, segments: int = 1) -> None:
         if not 1 <= segments <= MOST_SEGMENTS:
             raise ArgumentError(f"segments is {segments}, and has to be from 1 to {MOST_SEGMENTS}")
         self._judge = Judge(schema)
         self._counts = Counts(self._judge, table)
         self._table = table
-        self._starts: list[Json | None] = [None] * segments
+        self.starts: list[Json | None] = [None] * segments
+        """The key after which each segment goes on: None at its beginning, empty at its end."""
         self.count = 0
 
     @property
     def done(self) -> bool:
-        return all(start == {} for start in self._starts)
+        return all(start == {} for start in self.starts)
 
     def next(self) -> Steps[list[Finding]]:
         """Return the findings of the next page."""
-        going = [at for at, start in enumerate(self._starts) if start != {}]
+        going = [at for at, start in enumerate(self.starts) if start != {}]
         answers = yield from send_all([self._scan(at) for at in going])
         items: list[Json] = []
         for at, answer in zip(going, answers, strict=True):
-            self._starts[at] = answer.get("LastEvaluatedKey") or {}
+            self.starts[at] = answer.get("LastEvaluatedKey") or {}
             items += answer["Items"]
         self.count += len(items)
         judge = self._judge
         here = {judge.key(item): item for item in items}
-        beside = dict[Key, Json]()
+        beside = dict[KeyTexts, Json]()
         for item in items:
             beside.update((judge.key(key), key) for key in judge.beside(item))
         fetched = yield from _read(self._table, judge, [key for name, key in beside.items() if name not in here])
@@ -149,16 +148,16 @@ class _Audit:
 
     def _scan(self, at: int) -> Request:
         body: dict[str, Any] = {"TableName": self._table}
-        if len(self._starts) > 1:
-            body |= {"Segment": at, "TotalSegments": len(self._starts)}
-        if self._starts[at]:
-            body["ExclusiveStartKey"] = self._starts[at]
+        if len(self.starts) > 1:
+            body |= {"Segment": at, "TotalSegments": len(self.starts)}
+        if self.starts[at]:
+            body["ExclusiveStartKey"] = self.starts[at]
         return Request("Scan", body, f"{self._table}, segment {at}")
 
 
-def _read(table: str, judge: Judge, keys: Sequence[Json]) -> Steps[dict[Key, Json | None]]:
+def _read(table: str, judge: Judge, keys: Sequence[Json]) -> Steps[dict[KeyTexts, Json | None]]:
     """Read items by their keys, eventually consistent: items that look wrong are read again."""
-    found: dict[Key, Json | None] = {judge.key(key): None for key in keys}
+    found: dict[KeyTexts, Json | None] = {judge.key(key): None for key in keys}
     rest, attempt = list(keys), 0
     while rest:
         now, rest = rest[:BATCH_GET_KEYS], rest[BATCH_GET_KEYS:]

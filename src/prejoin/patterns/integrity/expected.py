@@ -19,7 +19,7 @@ from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.pattern import OWNER, BoundPattern
 from prejoin.table.schema.schema import Schema
 
-Kind = Literal[
+FindingKind = Literal[
     "index keys",
     "missing",
     "drifted",
@@ -31,9 +31,9 @@ Kind = Literal[
     "damaged",
     "unknown",
 ]
-MENDABLE: frozenset[Kind] = frozenset({"index keys", "missing", "drifted", "orphaned", "miscounted"})
+MENDABLE: frozenset[FindingKind] = frozenset({"index keys", "missing", "drifted", "orphaned", "miscounted"})
 
-_FIXES: Mapping[Kind, str] = {
+_FIXES: Mapping[FindingKind, str] = {
     "index keys": "write the keys of its attributes",
     "missing": "write it",
     "drifted": "write it with the values of its owner",
@@ -54,7 +54,7 @@ class Finding(msgspec.Struct, frozen=True):
     orphaned: User unique email UNIQUE#User#email#a: delete it
     """
 
-    kind: Kind
+    kind: FindingKind
     entity: str
     """The type tag: an entity, or an item of a pattern, such as `Order.by-id` or `User unique email`."""
     key: Json
@@ -78,13 +78,18 @@ class Finding(msgspec.Struct, frozen=True):
         """Whether `repair` can fix it. Other findings need a decision by a person."""
         return self.kind in MENDABLE
 
-    def __str__(self) -> str:
+    @property
+    def detail(self) -> str:
+        """The item, and how to fix it."""
         reason = f" ({self.reason})" if self.reason else ""
-        return f"{self.kind}: {self.entity} {key_text(self.key)}: {self.fix}{reason}"
+        return f"{self.entity} {key_text(self.key)}: {self.fix}{reason}"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.detail}"
 
 
-Key = tuple[str, ...]
-Around = Mapping[Key, "Json | None"]
+KeyTexts = tuple[str, ...]
+Around = Mapping[KeyTexts, "Json | None"]
 """Items by the values of their keys; None if there is no item."""
 
 
@@ -111,7 +116,7 @@ class Judge:
     def key_of(self, item: Json) -> Json:
         return {name: item[name] for name in self.names}
 
-    def key(self, item: Json) -> Key:
+    def key(self, item: Json) -> KeyTexts:
         return tuple([text for name in self.names for text in item[name].values()])
 
     def beside(self, item: Json) -> Iterator[Json]:

@@ -41,7 +41,7 @@ class Resharded(msgspec.Struct, frozen=True):
     """The cursor to continue after; None at the end."""
 
 
-Progress = Callable[[Resharded], None]
+ReshardProgress = Callable[[Resharded], None]
 
 
 @overload
@@ -52,7 +52,7 @@ def reshard(
     segment: int = 0,
     segments: int = 1,
     after: str | None = None,
-    progress: Progress | None = None,
+    progress: ReshardProgress | None = None,
 ) -> Resharded: ...
 @overload
 def reshard(
@@ -62,7 +62,7 @@ def reshard(
     segment: int = 0,
     segments: int = 1,
     after: str | None = None,
-    progress: Progress | None = None,
+    progress: ReshardProgress | None = None,
 ) -> Coroutine[Any, Any, Resharded]: ...
 def reshard(
     db: Client | AsyncClient,
@@ -71,7 +71,7 @@ def reshard(
     segment: int = 0,
     segments: int = 1,
     after: str | None = None,
-    progress: Progress | None = None,
+    progress: ReshardProgress | None = None,
 ) -> Any:
     """Rewrite the index keys of all items of a class, and of their copies, that do not match the schema.
 
@@ -105,8 +105,7 @@ def reshard(
     """
     if not 0 <= segment < segments:
         raise ArgumentError(f"segment is {segment}, and has to be from 0 to below {segments}")
-    if db.schema.fence is not None:
-        raise db.schema.fence.refusal("reshard()")
+    db.schema.refuse_to_tenant("reshard()")
     entity = db.schema.entity(cls)
     return db._run(_steps(db.schema, db.table, entity, segment, segments, after, progress, db._cursors))
 
@@ -118,7 +117,7 @@ def _steps(
     segment: int,
     segments: int,
     after: str | None,
-    progress: Progress | None,
+    progress: ReshardProgress | None,
     cursors: Cursors | None,
 ) -> Steps[Resharded]:
     name = fingerprint("reshard", table, entity.tag, segment, segments)

@@ -111,7 +111,7 @@ def resume_moves(db: Client | AsyncClient, *classes: type[Any], **known: Any) ->
 
 
 def _checked(schema: Schema, entity: Bound[Any], tree: BoundTree, known: Mapping[str, Any]) -> dict[str, Any]:
-    values = dict(known if schema.fence is None else schema.fence.fill(known))
+    values = dict(schema.with_tenant(known))
     wanted = {name for name in entity.base.attributes if name != tree.path}
     if values.keys() != wanted:
         said = ", ".join(f"{name}=…" for name in sorted(wanted)) or "no attributes"
@@ -188,7 +188,7 @@ def _finish(move: _Move) -> Steps[int]:
 
 def _resuming(schema: Schema, table: str, entities: Sequence[Bound[Any]], known: Mapping[str, Any]) -> Steps[int]:
     count = 0
-    known = known if schema.fence is None else schema.fence.fill(known)
+    known = schema.with_tenant(known)
     for entity in entities:
         tree = tree_of(entity)
         pk, sk = tree.journal.pk, tree.journal.sk

@@ -139,7 +139,7 @@ class BoundTree(BoundPattern):
         names = path_names(path)
         found: dict[str, Any] = {}
         if self.parent:
-            above = parent_of(path)
+            above = parent_path(path)
             found[self.parent] = "" if above is None and not entity.codec.attribute(self.parent).optional else above
         if self.depth:
             found[self.depth] = len(names)
@@ -154,10 +154,10 @@ def tree_of(entity: Bound[Any]) -> BoundTree:
     raise SchemaError(f'{entity.tag} has no tree. Declare it with Entity(…, patterns=[Tree("path")])')
 
 
-def parent_of(path: str) -> str | None:
+def parent_path(path: str) -> str | None:
     """Return the path of the parent; None for the root.
 
-    >>> parent_of("/docs/2024"), parent_of("/docs"), parent_of("/")
+    >>> parent_path("/docs/2024"), parent_path("/docs"), parent_path("/")
     ('/docs', '/', None)
     """
     names = path_names(path)

@@ -55,7 +55,7 @@ class BuildDesign:
     keys: tuple[str, ...] = ()
     """How the keys differ from those of the design that the file has now."""
     kept: bool = False
-    """Whether the file's design is approved: its keys stay, and what is new is added."""
+    """Whether the file's design is approved: its keys stay, and new parts are added."""
     source: str = ""
     """A digest of what it was made from; empty if it cannot be read from its document again."""
     growth: Growth | None = None

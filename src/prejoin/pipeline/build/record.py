@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-import prejoin
+from prejoin._version import __version__
 from prejoin.pipeline.build.settings import Overrides, settings_text
 from prejoin.pipeline.output_files import write_file
 from prejoin.render.stamp import ours
@@ -53,8 +53,8 @@ def source_of(document: str, settings: str | None, overrides: Overrides) -> str:
 @cache
 def program() -> str:
     """A digest of this version; in a working copy, of its code."""
-    found = sha256(prejoin.__version__.encode())
-    root = Path(prejoin.__file__).parent
+    found = sha256(__version__.encode())
+    root = Path(__file__).parents[2]
     for part in _MAKERS:
         for file in sorted((root / part).rglob("*.py")):
             found.update(file.read_bytes())

@@ -20,12 +20,12 @@ from prejoin.diagnostics import Diagnostic, Span, in_order
 from prejoin.pipeline import codes
 from prejoin.render.infrastructure.errors import InfrastructureError
 from prejoin.render.infrastructure.options import Infrastructure, Role
+from prejoin.render.python.entities import Style
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Model, Pattern, Workload
 
 FILE = "prejoin.toml"
 """Its name, beside the document."""
-Style = Literal["dataclass", "msgspec", "pydantic"]
 Language = Literal["cloudformation", "terraform", "cdk-python", "cdk-typescript", "sst"]
 KINDS = ("all", "reads", "writes")
 """Access patterns that a role may name together."""

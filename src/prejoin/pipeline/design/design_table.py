@@ -34,6 +34,8 @@ from prejoin.design.solver.conflicts import ConflictStatement, conflicts
 from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import Solution, solve
+from prejoin.design.tables.comparison import TableComparison, compare_tables
+from prejoin.design.tables.split import needs_own_table
 from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.engine import Embedded
 from prejoin.pipeline import codes
@@ -89,7 +91,7 @@ class DesignRequest:
     pins: tuple[Pin, ...] = ()
     """Decisions in addition to those of the document."""
     kept: Design | None = None
-    """A design whose table is in use: its keys stay, and what is new is added."""
+    """A design whose table is in use: its keys stay, and new parts are added."""
     prove: bool = True
     alternatives: int = FEW
     """How many other designs are priced."""
@@ -123,6 +125,8 @@ class DesignResult:
     """Why patterns are not served: the statements that cannot all hold."""
     proposal: FrontierPoint | None = None
     """A design that costs over 10 % less for one more structure."""
+    tables: TableComparison | None = None
+    """One table against several, if the document says that entities need a table of their own."""
     cut_short: bool = False
     """Whether the time limit ended the search, so that another run may find another design."""
 
@@ -168,7 +172,7 @@ def design_table(
     """Designs the table for a document: solves, explains, prices, checks and proves it.
 
     `decisions` are sentences (`"Order lives under User"`, `"at most 1 GSIs"`) in addition to those of the document.
-    `keep` is a design whose table is in use: its keys stay, and what is new is added. A design with errors, such as a
+    `keep` is a design whose table is in use: its keys stay, and new parts are added. A design with errors, such as a
     pattern that is not served, is returned, and its `fine` is False.
 
     Raises an `InputError` if the document has errors, an `InvalidArgumentError` for a decision that cannot be read, and
@@ -216,9 +220,10 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
     if request.alternatives and not cut_short:  # each alternative would take as long again
         progress.begin("pricing alternatives")
         explanation = add_alternatives(workload, solution, explanation, request.kept, request.alternatives)
-    offered = None
+    offered = tables = None
     if request.alternatives and not cut_short:
         offered = proposal(workload, solution, request.kept, request.time_limit)
+        tables = compare_tables(workload, solution.design) if needs_own_table(workload) else None
     found = annotate(solution.design, explanation)
     proof = prove_design(workload, found, progress=progress) if request.prove else None
     in_conflict: tuple[ConflictSet, ...] = ()
@@ -242,6 +247,7 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
         growth=growth(request.kept, found, workload) if request.kept else None,
         conflicts=in_conflict,
         proposal=offered,
+        tables=tables,
         cut_short=cut_short,
     )
 

@@ -87,7 +87,7 @@ class QueryDesign:
         operation = self.design.operation(asked.id)
         if operation is None or not operation.served:
             why = operation.problem if operation else "it is out of scope"
-            fix = operation.remedy if operation and operation.remedy else "`prejoin design` says what would serve it"
+            fix = (operation.remedy if operation else "") or "`prejoin design` shows a key that would serve it"
             raise PipelineError(codes.UNSERVED, f"{asked.id} is not served: {why}", fix, file)
         if outside := self._outside_tenant():
             why = f"the keys of {' and '.join(outside[:_FEW])} do not begin with the tenant"

@@ -31,7 +31,7 @@ class _KeyMap:
     def parts(self) -> Iterator[str]:
         yield page_title(self.workload, "keys")
         yield "> Access patterns: access-patterns.md\n> Table design: table-design.md"
-        yield "Every key there is, what lies under it and who uses it. It is written from the design: change that."
+        yield "All keys, the items under each, and the patterns that use them. This page is generated from the design."
         for slot in self.design.slots:
             yield from self._slot(slot)
         yield from self._guards()
@@ -50,7 +50,7 @@ class _KeyMap:
             rows = [self._row(slot, item, facet) for item, facet in sorted(under[pk], key=lambda one: one[1].sk)]
             yield write_table(_COLUMNS, rows, optional=["Sort Key", "Only When"])
         if not under:
-            yield "Nothing is here."
+            yield "It holds no items."
 
     def _physical(self, slot: Slot) -> str:
         keys = [("Partition key", slot.pk), ("sort key", slot.sk)]

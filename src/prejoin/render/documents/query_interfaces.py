@@ -61,9 +61,9 @@ class _Page:
     def parts(self) -> Iterator[str]:
         yield page_title(self.workload, "query interfaces")
         yield f"> Access patterns: access-patterns.md\n> Table design: table-design.md\n> Summary: {self._summary()}"
-        yield "This page is written from the access patterns, the design and the code. To change it, change those."
+        yield "This page is generated from the access patterns, the design and the code."
         yield "## Traceability"
-        yield "From each question to the method that asks it, the test that runs it, and what is sent to DynamoDB."
+        yield "For each access pattern: its method, its test, and its requests to DynamoDB."
         yield write_table(_MATRIX, [self._row(pattern) for pattern in self.workload.patterns], optional=["Test"])
         groups = (("Reads", self.workload.reads), ("Writes", self.workload.writes), ("Deletes", self.workload.deletes))
         for name, patterns in groups:

@@ -15,7 +15,7 @@ from prejoin.workload.model import Model
 
 from .options import Encryption, TableClass
 from .policies import Policy, policy_document
-from .stack import Scaled, Stack, scaled
+from .stack import Scaled, Stack, scaled, split_words
 from .table import TableIndex
 
 _TYPES = {"S": "STRING", "N": "NUMBER", "B": "BINARY"}
@@ -186,6 +186,6 @@ def _policy(policy: Policy, stack: Stack) -> Make:
         if "Condition" in one:
             values["conditions"] = one["Condition"]
         statements.append(Props("iam.PolicyStatement", values))
-    member = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", policy.name).lower()
+    member = split_words(policy.name)
     props = {"description": policy.text, "statements": statements}
     return Make(f"{member}_policy", "iam.ManagedPolicy", f"{policy.name}Policy", props)

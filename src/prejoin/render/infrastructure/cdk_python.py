@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -14,7 +13,7 @@ from prejoin.workload.model import Workload
 from .cdk import Do, Make, Name, Own, Props, Step, class_name, modules, steps
 from .layout import Lines, laid_out
 from .options import Infrastructure
-from .stack import NOTICE, Stack, stack_of
+from .stack import NOTICE, Stack, split_words, stack_of
 
 _WIDTH = 88
 _STEP = "    "
@@ -25,16 +24,17 @@ def render_cdk_python(
 ) -> Mapping[PurePosixPath, str]:
     """Renders a module with one construct, for a stack of yours."""
     stack = stack_of(workload, design, options or Infrastructure())
-    return {PurePosixPath("cdk", f"{_snake(class_name(stack))}.py"): _module(stack)}
+    return {PurePosixPath("cdk", f"{split_words(class_name(stack))}.py"): _module(stack)}
 
 
 def _module(stack: Stack) -> str:
     named = [f"from aws_cdk import aws_{name} as {name}" for name in modules(stack)]
-    parameters = f"scope: Construct, construct_id: str, *, table_name: str = {string(stack.table.name)}"
-    head = f"{_STEP}def __init__(self, {parameters}) -> None:"
+    name = f"table_name: str = {string(stack.table.name)}"
+    parameters = ("self", "scope: Construct", "construct_id: str", "*", name)
+    head = f"{_STEP}def __init__({', '.join(parameters)}) -> None:"
     if len(head) > _WIDTH:
-        inner = f"{_STEP * 2}self, {parameters}"
-        lines = [inner] if len(inner) <= _WIDTH else [f"{_STEP * 2}{one}," for one in ("self", *parameters.split(", "))]
+        inner = f"{_STEP * 2}{', '.join(parameters)}"
+        lines = [inner] if len(inner) <= _WIDTH else [f"{_STEP * 2}{one}," for one in parameters]
         head = "\n".join((f"{_STEP}def __init__(", *lines, f"{_STEP}) -> None:"))
     about = "The table, and a managed policy for each role that uses it." if stack.policies else "The table."
     body = [f"{_STEP * 2}{line}" if line else line for step in steps(stack) for line in _step(step)]
@@ -116,7 +116,3 @@ def _value(value: Any, room: int, lead: str = "") -> Lines:
 def _said(text: str) -> str:
     """Text inside a docstring."""
     return text.replace("\\", "\\\\").replace('"""', "'''")
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

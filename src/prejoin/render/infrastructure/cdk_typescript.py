@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -13,7 +12,7 @@ from prejoin.workload.model import Workload
 from .cdk import Do, Make, Name, Own, Props, Step, class_name, modules, steps
 from .layout import Lines
 from .options import Infrastructure
-from .stack import NOTICE, Stack, stack_of
+from .stack import NOTICE, Stack, split_words, stack_of
 from .typescript import STEP, WIDTH, TypeScriptCall, TypeScriptRaw, called, camel, quoted
 
 
@@ -22,7 +21,7 @@ def render_cdk_typescript(
 ) -> Mapping[PurePosixPath, str]:
     """Renders a module with one construct, for a stack of yours."""
     stack = stack_of(workload, design, options or Infrastructure())
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name(stack)).lower()
+    name = split_words(class_name(stack), "-")
     return {PurePosixPath("cdk", f"{name}.ts"): _module(stack)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from prejoin.design.mapping.map_patterns import map_patterns
@@ -89,3 +90,12 @@ def scaled(stack: Stack) -> tuple[Scaled, ...]:
             name = f"{place}{'Writes' if writes else 'Reads'}"
             found.append(Scaled(name, index, writes, scaling.least, scaling.most, scaling.target))
     return tuple(found)
+
+
+def split_words(name: str, joint: str = "_") -> str:
+    """A class name in lower case, with a joint between its words.
+
+    >>> split_words("ShopTable"), split_words("ShopTable", "-")
+    ('shop_table', 'shop-table')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", joint, name).lower()

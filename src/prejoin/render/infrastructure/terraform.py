@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -13,7 +12,7 @@ from prejoin.workload.model import Workload
 from .hcl import HclBlock, HclCall, HclRaw, file_text
 from .options import Encryption, Infrastructure, TableClass
 from .policies import policy_document
-from .stack import NOTICE, Scaled, Stack, scaled, stack_of
+from .stack import NOTICE, Scaled, Stack, scaled, split_words, stack_of
 from .table import TableIndex
 
 FOLDER = PurePosixPath("terraform")
@@ -145,7 +144,7 @@ def _lifecycle(stack: Stack) -> list[HclBlock]:
 
 
 def _scaling(one: Scaled) -> list[HclBlock]:
-    name = _snake(one.name)
+    name = split_words(one.name)
     place = f"table/${{aws_dynamodb_table.table.name}}{f'/index/{one.index.name}' if one.index else ''}"
     target = f"aws_appautoscaling_target.{name}"
     return [
@@ -198,7 +197,7 @@ def _policy(stack: Stack, number: int) -> HclBlock:
         "description": policy.text,
         "policy": HclCall("jsonencode", policy_document(policy, arns, _key(stack))),
     }
-    return HclBlock("resource", "aws_iam_policy", _snake(policy.name), attributes=attributes)
+    return HclBlock("resource", "aws_iam_policy", split_words(policy.name), attributes=attributes)
 
 
 def _key(stack: Stack) -> Any:
@@ -210,9 +209,5 @@ def _outputs(stack: Stack) -> list[HclBlock]:
     if stack.options.stream:
         found["stream_arn"] = "aws_dynamodb_table.table.stream_arn"
     for policy in stack.policies:
-        found[f"{_snake(policy.name)}_policy_arn"] = f"aws_iam_policy.{_snake(policy.name)}.arn"
+        found[f"{split_words(policy.name)}_policy_arn"] = f"aws_iam_policy.{split_words(policy.name)}.arn"
     return [HclBlock("output", name, attributes={"value": HclRaw(value)}) for name, value in found.items()]
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

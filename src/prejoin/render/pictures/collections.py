@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from prejoin.design.model import TABLE, Design, KeyAttribute, Projection, ProjectionKind, Slot
 from prejoin.render.pictures.drawing import Box, Drawing, Line, Shape, Words, legend
 from prejoin.render.pictures.measure import Font, width, wrapped
-from prejoin.render.pictures.palette import hue_of
+from prejoin.render.pictures.palette import Tint, hue_of
 from prejoin.render.pictures.rows import Partition, Row, partitions_of
 from prejoin.workload.model import Workload
 
@@ -248,7 +248,7 @@ def _row(
     left = _MARGIN + columns.pk
     right = _MARGIN + columns.total
     shapes: list[Shape] = [
-        Box(left, y, right - left, height, f"g{hue}"),
+        Box(left, y, right - left, height, Tint("ground", hue)),
         Line(f"M{left:g} {y:g}H{right:g}", "line"),
         Line(f"M{left:g} {y:g}V{y + height:g}", "line"),
     ]
@@ -257,9 +257,9 @@ def _row(
         room = columns.sk - 2 * _PAD
         shapes += _key(sk, " | ".join(row.sk), " , ".join(row.sk_templates), left + _PAD, y + _PAD, room)
     x = left + columns.sk
-    shapes.append(Box(x, y + 5, 4, height - 10, f"t{hue}", 2))
+    shapes.append(Box(x, y + 5, 4, height - 10, Tint("tone", hue), 2))
     room = columns.item - 2 * _PAD - 2
-    shapes.append(Words(x + _PAD + 2, y + _PAD + 12, row.entity, _NAME, room, f"t{hue}"))
+    shapes.append(Words(x + _PAD + 2, y + _PAD + 12, row.entity, _NAME, room, Tint("tone", hue)))
     if row.note:
         shapes.append(Words(x + _PAD + 2, y + _PAD + 12 + _SMALL, row.note, _FIELD, room))
     x += columns.item

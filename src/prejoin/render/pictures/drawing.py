@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prejoin.render.pictures.measure import Font, elided, width
-from prejoin.render.pictures.palette import stylesheet
+from prejoin.render.pictures.palette import Tint, stylesheet
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
@@ -23,7 +23,7 @@ class Box:
     y: float
     width: float
     height: float
-    css: str
+    css: str | Tint
     radius: float = 0
 
 
@@ -32,7 +32,7 @@ class Line:
     """A path, in SVG syntax."""
 
     path: str
-    css: str
+    css: str | Tint
     thick: float = 1
     dashed: bool = False
 
@@ -42,7 +42,7 @@ class Dot:
     x: float
     y: float
     radius: float
-    css: str
+    css: str | Tint
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Words:
     text: str
     font: Font
     room: float
-    css: str = "ink"
+    css: str | Tint = "ink"
     anchor: str = "start"
     whole: str = ""
     """The whole text of which this is a line."""
@@ -87,7 +87,7 @@ def write_svg(drawing: Drawing) -> str:
     """
     wide, high = _number(drawing.width), _number(drawing.height)
     fonts = [shape.font for shape in drawing.shapes if isinstance(shape, Words)]
-    hues = [int(name[1:]) for shape in drawing.shapes for name in shape.css.split() if re.fullmatch(r"[gtr]\d+", name)]
+    hues = [shape.css.hue for shape in drawing.shapes if isinstance(shape.css, Tint)]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" '
         'role="img" aria-labelledby="title desc">'
@@ -156,7 +156,7 @@ def legend(names: Sequence[tuple[str, int]], x: float, y: float, room: float) ->
         taken = 18 + width(text, font) + 18
         if at + taken > x + room and at > x:
             at, y = x, y + 20
-        shapes.append(Box(at, y, 12, 12, f"t{hue}", 3))
+        shapes.append(Box(at, y, 12, 12, Tint("tone", hue), 3))
         shapes.append(Words(at + 18, y + 10.5, name, font, min(220, width(name, font))))
         at += taken
     return shapes, y + 20

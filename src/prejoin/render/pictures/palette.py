@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from prejoin.render.pictures.measure import Font
 
@@ -16,6 +17,22 @@ class Hue:
     tone: str
     dark_ground: str
     dark_tone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tint:
+    """A colour of an entity in a drawing: its hue, as a background, as the strong colour, or as a ring.
+
+    >>> print(Tint("ground", 3), Tint("ring", 0))
+    g3 r0 ring
+    """
+
+    use: Literal["ground", "tone", "ring"]
+    hue: int
+
+    def __str__(self) -> str:
+        """The classes of the stylesheet."""
+        return f"{self.use[0]}{self.hue}{' ring' if self.use == 'ring' else ''}"
 
 
 # Grounds keep text at a contrast of 7:1 and more, tones of 4.5:1 against the page: the tests compute both.

@@ -11,7 +11,7 @@ from prejoin.render.pictures.drawing import Box, Drawing, Line, Shape, Words
 from prejoin.render.pictures.layered import Arrow, Placed, place
 from prejoin.render.pictures.links import RelationLink, links_of
 from prejoin.render.pictures.measure import Font, width
-from prejoin.render.pictures.palette import hue_of
+from prejoin.render.pictures.palette import Tint, hue_of
 from prejoin.workload.model import Attribute, Entity, Workload
 
 _TITLE, _TEXT, _NAME = Font(18, bold=True), Font(12), Font(14, bold=True)
@@ -154,8 +154,8 @@ def _entity(frame: _Frame) -> list[Shape]:
     room = inner - (taken + 16 if many else 0)
     shapes: list[Shape] = [
         Box(x, y, wide, frame.height, "box", 6),
-        Box(x, y, wide, _HEAD, f"g{frame.hue}", 6),
-        Box(x, y + _HEAD - 3, wide, 3, f"t{frame.hue}"),
+        Box(x, y, wide, _HEAD, Tint("ground", frame.hue), 6),
+        Box(x, y + _HEAD - 3, wide, 3, Tint("tone", frame.hue)),
         Words(x + _PAD, y + 21, frame.entity.name, _NAME, room),
     ]
     if many:

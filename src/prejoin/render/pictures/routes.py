@@ -12,7 +12,7 @@ from prejoin.design.model import TABLE, Call, Design, Did, Operation, Request
 from prejoin.render.pattern_outcome import OUT_OF_SCOPE, operation_of
 from prejoin.render.pictures.drawing import Box, Dot, Drawing, Line, Shape, Words, legend
 from prejoin.render.pictures.measure import Font, width, wrapped
-from prejoin.render.pictures.palette import hue_of
+from prejoin.render.pictures.palette import Tint, hue_of
 from prejoin.workload.model import Pattern, Workload
 
 _TITLE, _TEXT, _HEAD, _ID = Font(18, bold=True), Font(12), Font(12, bold=True), Font(12, bold=True)
@@ -102,7 +102,7 @@ def draw_routes(workload: Workload, design: Design) -> Drawing:
 
 def _description(routes: Sequence[_Route]) -> str:
     told = [f"{route.pattern.id}: {'; '.join(text.strip() for text, _ in route.lines)}" for route in routes]
-    return f"What each access pattern sends. {'. '.join(told)}."
+    return f"The requests of each access pattern. {'. '.join(told)}."
 
 
 # --- What is told ---------------------------------------------------------------------------------------------------
@@ -204,5 +204,5 @@ def _each(marks: _Marks) -> Iterator[tuple[str, str]]:
 
 def _mark(kind: str, hue: int, x: float, y: float) -> Shape:
     if kind == "written":
-        return Box(x - _MARK, y - _MARK, 2 * _MARK, 2 * _MARK, f"t{hue}", 1.5)
-    return Dot(x, y, _MARK, f"t{hue}") if kind == "read" else Dot(x, y, _MARK - 0.75, f"r{hue} ring")
+        return Box(x - _MARK, y - _MARK, 2 * _MARK, 2 * _MARK, Tint("tone", hue), 1.5)
+    return Dot(x, y, _MARK, Tint("tone", hue)) if kind == "read" else Dot(x, y, _MARK - 0.75, Tint("ring", hue))

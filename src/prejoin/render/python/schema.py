@@ -85,6 +85,8 @@ def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design,
         parts.append(keyword("attributes", listing(string(fields[a]) for a in item.attributes)))
     if indexes := _keys(item, entity, fields, design, imports):
         parts.append(keyword("indexes", indexes))
+    if item.whole:  # it is the item of another design, with its tag
+        parts += [keyword("tag", string(item.tag)), "whole=True"]
     return call("Copy", *parts)
 
 
@@ -106,6 +108,8 @@ def _key(facet: Facet, entity: Entity, fields: Mapping[str, str], design: Design
         parts.append(keyword("when", listing(_when(w, entity, fields, imports) for w in facet.when)))
     if design.raw_keys:
         parts.append("raw=True")
+    if facet.write_only:
+        parts.append("write_only=True")
     return call("Key", *parts)
 
 

@@ -481,7 +481,7 @@ class _Test:
             text = literal(constant(value.const or "", attribute.type), self.imports)
         match op:
             case ChangeOp.SET:
-                return f"== {text}" if text not in {"True", "False"} else f"is {text}"
+                return f"{'is' if attribute.type.kind is Kind.BOOLEAN else '=='} {text}"
             case ChangeOp.ADD | ChangeOp.SUBTRACT:
                 return f"== {self._at(item, attribute.name)} {op.value[0]} {text}"
             case ChangeOp.REMOVE:

@@ -8,12 +8,12 @@ from prejoin.design.mapping.addressing import NEW, actions_of, known, links, loo
 from prejoin.design.model import Operation
 from prejoin.keys import TABLE
 from prejoin.render.naming import RESERVED
+from prejoin.render.python.conditions import value_text
 from prejoin.render.python.method import LOCAL, InputValue, KnownValue, Param, RecordValue, RenderContext
 from prejoin.render.python.names import free, identifier, plural
-from prejoin.render.python.reads import value_text
 from prejoin.render.python.values import annotation, literal
 from prejoin.workload.constants import constant
-from prejoin.workload.lookup import target
+from prejoin.workload.lookup import gives_object, target
 from prejoin.workload.model import Action, Attribute, Entity, Value, Verb, Write
 from prejoin.workload.tenants import tenant_of
 
@@ -38,6 +38,12 @@ class Loop:
             name, one = next(iter(self.lists.items()))
             return f"for {one} in {name}"
         return f"for {', '.join(self.lists.values())} in zip({', '.join(self.lists)}, strict=True)"
+
+
+class LoopValue(str):
+    """The code of a value that differs in each round of a loop. A lambda with it needs a remark for linters."""
+
+    __slots__ = ()
 
 
 class Sources:
@@ -161,7 +167,7 @@ class Sources:
         """The value of a list input for each item: an attribute of the loop's object, or a variable of its own."""
         own = self.module.workload.entity(loop.entity) if loop.record else None
         if own and own.attribute(name) and (isinstance(meaning, InputValue) or meaning.entity == own.name):
-            return f"{loop.record}.{self.module.names.field(own.name, name)}"
+            return LoopValue(f"{loop.record}.{self.module.names.field(own.name, name)}")
         type_ = self.type(entity, like)
         param = self.param(plural(identifier(name, ())), self.sequence(type_), meaning)
         if loop.record:
@@ -169,7 +175,7 @@ class Sources:
         if param.name not in loop.lists:
             loop.lists[param.name] = free(identifier(name), [*LOCAL, *self.params, *self.locals])
             self.locals.add(loop.lists[param.name])
-        return loop.lists[param.name]
+        return LoopValue(loop.lists[param.name])
 
     def new_value(self, entity: Entity, attribute: Attribute, loop: Loop | None) -> str:
         """The new value of an attribute if the document gives none: the input with its name."""
@@ -228,7 +234,7 @@ class Sources:
         """The value of an attribute of an existing item."""
         attribute = entity.attribute(name)
         assert attribute is not None  # keys are made of attributes
-        if entity.name in self.inputs:
+        if gives_object(self.write, entity):
             record = self.param(
                 identifier(self.module.cls(entity.name)), self.module.cls(entity.name), RecordValue(entity.name)
             )

@@ -13,6 +13,7 @@ from prejoin.design.mapping.addressing import NEW, is_absence, known, known_of_c
 from prejoin.design.mapping.facets import ending
 from prejoin.design.mapping.shared_values import agreements, shared_inputs
 from prejoin.design.model import Call, Operation
+from prejoin.render.python.conditions import as_lambda, comparison
 from prejoin.render.python.layout import STEP, Group, Part, call, flat, keyword, mapping, string
 from prejoin.render.python.method import (
     LOCAL,
@@ -27,8 +28,7 @@ from prejoin.render.python.method import (
     body_lines,
 )
 from prejoin.render.python.names import free, identifier
-from prejoin.render.python.reads import as_lambda, test_text
-from prejoin.render.python.write_sources import Loop, Sources
+from prejoin.render.python.write_sources import Loop, LoopValue, Sources
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, member_of
 from prejoin.workload.model import (
@@ -187,7 +187,13 @@ class _WriteMethod:
         if action.verb is Verb.DELETE:
             yield call(f"{depth}{wait}{writer}.delete", cls, *options, *fields)
             return
-        changed = [(c, a) for c in changes(self.write, action, entity) if (a := entity.attribute(c.attribute))]
+        # An upsert sets the attributes of its key by itself.
+        named = {name for name, _ in given} if action.verb is Verb.UPSERT else set()
+        changed = [
+            (change, attribute)
+            for change in changes(self.write, action, entity)
+            if (attribute := entity.attribute(change.attribute)) and attribute.name not in named
+        ]
         for change, attribute in changed:
             self._change(change, entity, attribute, "", loop)  # its parameters have their names before the local has
         taken = [*LOCAL, *self.sources.params, *self.sources.locals, *([loop.record] if loop else [])]
@@ -263,8 +269,7 @@ class _WriteMethod:
     def _amount(self, change: Change, entity: Entity, attribute: Attribute, loop: Loop | None) -> str:
         if change.value is None:
             return "1"
-        text = self.sources.value(change.value, entity.name, replace(attribute, optional=False), loop)
-        return text if text not in {"0", 'Decimal("0")'} else "1"
+        return self.sources.value(change.value, entity.name, replace(attribute, optional=False), loop)
 
     # --- What is found first, and batches ---------------------------------------------------------------------------
 
@@ -282,8 +287,9 @@ class _WriteMethod:
             attribute = entity.attribute(name)
             assert attribute is not None
             field_ = self.module.names.field(entity.name, name)
-            tests.append(test_text(Op.EQ, field_, [sources[name]], attribute, self.module))
-        options = [keyword("filter", as_lambda(tests, self._looped(tests, lists)))] if tests else []
+            tests.append(comparison(Op.EQ, field_, [sources[name]], attribute, self.module, given=True))
+        looped = any(isinstance(sources[name], LoopValue) for name in filtered & set(names))
+        options = [keyword("filter", as_lambda(tests, looped))] if tests else []
         if loop is not None and lists.lists:
             yield f"{found}: list[{cls}] = []"
             yield f"{lists.head}:"
@@ -331,12 +337,12 @@ class _WriteMethod:
         if is_absence(checks):
             yield call(f"{STEP}tx.check_absent", self.module.cls(name), *fields)
             return
-        where = self._tests(checks, entity, None, ())
+        where, _ = self._tests(checks, entity, None, ())
         options = [keyword("where", as_lambda(where))] if where else []
         yield call(f"{STEP}tx.check", self.module.cls(name), *options, *fields)
 
     def _where(self, action: Action, entity: Entity, loop: Loop | None, given: Iterable[str]) -> Part:
-        tests = self._tests(self.write.checks, entity, loop, given)
+        tests, looped = self._tests(self.write.checks, entity, loop, given)
         meant = [c for c in self.write.checks if self._meant(c) == entity.name and not c.attribute]
         kinds = {c.kind for c in meant}
         # Something that every item has: of its key, unless there is only one item.
@@ -347,18 +353,23 @@ class _WriteMethod:
         compared = {c.op for c in self.write.checks if c.kind is CheckKind.COMPARE and c.entity in {"", entity.name}}
         # What is not there is unlike everything: `<>` alone says nothing of whether it is.
         if CheckKind.EXISTS in kinds and not action.updates and compared <= {Op.NE, Op.NOT_EXISTS}:
-            tests = [*tests, test_text(Op.EXISTS, first, (), attribute, self.module)]
+            tests = [*tests, comparison(Op.EXISTS, first, (), attribute, self.module)]
         if CheckKind.NOT_EXISTS in kinds and action.verb is Verb.PUT:
-            tests = [*tests, test_text(Op.NOT_EXISTS, first, (), attribute, self.module)]
-        return as_lambda(tests, self._looped(tests, loop)) if tests else ""
+            tests = [*tests, comparison(Op.NOT_EXISTS, first, (), attribute, self.module)]
+        return as_lambda(tests, looped) if tests else ""
 
     def _meant(self, check: Check) -> str:
         return check.entity or self.write.first_entity
 
-    def _tests(self, checks: Iterable[Check], entity: Entity, loop: Loop | None, given: Iterable[str]) -> list[Part]:
-        """The comparisons with attributes of an item; those given with its key are compared anyway."""
+    def _tests(
+        self, checks: Iterable[Check], entity: Entity, loop: Loop | None, given: Iterable[str]
+    ) -> tuple[list[Part], bool]:
+        """The comparisons with attributes of an item, and whether they use variables of a loop.
+
+        Attributes given with the key are left out: these are compared anyway.
+        """
         found: list[Part] = []
-        said = set(given)
+        said, looped = set(given), False
         for check in checks:
             if check.kind is not CheckKind.COMPARE or check.op is None or check.entity not in {"", entity.name}:
                 continue
@@ -366,15 +377,13 @@ class _WriteMethod:
             if attribute is None or (check.op is Op.EQ and attribute.name in said):
                 continue
             values = [self.sources.value(v, entity.name, attribute, loop) for v in check.values]
+            looped = looped or any(isinstance(value, LoopValue) for value in values)
             field_ = self.module.names.field(entity.name, attribute.name)
-            found.append(test_text(check.op, field_, values, attribute, self.module))
-        return found
+            found.append(comparison(check.op, field_, values, attribute, self.module, self._is_given(check)))
+        return found, looped
 
-    def _looped(self, tests: list[Part], loop: Loop | None) -> bool:
-        """Whether a condition uses the variables of a loop."""
-        names = [loop.record, *loop.lists.values()] if loop else []
-        return any(name in _words(flat(test)) for name in names for test in tests)
-
-
-def _words(text: str) -> set[str]:
-    return set("".join(c if c.isalnum() or c == "_" else " " for c in text).split())
+    def _is_given(self, check: Check) -> bool:
+        """Whether parameters hold the values of a condition; for `in`, one parameter that is a list."""
+        names = [value.param for value in check.values if value.param is not None]
+        lists = [name for name in names if name in self.sources.inputs and self.sources.inputs[name].many]
+        return bool(lists if check.op is Op.IN else names)

@@ -15,7 +15,7 @@ from prejoin.table.schema.schema import Schema
 
 from .table_request import key_schema, projection
 
-Kind = Literal["missing table", "missing index", "extra index", "keys", "type", "projection", "status", "ttl"]
+DifferenceKind = Literal["missing table", "missing index", "extra index", "keys", "type", "projection", "status", "ttl"]
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class Difference(msgspec.Struct, frozen=True):
     ttl of the table: found off, wanted expires_at; enable it with UpdateTimeToLive
     """
 
-    kind: Kind
+    kind: DifferenceKind
     what: str
     """The table, an index or an attribute."""
     found: str

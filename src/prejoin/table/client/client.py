@@ -140,8 +140,7 @@ class Client(Reader, Writer, BatchWriter):
 
     def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
         """Send any DynamoDB operation: `db.call("DescribeTable")`. The TableName is added if it is missing."""
-        if self._fence is not None:
-            raise self._fence.refusal("call()")
+        self.schema.refuse_to_tenant("call()")
         answer: dict[str, Any] = self._send(any_call(self.table, operation, body or {}))
         return answer
 

@@ -20,7 +20,7 @@ E = TypeVar("E")
 V = TypeVar("V")
 
 
-Stored = Callable[[ValueCodec], ValueCodec]
+StoredAs = Callable[[ValueCodec], ValueCodec]
 """Changes how the values of an attribute are stored."""
 
 
@@ -82,7 +82,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
 
     cls: type[E]
     attributes: Mapping[str, AttributeCodec]
-    stored: Mapping[str, Stored] = {}
+    stored: Mapping[str, StoredAs] = {}
 
     @classmethod
     def of(
@@ -90,7 +90,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         record: type[E],
         names: Mapping[str, str] | None = None,
         outer: tuple[type, ...] = (),
-        stored: Mapping[str, Stored] | None = None,
+        stored: Mapping[str, StoredAs] | None = None,
     ) -> Codec[E]:
         """Return the codec of a class.
 

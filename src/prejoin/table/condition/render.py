@@ -62,9 +62,9 @@ def render(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
     """
     match condition:
         case Compare(path, op, value):
-            return f"{path_of(path, codec, to)} {op} {value_of(path, value, codec, to)}"
+            return f"{rendered_path(path, codec, to)} {op} {value_of(path, value, codec, to)}"
         case Exists(path, present):
-            return f"{'attribute_exists' if present else 'attribute_not_exists'}({path_of(path, codec, to)})"
+            return f"{'attribute_exists' if present else 'attribute_not_exists'}({rendered_path(path, codec, to)})"
         case And(items):
             return " AND ".join([render_part(item, codec, to) for item in items])
         case Or(items):
@@ -74,14 +74,14 @@ def render(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
             return f"NOT {text}" if text.startswith("(") else f"NOT ({text})"
         case Between(path, low, high):
             ends = f"{value_of(path, low, codec, to)} AND {value_of(path, high, codec, to)}"
-            return f"{path_of(path, codec, to)} BETWEEN {ends}"
+            return f"{rendered_path(path, codec, to)} BETWEEN {ends}"
         case Function("begins_with", path, value):
-            return f"begins_with({path_of(path, codec, to)}, {value_of(path, value, codec, to)})"
+            return f"begins_with({rendered_path(path, codec, to)}, {value_of(path, value, codec, to)})"
         case Function(function, path, value):
-            return f"{function}({path_of(path, codec, to)}, {to.value(encode_any(value))})"
+            return f"{function}({rendered_path(path, codec, to)}, {to.value(encode_any(value))})"
         case In(path, values):
             members = ", ".join([value_of(path, value, codec, to) for value in values])
-            return f"{path_of(path, codec, to)} IN ({members})"
+            return f"{rendered_path(path, codec, to)} IN ({members})"
         case Relate(left, op, right):
             return f"{_operand(left, codec, to)} {op} {_operand(right, codec, to)}"
         case _:
@@ -92,7 +92,7 @@ def new_value(path: Steps, value: Any, codec: Codec[Any], to: Placeholders) -> s
     """Render the new value of a SET clause: a value, or an expression that DynamoDB computes."""
     if not isinstance(value, Computed):
         return value_of(path, value, codec, to)
-    old = path_of(value.path, codec, to)
+    old = rendered_path(value.path, codec, to)
     match value:
         case Sum(_, sign, amount, from_zero):
             if from_zero:
@@ -108,7 +108,7 @@ def new_value(path: Steps, value: Any, codec: Codec[Any], to: Placeholders) -> s
             raise AssertionError(value)
 
 
-def path_of(path: Steps, codec: Codec[Any], to: Placeholders) -> str:
+def rendered_path(path: Steps, codec: Codec[Any], to: Placeholders) -> str:
     """Render a path: `#0.#1[2]`."""
     if len(path) == 1:
         name = path[0]
@@ -131,9 +131,9 @@ def value_of(path: Steps, value: Any, codec: Codec[Any], to: Placeholders) -> st
 
 def _operand(operand: Any, codec: Codec[Any], to: Placeholders) -> str:
     if isinstance(operand, Path):
-        return path_of(operand._path, codec, to)
+        return rendered_path(operand._path, codec, to)
     if isinstance(operand, Size):
-        return f"size({path_of(operand.path, codec, to)})"
+        return f"size({rendered_path(operand.path, codec, to)})"
     return to.value(encode_any(operand))
 
 

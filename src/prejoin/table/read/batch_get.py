@@ -23,7 +23,7 @@ BATCHES = 4
 ATTEMPTS = 10
 """How many requests in a row may return nothing at all."""
 
-Key = tuple[Any, ...]
+KeyValues = tuple[Any, ...]
 
 
 def get_many(
@@ -40,8 +40,8 @@ def get_many(
     entity: Bound[Any] = schema.entity(cls)
     names = schema.keys(TABLE).names
     plan: ReadPlan | None = None
-    order: list[Key] = []
-    waiting: dict[Key, Json] = {}
+    order: list[KeyValues] = []
+    waiting: dict[KeyValues, Json] = {}
     for given in keys:
         found, values = plan_read(schema, (entity,), given, consistent=consistent, into=into)
         plan = _checked(plan, found, given)
@@ -77,12 +77,12 @@ def _read_all(
     table: str,
     plan: ReadPlan,
     names: tuple[str, ...],
-    waiting: Mapping[Key, Json],
+    waiting: Mapping[KeyValues, Json],
     extra: Mapping[str, Any],
     progress: Callable[[int], None] | None,
-) -> Steps[dict[Key, Any]]:
+) -> Steps[dict[KeyValues, Any]]:
     decoder, total, attempt = plan.decoder, len(waiting), 0
-    found: dict[Key, Any] = {}
+    found: dict[KeyValues, Any] = {}
     rest = list(waiting.values())
     while rest:
         now, rest = rest[: BATCHES * MOST_KEYS], rest[BATCHES * MOST_KEYS :]

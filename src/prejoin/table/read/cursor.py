@@ -187,7 +187,7 @@ def check_key(
         for name, op, ends in condition.tests(keys.pk, keys.sk):
             low, high = (ordered(wire(end)) for end in (ends[0], ends[-1]))
             if not satisfies(op, ordered(key[name]), low, high):
-                raise CursorError("the cursor lies outside of this query")
+                raise CursorError("the cursor is outside of the range of this query")
     except CursorError:
         raise
     except (ValueError, ArithmeticError, DynamoDBError):  # text that is no number, no base64 or no UTF-8

@@ -61,10 +61,9 @@ def plan_read(
     `needs` are the attributes to return; by default those of `into`, or else all. `filtered` are the attributes that
     a filter tests, and `only` the conditions that a sparse index has to meet.
     """
-    values = dict(equal)
     if schema.fence is not None:
         schema.fence.check_range(within.attribute if within else "", roles)
-        values = dict(schema.fence.fill(values, *entities))
+    values = dict(schema.with_tenant(equal, *entities))
     # Values that decide about membership in a sparse index are part of the plan. All others are not.
     constants = _constants(schema, entities, values, roles) if schema.conditional else ()
     tags = tuple([entity.tag for entity in entities])

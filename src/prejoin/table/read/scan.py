@@ -38,8 +38,7 @@ class Scan:
         cursors: Cursors | None = None,
         keep: bool = False,
     ) -> None:
-        if schema.fence is not None:
-            raise schema.fence.refusal("everything()")
+        schema.refuse_to_tenant("everything()")
         if not 1 <= segments <= MOST_SEGMENTS:
             raise ArgumentError(f"segments is {segments}, and has to be from 1 to {MOST_SEGMENTS}")
         entities = [schema.entity(cls) for cls in classes] or schema.entities

@@ -137,7 +137,7 @@ def introduce(bound: Sequence[Bound[Any]]) -> list[Bound[Any]]:
 
 def facet_tag(facet: Facet) -> str:
     """Return the value of the type attribute for the items of a facet."""
-    return f"{facet.entity}.{facet.copy}" if facet.copy else facet.entity
+    return facet.tag or (f"{facet.entity}.{facet.copy}" if facet.copy else facet.entity)
 
 
 def is_natural(facet: Facet) -> bool:
@@ -173,7 +173,9 @@ class Binder(msgspec.Struct, frozen=True):
         sk = self._form(key.sk, key.raw, names.sk) if key.sk is not None else None
         when = list(membership(key.when, self.codec))
         own_items = slot == TABLE and not copy
-        whole = self._facet(slot, pk, sk, when, copy)
+        whole = replace(self._facet(slot, pk, sk, when, copy), write_only=key.write_only)
+        if own_items and key.write_only:
+            raise SchemaError(f"{self.codec.name}: the key in the table cannot be write_only: writes find items by it")
         if own_items and whole.when:
             raise SchemaError(
                 f"{self.codec.name}: the key in the table cannot have `when` or optional attributes, because all "
@@ -225,6 +227,8 @@ class Binder(msgspec.Struct, frozen=True):
             # If there is no copy, it is not in the index either.
             when=tuple(dict.fromkeys((*copy.when, *found.when))),
             holds=None if len(held) == len(self.codec.attributes) else held,
+            write_only=found.write_only or copy.write_only,
+            tag=copy.tag,
         )
 
     def _in_index(

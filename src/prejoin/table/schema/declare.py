@@ -28,6 +28,8 @@ class Key(msgspec.Struct, frozen=True):
     when: Membership = None
     raw: bool = False
     """Whether values are written without escapes, for a table with existing keys."""
+    write_only: bool = False
+    """Whether no read uses this key of an index or a copy, because some items do not have it yet. Writes keep it."""
 
 
 class Index(msgspec.Struct, frozen=True):

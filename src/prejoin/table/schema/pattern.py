@@ -1,7 +1,10 @@
 """The hooks of patterns: how a pattern is declared, and what it does in writes and reads. No pattern is defined here.
 
-`Pattern` is the declaration; `BoundPattern` is the pattern at work for one entity of a schema. A write runs the hooks
-of its entity in this order:
+`Pattern` is the declaration, and `BoundPattern` is the pattern at work for one entity of a schema. All hooks do nothing
+by default; most patterns need one or two.
+
+When a schema is built, it reads `Pattern.indexes` and `Pattern.lifecycle`, and calls `bind`, `link` and `check`, in
+this order. A write then runs the hooks of its entity in this order:
 
 1. `rewrite` changes the write itself.
 2. `depends` names attributes of the stored item. They are read with `read=True`, or given by the caller and checked.
@@ -9,9 +12,10 @@ of its entity in this order:
 3. `also` adds writes on items of other entities, and `expand` adds items of the pattern itself.
 4. `failed` explains a condition that was false.
 
-Reads use `visibility`; `audit` and `repair` use `expected`.
+Reads use `facets` and `visibility`; `audit` and `repair` use `expected`.
 
-The imports below are for type checkers only: the hooks are called with types that are defined in terms of them.
+The imports below are for type checkers only. Writes, entities and schemas hold patterns, and the hooks are called with
+writes, entities and schemas, so their types refer to each other. No module is imported in a circle.
 """
 
 from __future__ import annotations
@@ -62,20 +66,28 @@ class Pattern:
     """A declared pattern: `Entity(…, patterns=[Version("version")])`."""
 
     indexes: Mapping[str, Key] = {}
-    """The keys of the pattern's own items in indexes, by index."""
+    """The keys of the pattern's own items in indexes, by index. The schema needs them before it binds patterns, to know
+    whether an index has a sort key. `Copy` has them."""
 
     @property
     def lifecycle(self) -> Lifecycle | None:
-        """How the pattern ends items; None if it does not. Other patterns look at it."""
+        """How the pattern ends items; None if it does not.
+
+        The schema takes the time to live attribute of the table from it, and other patterns look at it: a guard of a
+        unique value expires with its item, and a count leaves out marked items. `TimeToLive` and `SoftDelete` have it.
+        """
         return None
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
-        """Bind the pattern to an entity, when a schema is built. Raise SchemaError if it does not fit."""
+        """Bind the pattern to an entity, when a schema is built. Raise SchemaError if it does not fit the entity.
+
+        The other entities are not known yet: a pattern that needs them waits for `link`.
+        """
         raise NotImplementedError
 
 
 class BoundPattern:
-    """A pattern at work for one entity. All hooks do nothing by default."""
+    """A pattern at work for one entity."""
 
     facets: tuple[Facet, ...] = ()
     """The keys of the pattern's own items. Reads use those with the tag of the entity, as copies have; other items have
@@ -84,25 +96,41 @@ class BoundPattern:
     """What the pattern maintains, for the error that refuses a write: `the guard of unique email`."""
 
     def link(self, entities: Mapping[type[Any], Bound[Any]]) -> Mapping[type[Any], BoundPattern]:
-        """Return patterns to add to other entities, by class. Called with all entities before the schema is built."""
+        """Return patterns to add to other entities, by class. Called with all entities before the schema is built.
+
+        `Child` and `Counted` find their parent here, and add a pattern to it that refuses to delete a parent with
+        children.
+        """
         return {}
 
     def check(self, schema: Schema) -> None:
-        """Raise SchemaError if the pattern does not fit the schema. Called when the schema is built."""
+        """Raise SchemaError if the pattern does not fit the schema. Called when the schema is built.
+
+        All patterns are bound and linked by then, so this is the place for rules about several patterns, such as that
+        an entity with children must not expire.
+        """
 
     def rewrite(self, write: Write) -> Write:
-        """Return the write with attributes or conditions of the pattern. The stored item is not known yet."""
+        """Return the write with attributes or conditions of the pattern. The stored item is not known yet.
+
+        `Version` increments a number and adds a condition, `Timestamps` sets times, and `SoftDelete` turns a delete
+        into an update. Raise TableError to refuse the write.
+        """
         return write
 
     def depends(self, write: Write) -> Iterable[str]:
         """Return the attributes of the stored item (`write.before`) that the pattern needs for this write.
 
-        An upsert with any such attribute is refused; with `read=True` it becomes an insert or update first.
+        A change of a unique email needs the old one, to delete its guard. An upsert with any such attribute is refused;
+        with `read=True` it becomes an insert or update first.
         """
         return ()
 
     def expand(self, schema: Schema, write: Write) -> Iterable[ItemAction]:
-        """Return actions on the pattern's own items, for the same transaction."""
+        """Return actions on the pattern's own items, for the same transaction: a guard, a copy, a shard of a counter.
+
+        `prejoin.table.write.actions` has functions that make such actions.
+        """
         return ()
 
     def also(self, schema: Schema, write: Write) -> Iterable[Write]:
@@ -115,16 +143,20 @@ class BoundPattern:
         return ()
 
     def failed(self, write: Write, item: Json | None) -> ConditionFailed | None:
-        """Return the error for a false condition, from the stored item; None if the pattern is not the cause."""
+        """Return the error for a false condition, from the stored item; None if the pattern is not the cause.
+
+        `Version` returns a VersionConflict if the item has another version. The first pattern with an error wins.
+        """
         return None
 
     def visibility(self) -> Visibility | None:
-        """Return which items reads show, as of now; None if all."""
+        """Return which items reads show, as of now; None if all. Expired and marked items are hidden by it."""
         return None
 
     def expected(self, schema: Schema, values: Mapping[str, Any]) -> Iterable[Json]:
         """Return the pattern's own items, in DynamoDB JSON, that belong to an item with these values.
 
-        An audit reports items that are missing, and items of the pattern's facets that are not expected.
+        An audit reports items that are missing, and items of the pattern's facets that are not expected. Items of a
+        pattern without this hook, such as shards of counters, are not audited.
         """
         return ()

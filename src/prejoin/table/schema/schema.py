@@ -183,6 +183,15 @@ class Schema:
         confined.fence = Fence(self.tenancy, self._keys, tenant)
         return confined
 
+    def with_tenant(self, known: Mapping[str, Any], *entities: Bound[Any]) -> Mapping[str, Any]:
+        """Return known attributes, with the tenant if this is the schema of a tenant's client."""
+        return known if self.fence is None else self.fence.fill(known, *entities)
+
+    def refuse_to_tenant(self, what: str) -> None:
+        """Raise OtherTenant if this is the schema of a tenant's client, because `what` reaches items of all tenants."""
+        if self.fence is not None:
+            raise self.fence.refusal(what)
+
     def _tenancy(self, attribute: str, exempt: frozenset[type[Any]]) -> Tenancy:
         from .tenancy import tenancy  # only schemas with tenants need it
 

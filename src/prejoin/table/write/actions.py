@@ -14,7 +14,7 @@ from prejoin.table.codec.paths import parent, path_text, place
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.describe import condition_text
 from prejoin.table.condition.record import Compare, Condition, Exists, Stored, conjuncts
-from prejoin.table.condition.render import Placeholders, new_value, path_of, render, render_part, value_of
+from prejoin.table.condition.render import Placeholders, new_value, render, render_part, rendered_path, value_of
 from prejoin.table.errors import AlreadyExists, ConditionFailed, NotFound
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.schema import Schema
@@ -22,9 +22,9 @@ from prejoin.table.schema.visibility import is_hidden
 from prejoin.table.update.changes import NOTHING, Changes, steps
 
 from .index_keys import affected, index_changes
-from .model import ItemAction, Kind, Write, key_texts
+from .model import ActionKind, ItemAction, Write, key_texts
 
-Failure = Callable[[Write, "Json | None"], ConditionFailed]
+FailureOf = Callable[[Write, "Json | None"], ConditionFailed]
 
 
 def put_item(schema: Schema, write: Write) -> ItemAction:
@@ -76,7 +76,7 @@ def unknown_attributes(schema: Schema, entity: Bound[Any], item: Json) -> Json:
 
 
 def put_other(
-    schema: Schema, write: Write, item: Json, text: str, to: Placeholders, facet: Facet, failure: Failure
+    schema: Schema, write: Write, item: Json, text: str, to: Placeholders, facet: Facet, failure: FailureOf
 ) -> ItemAction:
     """Return the put of an item of a pattern, such as a copy or a guard."""
     key = {name: item[name] for name in schema.keys(facet.slot).names}
@@ -131,7 +131,7 @@ def delete_other(
     values: Mapping[str, Any],
     text: str = "",
     to: Placeholders | None = None,
-    failure: Failure | None = None,
+    failure: FailureOf | None = None,
 ) -> ItemAction:
     key = schema.facet_key(facet, values)
     return action("Delete", key, {}, text, to or Placeholders(), write, failure or condition_error, own=False)
@@ -192,13 +192,13 @@ def check_item(schema: Schema, write: Write) -> ItemAction:
 
 
 def action(
-    kind: Kind,
+    kind: ActionKind,
     key: Json,
     body: dict[str, Any],
     text: str,
     to: Placeholders,
     write: Write,
-    failure: Failure,
+    failure: FailureOf,
     own: bool = True,
 ) -> ItemAction:
     """Return an action with a condition, which may be empty."""
@@ -217,16 +217,16 @@ def expression(write: Write, changes: Changes, to: Placeholders, sets: list[str]
     codec = write.entity.codec
     for at, value in changes.sets.items():
         path = steps(at)
-        sets.append(f"{path_of(path, codec, to)} = {new_value(path, value, codec, to)}")
+        sets.append(f"{rendered_path(path, codec, to)} = {new_value(path, value, codec, to)}")
     if changes.removes:
-        removes += [path_of(path, codec, to) for path in sorted(map(steps, changes.removes), key=str)]
+        removes += [rendered_path(path, codec, to) for path in sorted(map(steps, changes.removes), key=str)]
     clauses = [f"SET {', '.join(sets)}"] if sets else []
     if removes:
         clauses.append(f"REMOVE {', '.join(removes)}")
     for word, members in (("ADD", changes.adds), ("DELETE", changes.deletes)):
         if members:
             parts = [
-                f"{path_of(steps(at), codec, to)} {value_of(steps(at), value, codec, to)}"
+                f"{rendered_path(steps(at), codec, to)} {value_of(steps(at), value, codec, to)}"
                 for at, value in members.items()
             ]
             clauses.append(f"{word} {', '.join(parts)}")

@@ -39,7 +39,7 @@ SIDE = 8
 ROUNDS = 3
 """How often a transaction is sent, each time without the objects that failed, before each object is sent alone."""
 
-Key = tuple[str, ...]
+KeyTexts = tuple[str, ...]
 
 
 class ObjectWrite(msgspec.Struct):
@@ -50,18 +50,18 @@ class ObjectWrite(msgspec.Struct):
     write: Write
     known: Write
     """The same write, with the item that was read."""
-    own: frozenset[Key]
+    own: frozenset[KeyTexts]
     """The keys that only this object may write in a transaction."""
-    shared: frozenset[Key]
+    shared: frozenset[KeyTexts]
     """The keys of items, such as counters, that other objects may change in the same transaction."""
     size: int
 
     @property
-    def keys(self) -> frozenset[Key]:
+    def keys(self) -> frozenset[KeyTexts]:
         return self.own | self.shared
 
 
-def own_key(schema: Schema, write: Write) -> Key:
+def own_key(schema: Schema, write: Write) -> KeyTexts:
     return key_texts(schema.facet_key(write.entity.base, write.values))
 
 
@@ -105,8 +105,8 @@ def _known(
 
 
 def _object_write(schema: Schema, position: int, given: Any, write: Write, known: Write) -> ObjectWrite:
-    own: set[Key] = set()
-    shared: set[Key] = set()
+    own: set[KeyTexts] = set()
+    shared: set[KeyTexts] = set()
     size = 0
     writes = [first_attempt(schema, one) for one, _ in add_pattern_writes(schema, [known])]
     for action in merge_actions([action for one in writes for action in expand(schema, one)]):
@@ -127,8 +127,8 @@ def _size(action: ItemAction) -> int:
 
 def _chunks(objects: Sequence[ObjectWrite]) -> Iterator[list[ObjectWrite]]:
     chunk: list[ObjectWrite] = []
-    own: set[Key] = set()
-    shared: set[Key] = set()
+    own: set[KeyTexts] = set()
+    shared: set[KeyTexts] = set()
     size = 0
     for one in objects:
         apart = own.isdisjoint(one.keys) and shared.isdisjoint(one.own)
@@ -150,7 +150,7 @@ def _chunks(objects: Sequence[ObjectWrite]) -> Iterator[list[ObjectWrite]]:
 def _waves(chunks: Sequence[list[ObjectWrite]]) -> list[list[list[ObjectWrite]]]:
     """Group chunks that are sent at the same time. Chunks with a common item would conflict, so they wait."""
     waves: list[list[list[ObjectWrite]]] = []
-    last: dict[Key, int] = {}
+    last: dict[KeyTexts, int] = {}
     for chunk in chunks:
         keys = {key for one in chunk for key in one.keys}
         at = max((last[key] + 1 for key in keys if key in last), default=0)

@@ -14,8 +14,8 @@ import msgspec
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.computed import Computed, Sum
 
-from .actions import Failure, check_item, delete_item, put_item, update_item, whole_item
-from .model import ItemAction, Kind, Write, key_texts
+from .actions import FailureOf, check_item, delete_item, put_item, update_item, whole_item
+from .model import ActionKind, ItemAction, Write, key_texts
 from .upsert import upsert_item
 
 MOST_FORMS = 10_000
@@ -32,7 +32,7 @@ _BUILDERS: Mapping[str, Builder] = {
     "check": check_item,
     "check_absent": check_item,
 }
-_KINDS: Mapping[str, Kind] = {
+_KINDS: Mapping[str, ActionKind] = {
     "put": "Put",
     "insert": "Put",
     "update": "Update",
@@ -53,12 +53,12 @@ def expand(schema: Schema, write: Write) -> list[ItemAction]:
     return actions
 
 
-class Form(msgspec.Struct, frozen=True):
+class WriteForm(msgspec.Struct, frozen=True):
     """What all writes of a form have in common."""
 
     constant: Mapping[str, Any]
     """The parameters, without the key or item, and without the values."""
-    failure: Failure
+    failure: FailureOf
     placeholders: tuple[str, ...] = ()
 
 
@@ -97,7 +97,7 @@ def _cached_action(schema: Schema, write: Write, build: Builder) -> ItemAction:
         made = build(schema, write)
         if form is None and _has_form(write, made, len(given)):
             same = {name: value for name, value in made.parameters.items() if name not in _DIFFERENT}
-            _cache(schema, key, Form(same, made.failure, tuple(made.parameters.get(_VALUES, ()))))
+            _cache(schema, key, WriteForm(same, made.failure, tuple(made.parameters.get(_VALUES, ()))))
         return made
     item_key = schema.facet_key(write.entity.base, write.values)
     parameters = {"Key": item_key, **form.constant}
@@ -113,15 +113,14 @@ def _cached_put(schema: Schema, write: Write, build: Builder) -> ItemAction:
     form = schema.write_forms.get(key := (write.verb, write.entity.codec))
     if form is None:
         made = build(schema, write)
-        _cache(
-            schema, key, Form({name: value for name, value in made.parameters.items() if name != "Item"}, made.failure)
-        )
+        constant = {name: value for name, value in made.parameters.items() if name != "Item"}
+        _cache(schema, key, WriteForm(constant, made.failure))
         return made
     item, item_key = whole_item(schema, write)
     return ItemAction("Put", {"Item": item, **form.constant}, key_texts(item_key), write, form.failure)
 
 
-def _cache(schema: Schema, key: tuple[Any, ...], form: Form) -> None:
+def _cache(schema: Schema, key: tuple[Any, ...], form: WriteForm) -> None:
     if len(schema.write_forms) >= MOST_FORMS:
         schema.write_forms.clear()
     schema.write_forms[key] = form

@@ -68,7 +68,7 @@ def update_write(
         None,
         check_changes(entity, changes, moves=bool(read) and not upsert),
         recorded(where, entity.codec),
-        returning or "",
+        returning,
         bool(read),
     )
     return rewrite(write)
@@ -97,7 +97,7 @@ def delete_write(
 ) -> Write:
     entity, known = check_known(schema, cls, known, where, read, returning)
     condition = recorded(where, entity.codec)
-    return rewrite(Write("delete", entity, known, where=condition, returning=returning or "", read=bool(read)))
+    return rewrite(Write("delete", entity, known, where=condition, returning=returning, read=bool(read)))
 
 
 def as_written(write: Write, record: E) -> E:
@@ -117,8 +117,7 @@ def rewrite(write: Write) -> Write:
 
 def _values(schema: Schema, entity: Bound[Any], record: Any) -> Mapping[str, Any]:
     """Return the attributes of an object; raise OtherTenant if it belongs to another tenant."""
-    values = entity.codec.values(record)
-    return values if schema.fence is None else schema.fence.fill(values, entity)
+    return schema.with_tenant(entity.codec.values(record), entity)
 
 
 def check_known(
@@ -137,7 +136,7 @@ def check_known(
                     f"{name}= is an option, and {entity.tag} has an attribute of this name. Rename the attribute in "
                     "the class, and give its name in the table in names="
                 )
-    return entity, known if schema.fence is None else schema.fence.fill(known, entity)
+    return entity, schema.with_tenant(known, entity)
 
 
 # --- Changes

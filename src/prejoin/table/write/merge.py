@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from prejoin.table.condition.record import both
+from prejoin.table.condition.record import both, conjuncts
 from prejoin.table.errors import TableError
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import NOTHING, Changes, head
@@ -84,7 +84,10 @@ def _one(schema: Schema, write: Write, more: Write) -> Write:
             )
         return write if more.verb == "check" else replace(write, values=_changed(write, more))
     values = {**write.values, **more.values}
-    where = write.where if more.where is None else both(write.where, more.where)
+    where = write.where
+    for part in conjuncts(more.where):
+        # Many writes may check the same about one item: an expression of DynamoDB has 4 KB.
+        where = where if part in conjuncts(where) else both(where, part)
     if more.verb == "check":
         return replace(write, values=values, where=where)
     if write.verb == "check":

@@ -17,12 +17,12 @@ from prejoin.protocol.sizes import item_size
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Condition
 from prejoin.table.errors import ConditionFailed, SchemaError, TooMany, UnknownValue
+from prejoin.table.options import Returning
 from prejoin.table.schema.bind import Bound
 from prejoin.table.update.changes import NOTHING, Changes
 
 Verb = Literal["insert", "put", "update", "upsert", "delete", "check", "check_absent"]
-Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
-Returning = Literal["", "new", "old"]
+ActionKind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 
 
 class ItemDecision(ABC):
@@ -75,7 +75,7 @@ class Write(msgspec.Struct, frozen=True):
     stored: StoredObject | None = None
     changes: Changes = NOTHING
     where: Condition | None = None
-    returning: Returning = ""
+    returning: Returning = None
     """The object to return: as it is after the write, or as it was before."""
     read: bool = False
     """Whether to read the item first, to know the values of its other keys, copies and guards."""
@@ -162,7 +162,7 @@ class Write(msgspec.Struct, frozen=True):
 class ItemAction(msgspec.Struct, frozen=True):
     """One item to write, with parameters for a plain request or a transaction."""
 
-    kind: Kind
+    kind: ActionKind
     parameters: Mapping[str, Any]
     key: tuple[str, ...]
     """The values of the item's key."""

@@ -10,7 +10,19 @@ from prejoin.keys.template.separator import SEPARATORS
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.grammar.statements import write_pin
-from prejoin.workload.model import Accept, FixedKey, IndexKeys, Minimise, Naming, OutOfScope, Pin, Read, Spread, Under
+from prejoin.workload.model import (
+    Accept,
+    FixedKey,
+    IndexKeys,
+    Minimise,
+    Naming,
+    OutOfScope,
+    OwnTable,
+    Pin,
+    Read,
+    Spread,
+    Under,
+)
 from prejoin.workload.reading import Path
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}\Z")
@@ -77,6 +89,11 @@ def _problems(r: Reporter, pin: Pin, separator: str) -> Iterator[tuple[str, str]
             pattern = r.workload.pattern(pin.pattern)
             if pattern is not None and not isinstance(pattern, Read):
                 yield f"{pin.pattern} is a write: only a read may {pin.how}", "leave the decision out"
+        case OwnTable():
+            others = [d.pin for d in r.workload.decisions if isinstance(d.pin, OwnTable) and d.pin is not pin]
+            for name in pin.entities:
+                if any(name in other.entities for other in others):
+                    yield f"`{name}` has two tables of its own", "name an entity once, with all of its needs"
         case Under() if pin.entity == pin.parent:
             yield f"`{pin.entity}` cannot live under itself", "name the entity that it belongs to"
         case _:

@@ -17,6 +17,7 @@ from prejoin.workload.model import (
     Entity,
     FixedKey,
     OutOfScope,
+    OwnTable,
     Read,
     RelationshipKind,
     Spread,
@@ -311,6 +312,9 @@ def _decisions(r: Reporter) -> None:
                     for name in fields_of(decision.pin.pk + decision.pin.sk):
                         if not entity.attribute(name):
                             _unknown_attribute(r, path, name, [entity])
+            case OwnTable():
+                for name in decision.pin.entities:
+                    _known_entity(r, path, name)
             case Accept() | OutOfScope():
                 _known_pattern(r, path, decision.pin.pattern)
             case _:

@@ -13,7 +13,9 @@ from prejoin.workload.model import (
     IndexKeys,
     Minimise,
     Naming,
+    Need,
     OutOfScope,
+    OwnTable,
     Pin,
     Relationship,
     RelationshipKind,
@@ -31,7 +33,7 @@ PIN_FIX = (
     "what the designer obeys reads `Order lives under User`, `at most 2 GSIs`, `no copies`, "
     "`no shards for Order`, `Order in 8 shards`, `Sample in buckets of a day`, "
     "`` Order has key `USER#{userId}` and `ORDER#{orderId}` ``, `minimise money`, `AP-007 may filter`, "
-    "`AP-030 is out of scope`, `` the partition key is named `PK` ``"
+    "`AP-030 is out of scope`, `` the partition key is named `PK` ``, `Payment needs its own restore`"
 )
 _NAME = r"(`[^`]+`|[^\W\d]\w*)"
 _RELATIONSHIP = re.compile(
@@ -114,14 +116,18 @@ def read_tenant(text: str) -> Tenant:
         raise Inexact(f"`{attribute}` is not the name of an attribute", TENANT_FIX, 0, text)
     entity = tokens.name("the entity whose id it is") if tokens.sign("->") else ""
     tokens.separators()
-    exempt = []
-    if tokens.word("except"):
-        exempt.append(tokens.name("an entity"))
-        while tokens.separators() or tokens.word("and"):
-            tokens.word("and")
-            exempt.append(tokens.name("an entity"))
+    exempt = _names(tokens) if tokens.word("except") else ()
     tokens.expect_end(TENANT_FIX)
-    return Tenant(attribute, entity, tuple(exempt))
+    return Tenant(attribute, entity, exempt)
+
+
+def _names(tokens: CellTokens) -> tuple[str, ...]:
+    """Entities, with commas or `and` between them."""
+    found = [tokens.name("an entity")]
+    while tokens.separators() or tokens.word("and"):
+        tokens.word("and")
+        found.append(tokens.name("an entity"))
+    return tuple(found)
 
 
 def write_tenant(tenant: Tenant) -> str:
@@ -171,6 +177,7 @@ _MINIMISE = _pattern(r"minimi[sz]e\s+(structures|money)")
 _INDEX_KEYS = _pattern(r"(natural|composite)\s+index\s+keys")
 _ACCEPT = _pattern(rf"(\S+)\s+may\s+({'|'.join(_HOW)})")
 _SCOPE = _pattern(r"(\S+)\s+is\s+out\s+of\s+scope")
+_OWN = re.compile(r" needs? (?:its|their) own ", re.IGNORECASE)
 _NAMED = _pattern(rf"the\s+{_PLACES}\s+is\s+named\s+{_KEY}")
 
 
@@ -201,7 +208,25 @@ def read_pin(text: str) -> Pin | None:
         return OutOfScope(m[1].strip("`"))
     if m := _NAMED.match(text):
         return Naming(m[1].lower(), m[2])
+    if m := _OWN.search(text):
+        return _own_table(text[: m.start()], text[m.end() :].removesuffix("."))
     return None
+
+
+def _own_table(entities: str, needs: str) -> OwnTable | None:
+    try:
+        words = [need.lower().replace("z", "s") for need in _listed(needs)]
+        return OwnTable(_listed(entities), tuple(map(Need, words)))
+    except (Inexact, ValueError):
+        return None
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """The names of a list, each once: `Payment, Refund and Payout`."""
+    tokens = CellTokens(text)
+    names = _names(tokens)
+    tokens.expect_end(PIN_FIX)
+    return tuple(dict.fromkeys(names))
 
 
 def write_pin(pin: Pin) -> str:
@@ -234,6 +259,9 @@ def write_pin(pin: Pin) -> str:
             return f"{pin.pattern} is out of scope"
         case Naming():
             return f"the {pin.what} is named `{pin.name}`"
+        case OwnTable():
+            need = "needs its own" if len(pin.entities) == 1 else "need their own"
+            return f"{' and '.join(map(write_name, pin.entities))} {need} {' and '.join(pin.needs)}"
 
 
 def _structure(word: str) -> str:

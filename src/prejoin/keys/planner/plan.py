@@ -1,14 +1,17 @@
-"""The key conditions of a plan for given values. What the plan fixes is compiled into a function once."""
+"""Plans, and their key conditions for given values. What a plan fixes is compiled into a function once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import Literal
+
+import msgspec
 
 from prejoin.keys.errors import KeyValueError
-from prejoin.keys.facet import Facet, key_writer
+from prejoin.keys.facet import Facet, When, key_writer
 from prejoin.keys.template.encoding import Encoding
 from prejoin.keys.template.natural import Natural, natural_range
 from prejoin.keys.template.parts import KeyField
@@ -27,10 +30,9 @@ from .key_condition import (
     compile_range,
     span_condition,
 )
+from .lookup import Lookup, Within
+from .match import Fan
 from .scope import SortKeyScope
-
-if TYPE_CHECKING:
-    from .planner import Plan
 
 Values = Mapping[str, object]
 Conditions = Callable[[Values, datetime | None], tuple[KeyCondition, ...]]
@@ -39,8 +41,78 @@ _Sort = Callable[[Values, Bounds, KeyValue], KeyCondition | None]
 
 _UNBOUNDED = Bounds()
 
+Operation = Literal["GetItem", "Query"]
 
-def compile_conditions(found: Plan) -> Conditions:
+
+class Plan(msgspec.Struct, frozen=True, dict=True):
+    """How a lookup is served."""
+
+    lookup: Lookup
+    operation: Operation
+    slot: str
+    facets: tuple[Facet, ...]
+    """One for each entity of the lookup, in the same order."""
+    scope: SortKeyScope
+    """The part of the partition that is read."""
+    reverse: bool = False
+    """Whether the keys are read in descending order, to give the requested order."""
+    fans: tuple[Fan, ...] = ()
+    filtered: frozenset[str] = frozenset()
+    """Given attributes that only a filter can take. Empty unless the lookup allows it."""
+    compared: frozenset[str] = frozenset()
+    """Attributes given besides the whole key of one item. The item is read, and is the result if it has these values.
+    """
+    tested: frozenset[When] = frozenset()
+    """Conditions of the lookup that only a filter can test. Empty unless the lookup allows it."""
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """The function behind `conditions`, compiled once: a plan is cached and used repeatedly."""
+        return _compile(self)
+
+    @property
+    def within(self) -> Within | None:
+        """The range, if the sort key takes it."""
+        return self.lookup.within if self.scope.kind == "range" else None
+
+    @cached_property
+    def shards(self) -> int:
+        """The number of Queries for one time bucket (or for everything, without buckets), merged by sort key."""
+        count = 1
+        for fan in self.fans:
+            count *= fan.shards or 1
+        return count
+
+    @property
+    def bucket(self) -> Fan | None:
+        """The field that splits the partition by time, if the lookup spans several buckets: one Query for each."""
+        return next((fan for fan in self.fans if fan.bucket), None)
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """The attributes that the sort key takes by equality."""
+        sk = self.facets[0].sk
+        parts = sk.parts[: self.scope.depth] if sk else ()
+        return tuple(part.attribute for part in parts if isinstance(part, KeyField))
+
+    def __str__(self) -> str:
+        fan = "".join(f", {fan.shards} shards" if fan.shards else f", each {fan.bucket}" for fan in self.fans)
+        key = "; ".join(f"{facet.pk} / {facet.sk}" if facet.sk else str(facet.pk) for facet in self.facets)
+        compared = f", compared by {', '.join(sorted(self.compared))}" if self.compared else ""
+        return f"{self.operation} {self.slot}: {key}{' in reverse' if self.reverse else ''}{fan}{compared}"
+
+
+def conditions(found: Plan, values: Mapping[str, object], *, now: datetime | None = None) -> tuple[KeyCondition, ...]:
+    """The key conditions of a plan for these values, given by the lookup's names: one for each Query.
+
+    The value of the range is one value, a pair for `between`, or Bounds. Of several conditions, each run of
+    `plan.shards` is one time bucket, in the order of reading. No condition at all means that nothing can match. A range
+    over time buckets without an end extends to `now`, or is refused if that is not given.
+    """
+    return found.conditions(values, now)
+
+
+def _compile(found: Plan) -> Conditions:
     """The function from values to the conditions of a plan."""
     facet = found.facets[0]
     known = _known(found, facet)

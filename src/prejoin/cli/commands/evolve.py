@@ -1,0 +1,243 @@
+"""`prejoin evolve`: from one design of a table to the next, while the application runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from prejoin.cli.command import SETTINGS, command
+from prejoin.cli.commands.migrate_options import table_place, target_options
+from prejoin.cli.outcome import ExitStatus, Line, Outcome
+from prejoin.cli.progress import ProgressSteps
+from prejoin.cli.text.messages import safe
+from prejoin.cli.text.tables import titled
+from prejoin.migrate import codes
+from prejoin.migrate.evolve.items import FOLDER, Evolution, StepResult, open_evolution
+from prejoin.migrate.evolve.plan import BackfillEstimate, estimate_backfill, open_version, steps_of, write_steps
+from prejoin.migrate.evolve.transition import Transition, plan_transition
+from prejoin.pipeline import codes as pipeline_codes
+from prejoin.pipeline.errors import RefusedError, Source
+from prejoin.pipeline.summary import counted, duration
+from prejoin.render.infrastructure.languages import LANGUAGES
+
+_SHOWN = 20
+"""Findings that are printed; `--format json` has a thousand."""
+_COMMANDS = {
+    "index": "evolve indexes",
+    "backfill": "evolve backfill",
+    "remove": "evolve clean",
+    "clean": "evolve clean",
+}
+
+
+def _designs(function: Callable[..., Any]) -> Callable[..., Any]:
+    for argument in (click.argument("new", type=click.Path()), click.argument("old", type=click.Path())):
+        function = argument(function)
+    return function
+
+
+def _work(function: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option("--state", type=click.Path(), default=FOLDER, show_default=True, help="The folder of the state."),
+        click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="The most write units a second."),
+    ):
+        function = option(function)
+    return function
+
+
+class _EvolveGroup(click.Group):
+    """The commands in the order of the steps."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+evolve = _EvolveGroup("evolve", context_settings=SETTINGS, no_args_is_help=True)
+evolve.help = "Change a table in use from one design to the next: plan, indexes, backfill, clean."
+
+
+def _opened(old: str, new: str) -> Transition:
+    return plan_transition(open_version("OLD", old), open_version("NEW", new))
+
+
+# --- Plan -----------------------------------------------------------------------------------------------------------
+
+
+@command("evolve plan", format_aware=True)
+@_designs
+@target_options
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Write units a second (default: 1000).")
+@click.option("-o", "--output", type=click.Path(file_okay=False), help="Write the files of each deployment here.")
+@click.option(
+    "--infrastructure",
+    type=click.Choice(sorted(LANGUAGES)),
+    default="cloudformation",
+    show_default=True,
+    help="The language of the infrastructure files.",
+)
+def plan(
+    old: str,
+    new: str,
+    table: str | None,
+    db: str | None,
+    endpoint: str | None,
+    aws: bool,
+    region: str | None,
+    rate: float | None,
+    output: str | None,
+    infrastructure: str,
+    as_json: bool,
+) -> Outcome:
+    """Show the steps from the design OLD to NEW, and which code runs when.
+
+    OLD and NEW are designs, or folders of projects. With the place of a table, the cost is estimated from its items.
+    """
+    found = _opened(old, new)
+    steps = steps_of(found)
+    somewhere = db or endpoint or aws
+    estimate = estimate_backfill(found, table_place(db, endpoint, aws, region), table, rate) if somewhere else None
+    files = write_steps(found, output, infrastructure) if output else ()
+    rows = [
+        (
+            str(number),
+            safe(step.text),
+            f"`prejoin {_COMMANDS[step.kind]}`" if step.kind in _COMMANDS else "you",
+            step.running,
+        )
+        for number, step in enumerate(steps, 1)
+    ]
+    lines: list[Line] = list(titled(("", "Step", "By", "Running code"), rows, ("bold", "", "", "dim")))
+    notes = [*found.notes]
+    if estimate:
+        notes.append(_estimated(estimate))
+    elif found.needs_prepare:
+        notes.append("for cost and duration, name the table: `--db FILE`, `--endpoint URL` or `--aws`")
+    if files:
+        notes.append(
+            f"wrote {counted(len(files), 'file')} to {output}: infrastructure and code, one folder for each step"
+        )
+    notes.append("to go back at any step before `clean`: `prejoin evolve plan NEW OLD`" if steps else "nothing to do")
+    result = {
+        "steps": [{"kind": s.kind, "what": s.what or None, "text": s.text, "running": s.running} for s in steps],
+        "estimate": _estimate_json(estimate),
+        "files": list(files),
+        "notes": list(found.notes),
+    }
+    return Outcome(result=result, page=lines, notes=tuple(notes))
+
+
+def _estimated(found: BackfillEstimate) -> str:
+    return (
+        f"{found.items:,} items: at most {found.writes:,.0f} write units and {found.reads:,.0f} read units, "
+        f"${found.dollars} on demand in us-east-1; {duration(found.seconds)} of writes "
+        f"(from a sample of {found.sampled})"
+    )
+
+
+def _estimate_json(found: BackfillEstimate | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "items": found.items,
+        "sampled": found.sampled,
+        "write_units": found.writes,
+        "read_units": found.reads,
+        "dollars": str(found.dollars),
+        "seconds": found.seconds,
+    }
+
+
+# --- Steps ----------------------------------------------------------------------------------------------------------
+
+
+def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confirmed: str = "") -> click.Command:
+    """A command for a step. If it needs a confirmation, `confirmed` says what has to be true."""
+
+    @_designs
+    @target_options
+    @_work
+    @click.option("--yes", is_flag=True, help="Do not ask which code runs.")
+    def work(
+        old: str,
+        new: str,
+        table: str | None,
+        db: str | None,
+        endpoint: str | None,
+        aws: bool,
+        region: str | None,
+        rate: float | None,
+        state: str,
+        yes: bool,
+        as_json: bool,
+    ) -> Outcome:
+        place = table_place(db, endpoint, aws, region)
+        found = _opened(old, new)
+        if confirmed and not yes and not _confirm(f"Is it true that {confirmed}?"):
+            fix = "deploy first, then answer y or pass `--yes`"
+            raise RefusedError(pipeline_codes.WOULD_CHANGE, f"not confirmed: {confirmed}", fix)
+        with (
+            ProgressSteps(silent=as_json) as progress,
+            open_evolution(found, place, table=table, state=state, rate=rate, progress=progress) as evolution,
+        ):
+            result = run(evolution)
+        return _done(name, result)
+
+    work.__doc__ = summary
+    return command(f"evolve {name}", format_aware=True)(work)
+
+
+def _confirm(question: str) -> bool:
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:  # nobody can answer
+        return False
+
+
+def _done(name: str, result: StepResult) -> Outcome:
+    said = ", ".join(f"{n:,} {what}" for what, n in sorted(result.written.items()))
+    note = f"{result.read:,} items read; {said or 'nothing was written'}; {result.units:,.0f} write units"
+    if result.indexes:
+        note = f"{'removed' if name == 'clean' else 'added'} {', '.join(result.indexes)}" + (
+            f"; {note}" if result.read else ""
+        )
+    elif name == "indexes":
+        note = "the table has all indexes"
+    lines: list[Line] = [(safe(str(one)),) for one in result.undecided[:_SHOWN]]
+    sources: tuple[Source, ...] = ()
+    if result.undecided:
+        message = f"{counted(len(result.undecided), 'item')} need a decision"
+        sources = (Source("", "", (codes.UNDECIDED.at(None, message, "correct them, and run the command again"),)),)
+    return Outcome(
+        ExitStatus.FAILED if result.undecided else ExitStatus.FINE,
+        result={
+            "read": result.read,
+            "written": dict(result.written),
+            "units": result.units,
+            "indexes": list(result.indexes),
+            "undecided": [{"kind": f.kind, "entity": f.entity, "key": f.key, "fix": f.fix} for f in result.undecided],
+        },
+        page=lines,
+        sources=sources,
+        notes=(note,),
+    )
+
+
+_ADD = """Add the indexes that NEW has more, one after the other.
+
+On AWS, deploy the infrastructure that `evolve plan -o` writes instead, if a template owns the table.
+"""
+_BACKFILL = """Write what NEW reads into all items, and verify it, while the application runs.
+
+Run it when `prepare` runs everywhere. After an interruption, the same command continues.
+"""
+_CLEAN = """Remove indexes, keys and items that NEW does not have. Run it when NEW runs everywhere."""
+
+for _name, _command in {
+    "plan": plan,
+    "indexes": _step("indexes", _ADD, Evolution.add_indexes),
+    "backfill": _step("backfill", _BACKFILL, Evolution.backfill, "`prepare` runs everywhere, and no older code"),
+    "clean": _step("clean", _CLEAN, Evolution.clean, "NEW runs everywhere, and no older code"),
+}.items():
+    evolve.add_command(_command, _name)

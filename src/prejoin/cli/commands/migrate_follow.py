@@ -1,0 +1,228 @@
+"""`prejoin migrate follow`, `cutover`, `rollback` and `status`."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+import msgspec
+
+from prejoin.cli.command import command
+from prejoin.cli.commands.migrate_options import (
+    dead_letters,
+    input_options,
+    state_option,
+    table_place,
+    target_options,
+)
+from prejoin.cli.outcome import ExitStatus, Line, Outcome
+from prejoin.cli.progress import ProgressLine, ProgressSteps
+from prejoin.cli.text.messages import safe
+from prejoin.cli.text.tables import titled
+from prejoin.migrate import codes
+from prejoin.migrate.cutover import REPORT, cut_over
+from prejoin.migrate.follow.follow import FollowResult, follow_table
+from prejoin.migrate.mapping.model import MAPPING
+from prejoin.migrate.migration import open_migration
+from prejoin.migrate.rollback import roll_back
+from prejoin.migrate.status import migration_status
+from prejoin.pipeline.document import DOCUMENT
+from prejoin.pipeline.errors import Source
+from prejoin.pipeline.summary import counted
+
+# --- Follow ---------------------------------------------------------------------------------------------------------
+
+
+@command("migrate follow", format_aware=True)
+@input_options
+@target_options
+@state_option
+@click.option("--until-caught-up", is_flag=True, help="End when the table is as the database.")
+@click.option("--once", is_flag=True, help="Look at the log once, and end.")
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="The most write units a second.")
+def follow(
+    source: str | None,
+    document: str,
+    mapping: str,
+    table: str | None,
+    db: str | None,
+    endpoint: str | None,
+    aws: bool,
+    region: str | None,
+    state: str,
+    until_caught_up: bool,
+    once: bool,
+    rate: float | None,
+    as_json: bool,
+) -> Outcome:
+    """Write the changes of the database since `migrate load --follow` began, until it is interrupted.
+
+    It can be interrupted and continued at any time. Transactions of the database are written as transactions.
+    """
+    place = table_place(db, endpoint, aws, region)
+    with open_migration(document, mapping, source) as migration, ProgressLine() as progress, _interruptible() as stop:
+        result = follow_table(
+            migration,
+            place,
+            table=table,
+            state=state,
+            rate=rate,
+            until_caught_up=until_caught_up,
+            once=once,
+            stop=stop,
+            progress=progress,
+        )
+    status = ExitStatus.FAILED if result.dead else ExitStatus.FINE
+    said = (*dead_letters(result.dead, result.dead_file), *_split(result))
+    return Outcome(status, _follow_json(result), sources=said, notes=(_followed(result),))
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Lets the first Ctrl-C or SIGTERM end the follower after its round."""
+    stopped = False
+
+    def stop(number: int, frame: object) -> None:
+        nonlocal stopped
+        stopped = True
+        signal.signal(number, before[number])
+
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield lambda: stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _followed(result: FollowResult) -> str:
+    done = f"{counted(result.transactions, 'transaction')} with {counted(result.rows, 'row')} written"
+    where = "caught up" if result.caught_up else f"behind: {result.behind:,} bytes of the log are left"
+    return f"{done}; {where}"
+
+
+def _split(result: FollowResult) -> tuple[Source, ...]:
+    if not result.split:
+        return ()
+    message = f"{counted(result.split, 'group')} of rows that were changed together were written one after the other"
+    fix = "`prejoin explain PJ756` says why; nothing is missing"
+    return (Source("", "", (codes.NOT_ATOMIC.at(None, message, fix),)),)
+
+
+def _follow_json(result: FollowResult) -> dict[str, Any]:
+    return {
+        "transactions": result.transactions,
+        "rows": result.rows,
+        "caught_up": result.caught_up,
+        "behind": result.behind,
+        "split": result.split,
+        "dead": result.dead,
+        "dead_letters": result.dead_file or None,
+        "units": result.units,
+        "seconds": result.seconds,
+    }
+
+
+# --- Cut-over and rollback ------------------------------------------------------------------------------------------
+
+
+@command("migrate cutover", format_aware=True)
+@input_options
+@target_options
+@state_option
+@click.option("--by", required=True, metavar="NAME", help="Who signs it off.")
+@click.option(
+    "--report", type=click.Path(dir_okay=False), default=REPORT, show_default=True, help="The report to write."
+)
+def cutover(
+    source: str | None,
+    document: str,
+    mapping: str,
+    table: str | None,
+    db: str | None,
+    endpoint: str | None,
+    aws: bool,
+    region: str | None,
+    state: str,
+    by: str,
+    report: str,
+    as_json: bool,
+) -> Outcome:
+    """Finish the migration: follow the last changes, verify, remove the slot, and write a report with a checklist.
+
+    Stop the writes of the application first. It is refused, and nothing is removed, if both sides differ, rows are
+    dead letters, or the database is still being changed.
+    """
+    place = table_place(db, endpoint, aws, region)
+    with open_migration(document, mapping, source) as migration, ProgressSteps(silent=as_json) as progress:
+        made = cut_over(migration, place, by=by, table=table, state=state, report=report, progress=progress)
+    result = msgspec.to_builtins(made.cutover) | {"digest": made.cutover.digest, "report": made.file}
+    notes = (
+        f"the migration is finished: {made.file}",
+        "next: start the application with the table; then the checklist",
+    )
+    return Outcome(result=result, notes=notes)
+
+
+@command("migrate rollback", format_aware=True)
+@input_options
+@target_options
+@state_option
+@click.option("--delete-items", is_flag=True, help="Also delete the items of all mapped entities from the table.")
+@click.option("--yes", is_flag=True, help="Do it. Without, it only says what it would remove.")
+def rollback(
+    source: str | None,
+    document: str,
+    mapping: str,
+    table: str | None,
+    db: str | None,
+    endpoint: str | None,
+    aws: bool,
+    region: str | None,
+    state: str,
+    delete_items: bool,
+    yes: bool,
+    as_json: bool,
+) -> Outcome:
+    """Give the migration up before the cut-over: remove the slot or the rows of the outbox, and the state.
+
+    The application goes on with the database. After the cut-over there is no way back without losing writes.
+    """
+    place = table_place(db, endpoint, aws, region) if delete_items else None
+    with open_migration(document, mapping, source) as migration, ProgressSteps(silent=as_json) as progress:
+        found = roll_back(migration, place, table=table, state=state, dry_run=not yes, progress=progress)
+    what = [*found.removed, f"the state in {state}", *([counted(found.items, "item")] if delete_items else [])]
+    notes = [f"{'removed' if yes else 'would remove'}: {', '.join(what)}"]
+    if not yes:
+        notes.append("nothing was removed: pass `--yes`")
+    result = {"removed": list(found.removed), "items": found.items, "done": yes}
+    return Outcome(result=result, notes=tuple(notes))
+
+
+# --- Status ---------------------------------------------------------------------------------------------------------
+
+
+@command("migrate status")
+@click.option("--mapping", type=click.Path(), default=MAPPING, show_default=True, help="The mapping.")
+@click.option("--for", "document", type=click.Path(), default=DOCUMENT, help=f"The document (default: {DOCUMENT}).")
+@state_option
+def status(document: str, mapping: str, state: str) -> Outcome:
+    """Show where the migration stands in its eight steps, and what to do next."""
+    found = migration_status(document, mapping, state)
+    rows = [("done" if s.done else "open", s.name, s.command, safe(s.detail)) for s in found.steps]
+    lines: list[Line] = list(titled(("", "Step", "Command", ""), rows, ("", "bold", "", "dim")))
+    for (entity, code), n in found.dead.items():
+        lines.append((f"  {n:,} dead letters of {safe(entity)}: ", (code, "bold")))
+    result = {
+        "steps": [{"name": s.name, "done": s.done, "detail": s.detail, "command": s.command} for s in found.steps],
+        "entities": [{"entity": e.entity, "rows": e.rows, "done": e.done} for e in found.entities],
+        "dead": [{"entity": e, "code": c, "count": n} for (e, c), n in found.dead.items()],
+        "next": found.following,
+    }
+    said = (Source("", "", found.warnings),) if found.warnings else ()
+    return Outcome(result=result, page=lines, sources=said, notes=(f"next: {found.following}",))

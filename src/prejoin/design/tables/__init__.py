@@ -1,0 +1,1 @@
+"""Several tables: a workload split by what its entities need of their own, priced against one table."""

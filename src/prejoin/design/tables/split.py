@@ -1,0 +1,286 @@
+"""Splits a workload by table: `split_tables(workload)`.
+
+Each statement `Payment needs its own restore` makes a table; what is left is another. A table gets the patterns of its
+entities. A pattern over several tables becomes one pattern for each, with the same id. References to entities of
+another table become plain attributes, because no key of this table can use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from prejoin.design.cost.assumptions import count_of
+from prejoin.workload.lookup import bindings, foreign_key, identified
+from prejoin.workload.model import (
+    Action,
+    Attribute,
+    Cardinality,
+    Change,
+    Check,
+    Combine,
+    Consistency,
+    Context,
+    Decision,
+    Entity,
+    Input,
+    Model,
+    Naming,
+    Need,
+    OwnTable,
+    Pattern,
+    Read,
+    Result,
+    Sort,
+    Workload,
+    Write,
+)
+
+REST = "rest"
+"""The name of the table without needs."""
+
+
+class Loss(StrEnum):
+    """What a pattern loses if its entities are in several tables."""
+
+    REQUEST = "request"
+    """A read of several entities is no longer one request."""
+    TRANSACTION = "transaction"
+    """A write of several items is no longer one transaction of the generated code."""
+    CONDITION = "condition"
+    """A write can no longer depend on an item of another table."""
+
+
+class Crossing(Model, frozen=True):
+    """A pattern over several tables."""
+
+    pattern: str
+    loss: Loss
+    entities: tuple[str, ...]
+
+
+class TablePart(Model, frozen=True):
+    """One of several tables: its entities and the workload for it alone."""
+
+    name: str
+    entities: tuple[str, ...]
+    needs: tuple[Need, ...]
+    workload: Workload
+
+
+class Split(Model, frozen=True):
+    parts: tuple[TablePart, ...]
+    """The tables with needs, in the order of the document; last the rest."""
+    crossings: tuple[Crossing, ...]
+
+
+def needs_own_table(workload: Workload) -> bool:
+    """Whether the document says that entities need a table of their own."""
+    return any(isinstance(decision.pin, OwnTable) for decision in workload.decisions)
+
+
+def split_tables(workload: Workload) -> Split:
+    """The workload of each table, and the patterns over several of them."""
+    pins = [decision.pin for decision in workload.decisions if isinstance(decision.pin, OwnTable)]
+    groups = [(pin.entities, pin.needs) for pin in pins]
+    named = {name for entities, _ in groups for name in entities}
+    if rest := tuple(e.name for e in workload.entities if e.name not in named):
+        groups.append((rest, ()))
+    parts = tuple(
+        TablePart(entities[0] if needs else REST, entities, needs, _Part(workload, entities, needs).made())
+        for entities, needs in groups
+    )
+    return Split(parts, tuple(c for p in workload.patterns if (c := _crossing(p, [set(g) for g, _ in groups]))))
+
+
+def _crossing(pattern: Pattern, groups: list[set[str]]) -> Crossing | None:
+    if isinstance(pattern, Read):
+        touched = dict.fromkeys(pattern.entities)
+        loss = Loss.TRANSACTION if pattern.consistency is Consistency.TRANSACTIONAL else Loss.REQUEST
+    else:
+        written = {action.entity for action in pattern.actions}
+        touched = dict.fromkeys((*(a.entity for a in pattern.actions), *(c.entity for c in _checks(pattern))))
+        alone = any(written <= group for group in groups)
+        loss = Loss.CONDITION if alone else Loss.TRANSACTION if pattern.atomic is not False else Loss.REQUEST
+    if any(touched.keys() <= group for group in groups):
+        return None
+    return Crossing(pattern.id, loss, tuple(touched))
+
+
+def _checks(write: Write) -> tuple[Check, ...]:
+    """The conditions of a write, each with the entity that it is about."""
+    return tuple(replace(check, entity=check.entity or write.first_entity) for check in write.checks)
+
+
+_T = TypeVar("_T")
+
+
+class _Part:
+    """The part of a workload for some of its entities."""
+
+    def __init__(self, workload: Workload, entities: tuple[str, ...], needs: tuple[Need, ...]) -> None:
+        self._whole, self._names = workload, frozenset(entities)
+        self._suffix = entities[0] if needs else ""
+        """What distinguishes the names of this table from those of the rest, which keeps its names."""
+
+    def made(self) -> Workload:
+        whole = self._whole
+        reads = _kept(map(self._read, whole.reads))
+        writes, deletes = (_kept(map(self._write, of)) for of in (whole.writes, whole.deletes))
+        patterns = {one.id for of in (reads, writes, deletes) for one in of}
+        return replace(
+            whole,
+            title=f"{whole.title} {self._suffix}".strip(),
+            context=self._context(),
+            entities=tuple(self._entity(e) for e in whole.entities if e.name in self._names),
+            reads=reads,
+            writes=writes,
+            deletes=deletes,
+            collections=tuple(
+                replace(c, entities=entities, patterns=tuple(p for p in c.patterns if p in patterns))
+                for c in whole.collections
+                if len(entities := tuple(n for n in c.entities if n in self._names)) > 1
+            ),
+            decisions=_kept(self._decision(d, patterns) for d in whole.decisions),
+        )
+
+    def _context(self) -> Context | None:
+        context = self._whole.context
+        if context is None or context.tenant is None:
+            return context
+        tenant = context.tenant
+        entity = tenant.entity if tenant.entity in self._names else ""
+        exempt = tuple(name for name in tenant.exempt if name in self._names)
+        return replace(context, tenant=replace(tenant, entity=entity, exempt=exempt))
+
+    def _decision(self, decision: Decision, patterns: set[str]) -> Decision | None:
+        pin = decision.pin
+        if isinstance(pin, OwnTable):
+            return None
+        if isinstance(pin, Naming) and pin.what == "table" and self._suffix:
+            return replace(decision, pin=replace(pin, name=f"{pin.name}-{self._suffix}"))
+        entities = {name for field in ("entity", "parent") if (name := getattr(pin, field, ""))}
+        pattern = getattr(pin, "pattern", "")
+        return decision if entities <= self._names and (not pattern or pattern in patterns) else None
+
+    # --- Entities ---------------------------------------------------------------------------------------------------
+
+    def _entity(self, entity: Entity) -> Entity:
+        related = tuple(r for r in entity.relationships if {r.left, r.right, *self._entities_of(r.via)} <= self._names)
+        return replace(
+            entity,
+            attributes=tuple(map(self._attribute, entity.attributes)),
+            relationships=related,
+            cardinality=self._cardinality(entity),
+            excludes=tuple(name for name in entity.excludes if name in self._names),
+        )
+
+    def _entities_of(self, names: Iterable[str]) -> set[str]:
+        return {name for name in names if self._whole.entity(name)}
+
+    def _attribute(self, attribute: Attribute) -> Attribute:
+        def here(name: str) -> bool:
+            return name.partition(".")[0] in self._names
+
+        references = tuple(filter(here, filter(None, (attribute.references, *attribute.references_or))))
+        return replace(
+            attribute,
+            references=references[0] if references else "",
+            references_or=references[1:],
+            copy_of=attribute.copy_of if here(attribute.copy_of) else "",
+            snapshot_of=attribute.snapshot_of if here(attribute.snapshot_of) else "",
+        )
+
+    def _cardinality(self, entity: Entity) -> tuple[Cardinality, ...]:
+        """The figures: for each item of another table, they are for each value of the attribute that holds its id."""
+        found: list[Cardinality] = []
+        for one in entity.cardinality:
+            parent = self._whole.entity(one.per)
+            if parent is None or parent.name in self._names:
+                found.append(one)
+            elif (key := foreign_key(self._whole, entity, parent)) and len(key) == 1:
+                found.append(replace(one, per=next(iter(key))))
+        if tuple(found) != entity.cardinality and all(one.per for one in found):
+            found.append(Cardinality(count_of(self._whole, entity)))  # it followed from the other table's figures
+        return tuple(found)
+
+    # --- Patterns ---------------------------------------------------------------------------------------------------
+
+    def _read(self, read: Read) -> Read | None:
+        own = tuple(name for name in read.entities if name in self._names)
+        if not own or own == read.entities:
+            return read if own else None
+        inputs = tuple(
+            replace(i, attribute=name) for i in read.inputs if (name := self._bound(read.entities, own, i.attribute))
+        )
+        entity = self._whole.entity(own[0])
+        assert entity is not None
+        joined = read.combine is Combine.JOIN and own[0] != read.entities[0]
+        if (joined or not inputs) and entity.id:
+            inputs = tuple(Input(a.name, many=a is entity.id[-1]) for a in entity.id)
+        alone = len(own) == 1 and identified(entity, [i.attribute for i in inputs]) and not any(i.many for i in inputs)
+        sort = tuple(
+            Sort(name, s.direction) for s in read.sort if (name := self._bound(read.entities, own, s.attribute))
+        )
+        return replace(
+            read,
+            entities=own,
+            inputs=inputs,
+            sort=() if alone or joined else sort,
+            needs=tuple(name for name in read.needs if self._bound(read.entities, own, name)),
+            result=read.result if read.result is Result.COUNT else Result.ONE if alone else Result.MANY,
+            paginated=None if alone or joined else read.paginated,
+            page=None if alone or joined else read.page,
+            limit=None if alone or joined else read.limit,
+            combine=read.combine if len(own) > 1 else None,
+            via=read.via if len(own) > 1 else "",
+        )
+
+    def _bound(self, entities: tuple[str, ...], own: tuple[str, ...], name: str) -> str:
+        """The name of an input for the entities of this table; empty if it is of none of them."""
+        names = {bound for owner, bound in bindings(self._whole, entities, name).items() if owner in own}
+        return name if len(names) > 1 else next(iter(names), "")
+
+    def _write(self, write: Write) -> Write | None:
+        actions = tuple(action for action in write.actions if action.entity in self._names)
+        if not actions:
+            return None
+        checks = tuple(check for check in _checks(write) if check.entity in self._names)
+        if {*write.entities} <= self._names and (len(actions), len(checks)) == (len(write.actions), len(write.checks)):
+            return write
+        own = tuple(dict.fromkeys(action.entity for action in actions))
+        others = {check.entity for check in checks} - {*own}
+        return replace(
+            write,
+            entities=own,
+            inputs=self._inputs(write, actions, checks),
+            actions=actions,
+            checks=checks,
+            atomic=write.atomic if len(actions) > 1 or actions[0].many or others else False,
+        )
+
+    def _inputs(self, write: Write, actions: Iterable[Action], checks: Iterable[Check]) -> tuple[Input, ...]:
+        """The inputs that some of a write's items, changes and conditions take."""
+        taken = {name for action in actions for name in action.by}
+        taken |= {value.param for check in checks for value in check.values if value.param}
+        taken |= {_param(change) for action in actions for change in action.changes}
+        every = tuple(dict.fromkeys((*write.entities, *(action.entity for action in write.actions))))
+        own = tuple(action.entity for action in actions)
+        found: dict[str, Input] = {}
+        for one in write.inputs:
+            name = one.attribute if one.attribute in taken else self._bound(every, own, one.attribute)
+            if name:
+                found.setdefault(name, replace(one, attribute=name))
+        return tuple(found.values())
+
+
+def _param(change: Change) -> str:
+    """The input that a change takes; empty if it takes none."""
+    return change.attribute if change.value is None else change.value.param or ""
+
+
+def _kept(found: Iterable[_T | None]) -> tuple[_T, ...]:
+    return tuple(one for one in found if one is not None)

@@ -1,0 +1,339 @@
+"""`Evolution`: the work on the table between two designs. It adds indexes, fills items and removes what is left.
+
+Each step goes through the table in pages while the application writes, and changes an item only if it is as it was
+read. After an interruption it goes on with the page that it was at; doing a page twice does nothing more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from prejoin.keys import TABLE
+from prejoin.migrate import codes
+from prejoin.migrate.evolve.transition import CodeVersion, Transition
+from prejoin.patterns.integrity.audit import Audit
+from prejoin.patterns.integrity.expected import Finding, values_of
+from prejoin.patterns.integrity.repair import repair
+from prejoin.pipeline.connection import TablePlace, connect
+from prejoin.pipeline.errors import RefusedError
+from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.throttle import Throttle
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.admin.create_table import active
+from prejoin.table.admin.drift import describe
+from prejoin.table.client.client import Client
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.render import Placeholders
+from prejoin.table.conversation import Request
+from prejoin.table.schema.bind import facet_tag
+from prejoin.table.schema.schema import Schema
+
+FOLDER = ".prejoin-evolve"
+"""The folder of the state."""
+_PASSES = 20
+"""How often the table is gone through until nothing is wrong. Two are usual; more if items change all the time."""
+_SHOWN = 1000
+"""Findings that are kept; all are counted."""
+
+
+class _State(msgspec.Struct):
+    """How far a step came, in a file."""
+
+    fingerprint: str = ""
+    done: list[str] = msgspec.field(default_factory=list)
+    """Finished steps."""
+    step: str = ""
+    """The step that is going on."""
+    start: Json | None = None
+    """The key after which it goes on."""
+
+
+@dataclass
+class StepResult:
+    """What a step did to a table."""
+
+    read: int = 0
+    written: Counter[str] = field(default_factory=Counter)
+    """Changes, by what they are: `index keys`, `missing`, `default`, …"""
+    undecided: list[Finding] = field(default_factory=list)
+    """Findings that no program can decide about."""
+    units: float = 0.0
+    indexes: tuple[str, ...] = ()
+    """Indexes that were added or removed."""
+
+
+@dataclass
+class Evolution:
+    """A transition at work on one table."""
+
+    transition: Transition
+    client: Client
+    throttle: Throttle
+    folder: Path
+    progress: Progress
+    state: _State
+    result: StepResult = field(default_factory=StepResult)
+
+    # --- Steps ------------------------------------------------------------------------------------------------------
+
+    def add_indexes(self) -> StepResult:
+        """Adds the indexes that NEW has more, one after the other, as DynamoDB does."""
+        self.progress.begin("adding indexes", "indexes")
+        self.result.indexes = self._client(self.transition.new).add_indexes()
+        self._finish("indexes")
+        return self.result
+
+    def backfill(self) -> StepResult:
+        """Writes keys, copies, guards and defaults that NEW reads into all items, until an audit finds none missing."""
+        missing = [one.name for one in self.transition.added if one.name not in self._indexes()]
+        if missing:
+            fix = "`prejoin evolve indexes` adds them, or deploy the infrastructure of each wave"
+            raise RefusedError(codes.STEP_MISSING, f"the table lacks the index {missing[0]}", fix)
+        version = self.transition.before_backfill
+        package, defaults = version.package, self.transition.defaults
+        if defaults:
+            schema = package.schema
+            wires: dict[str, list[str]] = {}
+            for entity, attribute in defaults:
+                bound = schema.entity(package.classes[entity])
+                wires.setdefault(bound.tag, []).append(bound.codec.attribute(package.fields[entity][attribute]).wire)
+            self._scan("defaults", self._default(schema, wires))
+        self._mend("backfill", package.schema)
+        self._finish("backfill")
+        return self.result
+
+    def clean(self) -> StepResult:
+        """Removes the indexes, keys, copies and guards that NEW does not have. Code of NEW runs alone by now."""
+        if self.transition.needs_prepare and "backfill" not in self.state.done:
+            raise RefusedError(
+                codes.STEP_MISSING, "the backfill is not finished", "run `prejoin evolve backfill` first"
+            )
+        self.progress.begin("removing indexes", "indexes")
+        there = self._indexes()
+        gone = [one.name for one in self.transition.removed if one.name in there]
+        for name in gone:
+            update = {"TableName": self.client.table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": name}}]}
+            self.client._run(_update_table(update))
+        self.result.indexes = tuple(gone)
+        new = self.transition.new.package.schema
+        dropped, stale = self._leftovers(new)
+        if dropped or stale:
+            self._scan("clean", self._drop(new, dropped, stale))
+        self._mend("verify", new)
+        self._finish("clean")
+        return self.result
+
+    def _leftovers(self, new: Schema) -> tuple[frozenset[str], frozenset[str]]:
+        """The type tags and the key attributes that only versions before NEW have, of entities that NEW has, too."""
+        versions = (self.transition.old, self.transition.prepare, self.transition.switch)
+        kept = {facet_tag(facet) for facet in new.facets}
+        names = {name for facet in new.facets for name in new.keys(facet.slot).names}
+        names |= {one.wire for entity in new.entities for one in entity.codec.attributes.values()}
+        dropped: set[str] = set()
+        stale: set[str] = set()
+        for version in versions:
+            package = version.package
+            for entity, cls in package.classes.items():
+                if self.transition.new.design.item(entity) is None or version.design.item(entity) is None:
+                    continue
+                for facet in package.schema.entity(cls).facets:
+                    if facet.slot == TABLE:
+                        dropped.add(facet_tag(facet))
+                    else:
+                        stale.update(package.schema.template_keys(facet).names)
+        return frozenset(dropped - kept), frozenset(stale - names)
+
+    # --- Passes -----------------------------------------------------------------------------------------------------
+
+    def _mend(self, step: str, schema: Schema) -> None:
+        """Audits and repairs by a schema, again and again until nothing is left that can be repaired."""
+        client = self._client_of(schema)
+        for number in range(_PASSES):
+            name = f"{step} {number + 1}"
+            if name in self.state.done:
+                continue
+            self.progress.begin(f"{step}, pass {number + 1}", step)
+            audit = Audit(schema, client.table)
+            audit.starts = [start := self._start(name)]
+            undecided: list[Finding] = []
+            wrong = 0
+            while not audit.done:
+                for finding in client._run(audit.next()):
+                    if not finding.mendable:
+                        undecided.append(finding)
+                        continue
+                    wrong += 1
+                    self.throttle.wait()
+                    if repair(client, finding):
+                        self.result.written[finding.kind] += 1
+                self._save(name, audit.starts[0])
+                self.progress.update(f"{audit.count:,} items read, {wrong:,} repaired")
+            self.result.read += audit.count
+            self._finish(name)
+            # A pass that was interrupted does not know what its first part found.
+            if not wrong and start is None:
+                self.result.undecided = undecided[:_SHOWN]
+                break
+        else:
+            message = f"items changed again and again during {_PASSES} passes; the table is not verified"
+            raise RefusedError(codes.STEP_MISSING, message, "run the command again, best at a time with fewer writes")
+        # The next run of the step looks at the whole table again.
+        self.state.done = [one for one in self.state.done if not one.startswith(f"{step} ")]
+
+    def _scan(self, step: str, change: Callable[[Json], tuple[str, str, dict[str, Any]] | None]) -> None:
+        """Applies changes to items, page by page. A change whose condition is false does nothing."""
+        if step in self.state.done:
+            return
+        self.progress.begin(step, step)
+        start = self._start(step)
+        while start != {}:
+            page = self.client.call("Scan", {"ConsistentRead": True} | ({"ExclusiveStartKey": start} if start else {}))
+            for item in page["Items"]:
+                self.result.read += 1
+                if (found := change(item)) is not None:
+                    what, operation, body = found
+                    self.throttle.wait()
+                    try:
+                        self.client.call(operation, body)
+                        self.result.written[what] += 1
+                    except DynamoDBError as error:
+                        if error.code != "ConditionalCheckFailedException":
+                            raise
+            start = page.get("LastEvaluatedKey") or {}
+            self._save(step, start)
+            self.progress.update(f"{self.result.read:,} items read")
+        self._finish(step)
+
+    def _default(
+        self, schema: Schema, wires: dict[str, list[str]]
+    ) -> Callable[[Json], tuple[str, str, dict[str, Any]] | None]:
+        def change(item: Json) -> tuple[str, str, dict[str, Any]] | None:
+            entity = schema.by_tag.get(item.get(schema.type_attribute, {}).get("S", ""))
+            lacking = [name for name in wires.get(entity.tag, ()) if name not in item] if entity else []
+            if entity is None or not lacking:
+                return None
+            found = values_of(entity, item)
+            if found is None:  # the audit reports it
+                return None
+            values = entity.codec.encode_values(found)
+            to = Placeholders()
+            sets = [f"{to.name(name)} = if_not_exists({to.name(name)}, {to.value(values[name])})" for name in lacking]
+            text = {"UpdateExpression": f"SET {', '.join(sets)}", "ConditionExpression": _exists(schema, to)}
+            return "default", "UpdateItem", {"Key": _key(schema, item), **text, **to.parameters()}
+
+        return change
+
+    def _drop(
+        self, schema: Schema, dropped: frozenset[str], stale: frozenset[str]
+    ) -> Callable[[Json], tuple[str, str, dict[str, Any]] | None]:
+        def change(item: Json) -> tuple[str, str, dict[str, Any]] | None:
+            to = Placeholders()
+            tag = item.get(schema.type_attribute, {}).get("S", "")
+            if tag in dropped:
+                text = {"ConditionExpression": f"{to.name(schema.type_attribute)} = {to.text(tag)}"}
+                return "deleted", "DeleteItem", {"Key": _key(schema, item), **text, **to.parameters()}
+            # Items of entities that NEW does not have stay as they are.
+            ours = tag in schema.by_tag or any(facet_tag(facet) == tag for facet in schema.facets)
+            found = sorted(stale & item.keys()) if ours else []
+            if not found:
+                return None
+            text = {
+                "UpdateExpression": f"REMOVE {', '.join(map(to.name, found))}",
+                "ConditionExpression": _exists(schema, to),
+            }
+            return "keys removed", "UpdateItem", {"Key": _key(schema, item), **text, **to.parameters()}
+
+        return change
+
+    # --- State ------------------------------------------------------------------------------------------------------
+
+    def _start(self, step: str) -> Json | None:
+        """Where a step goes on: at the beginning, unless it was interrupted."""
+        return self.state.start if self.state.step == step else None
+
+    def _save(self, step: str, start: Json | None) -> None:
+        self.state.step, self.state.start = step, start
+        self._write()
+
+    def _finish(self, step: str) -> None:
+        self.state.step, self.state.start = "", None
+        self.state.done = [*(one for one in self.state.done if one != step), step]
+        self.result.units = self.throttle.units
+        self._write()
+
+    def _write(self) -> None:
+        part = self.folder / "state.json.partial"
+        part.write_bytes(msgspec.json.encode(self.state))
+        part.replace(self.folder / "state.json")
+
+    # --- Clients ----------------------------------------------------------------------------------------------------
+
+    def _client(self, version: CodeVersion) -> Client:
+        return self._client_of(version.package.schema)
+
+    def _client_of(self, schema: Schema) -> Client:
+        return Client(schema, self.client.table, self.client._transport, observe=self.throttle.observe)
+
+    def _indexes(self) -> set[str]:
+        found = self.client._run(describe(self.client.table)) or {}
+        return {one["IndexName"] for one in found.get("GlobalSecondaryIndexes") or ()}
+
+
+@contextmanager
+def open_evolution(
+    transition: Transition,
+    place: TablePlace,
+    *,
+    table: str | None = None,
+    state: str | Path = FOLDER,
+    rate: float | None = None,
+    progress: Progress = SILENT,
+) -> Iterator[Evolution]:
+    """A transition at work on a table. `rate` is the most write units a second."""
+    name = table or transition.old.design.table
+    with connect(transition.old.package.schema, name, place) as connected:
+        yield evolution_of(transition, connected, str(place), state, rate, progress)
+
+
+def evolution_of(
+    transition: Transition,
+    connected: Client,
+    place: str = "",
+    state: str | Path = FOLDER,
+    rate: float | None = None,
+    progress: Progress = SILENT,
+) -> Evolution:
+    """A transition at work on the table of a client. A state that belongs to another one is forgotten."""
+    throttle, folder, table = Throttle(rate), Path(state), connected.table
+    folder.mkdir(parents=True, exist_ok=True)
+    ends = (transition.old.design, transition.new.design)
+    designs = [msgspec.json.encode([one.slots, one.items, one.guards]) for one in ends]
+    mark = hashlib.sha256(b"\0".join([*designs, table.encode(), place.encode()])).hexdigest()[:16]
+    file = folder / "state.json"
+    kept = msgspec.json.decode(file.read_bytes(), type=_State) if file.is_file() else _State(mark)
+    if kept.fingerprint != mark:
+        kept = _State(mark)
+    client = Client(connected.schema, table, connected._transport, observe=throttle.observe)
+    return Evolution(transition, client, throttle, folder, progress, kept)
+
+
+def _key(schema: Schema, item: Json) -> Json:
+    return {name: item[name] for name in schema.keys(TABLE).names}
+
+
+def _exists(schema: Schema, to: Placeholders) -> str:
+    return f"attribute_exists({to.name(schema.keys(TABLE).names[0])})"
+
+
+def _update_table(body: dict[str, Any]) -> Any:
+    yield from active(body["TableName"])
+    yield Request("UpdateTable", body)
+    yield from active(body["TableName"])

@@ -1,0 +1,211 @@
+"""`plan_evolution`: the steps from one design to the next, what they cost, and the files of each deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from msgspec.structs import replace
+
+from prejoin.design.files import design_beside
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.model import Design, Item, Operation
+from prejoin.engine import Embedded
+from prejoin.migrate.evolve.items import evolution_of
+from prejoin.migrate.evolve.transition import CodeVersion, Transition
+from prejoin.pipeline.connection import TablePlace, connect
+from prejoin.pipeline.design.design_file import read_design
+from prejoin.pipeline.document import DOCUMENT
+from prejoin.pipeline.errors import InputError
+from prejoin.pipeline.output_files import write_file
+from prejoin.protocol.prices import READ_UNIT_SIZE, dollars
+from prejoin.render.infrastructure.languages import LANGUAGES
+from prejoin.render.infrastructure.options import Infrastructure
+from prejoin.render.python.package import Options, package_name, render_package
+from prejoin.table.client.client import Client
+from prejoin.workload.model import Workload
+
+SAMPLE = 500
+"""Items on which a backfill is tried to estimate its cost."""
+RATE = 1000.0
+"""Write units a second that the duration is for, unless another rate is given."""
+
+
+@dataclass(frozen=True)
+class EvolutionStep:
+    """One step. A person deploys code and infrastructure; a command does the others."""
+
+    kind: Literal["index", "deploy", "backfill", "remove", "clean"]
+    what: str
+    """The index, or the version of the code."""
+    text: str
+    running: str
+    """The versions of the code that may run during the step."""
+
+
+@dataclass(frozen=True)
+class BackfillEstimate:
+    """What the backfill of one table costs, from a sample of its items."""
+
+    items: int
+    """Items of the table, as DynamoDB counts them every six hours."""
+    sampled: int
+    writes: float
+    """Write units, at most."""
+    reads: float
+    seconds: float
+
+    @property
+    def dollars(self) -> Decimal:
+        """The price on demand, in us-east-1."""
+        return dollars(reads=self.reads, writes=self.writes).quantize(Decimal("0.01"))
+
+
+def open_version(name: str, path: str | Path) -> CodeVersion:
+    """The design in a file, or in a folder with its document. Raises an `InputError` if it has errors."""
+    place = Path(path)
+    found = read_design(design_beside(place / DOCUMENT) if place.is_dir() else place)
+    if found.unusable or found.fails:
+        raise InputError(found.source(), found.document.source(), note=f"{name} has errors; nothing was planned")
+    return CodeVersion(name, found.document.workload, map_patterns(found.design, found.document.workload))
+
+
+def steps_of(found: Transition) -> tuple[EvolutionStep, ...]:
+    """The steps in their order. Each keeps all running versions of the code right."""
+    return tuple(_steps(found))
+
+
+def _steps(found: Transition) -> Iterator[EvolutionStep]:
+    running = "OLD"
+    for slot in found.added:
+        yield EvolutionStep("index", slot.name, f"add the index {slot.name}", running)
+    for version in found.versions:
+        does = {
+            found.prepare.name: "it writes the keys of OLD and NEW, and reads as OLD",
+            found.switch.name: "it writes the keys of OLD and NEW, and reads as NEW",
+        }.get(version.name, "it reads and writes as NEW")
+        label = "NEW" if version is found.new else f"`{version.name}`"
+        yield EvolutionStep("deploy", version.name, f"deploy {label} everywhere: {does}", f"{running} and {label}")
+        running = label
+        if version is found.prepare:
+            yield EvolutionStep("backfill", "", "write what NEW reads into all items, and verify it", running)
+    for slot in found.removed:
+        yield EvolutionStep("remove", slot.name, f"remove the index {slot.name}", running)
+    if _leaves(found):
+        yield EvolutionStep("clean", "", "delete the keys and items that only OLD has", running)
+
+
+def _leaves(found: Transition) -> bool:
+    """Whether OLD has keys, copies or guards that NEW does not have."""
+    return found.needs_switch or not set(found.old.design.guards) <= set(found.new.design.guards)
+
+
+def estimate_backfill(
+    found: Transition, place: TablePlace, table: str | None, rate: float | None = None
+) -> BackfillEstimate:
+    """Tries the backfill on the first items of a table, in memory. Nothing is written to the table.
+
+    Copies and guards of the sampled items that are not in the sample count as missing: the estimate is an upper bound.
+    """
+    name = table or found.old.design.table
+    with connect(found.old.package.schema, name, place) as client:
+        described = client.call("DescribeTable")["Table"]
+        sample = client.call("Scan", {"Limit": SAMPLE})["Items"]
+    count, size = described["ItemCount"], described["TableSizeBytes"]
+    with Embedded() as engine, TemporaryDirectory() as folder:
+        local = Client(found.old.package.schema, name, engine)
+        local.create_table()
+        for item in sample:
+            local.call("PutItem", {"Item": item})
+        evolution = evolution_of(found, local, state=folder)
+        evolution.add_indexes()
+        evolution.backfill()
+    writes = evolution.throttle.units / max(len(sample), 1) * max(count, len(sample))
+    # The table is read twice, the second time to verify.
+    reads = 2 * 0.5 * size / READ_UNIT_SIZE
+    return BackfillEstimate(count, len(sample), writes, reads, writes / (rate or RATE))
+
+
+# --- Files ----------------------------------------------------------------------------------------------------------
+
+
+def write_steps(found: Transition, folder: str | Path, language: str = "cloudformation") -> tuple[str, ...]:
+    """Writes the files of each deployment: the infrastructure of each wave, and the package of each version."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    written = []
+    for place, text in _files(found, language):
+        write_file(target, place, text)
+        written.append(str(target / place))
+    return tuple(written)
+
+
+def _files(found: Transition, language: str) -> Iterator[tuple[PurePosixPath, str]]:
+    there = [slot.name for slot in found.old.design.indexes]
+    for number, step in enumerate(steps_of(found), 1):
+        folder = PurePosixPath(f"{number}-{'add-' if step.kind == 'index' else ''}{step.what or step.kind}")
+        if step.kind == "index":
+            there.append(step.what)
+        elif step.kind == "remove":
+            there.remove(step.what)
+            folder = PurePosixPath(f"{number}-remove-{step.what}")
+        if step.kind in ("index", "remove"):
+            yield from ((folder / path, text) for path, text in _wave(found, there, language).items())
+        elif step.kind == "deploy":
+            version = next(one for one in found.versions if one.name == step.what)
+            options = Options(package_name(version.workload, Options()))
+            rendered = render_package(version.workload, version.design, options)
+            yield folder / rendered.name / "__init__.py", f'"""The version {version.name} of the code."""\n'
+            for module, source in rendered.modules.items():
+                yield folder / rendered.name / f"{module}.py", source
+
+
+def _wave(found: Transition, there: list[str], language: str) -> Mapping[PurePosixPath, str]:
+    """The infrastructure with these indexes. Its policies allow what the code of all versions does."""
+    slots = {slot.name: slot for slot in (*found.old.design.slots, *found.new.design.slots)}
+    workload = found.switch.workload
+    workload = replace(
+        workload,
+        reads=(*workload.reads, *(one for one in found.old.workload.reads if workload.pattern(one.id) is None)),
+        writes=(*workload.writes, *(one for one in found.old.workload.writes if workload.pattern(one.id) is None)),
+        deletes=(*workload.deletes, *(one for one in found.old.workload.deletes if workload.pattern(one.id) is None)),
+    )
+    kept = [found.old.design.slots[0], *(slots[name] for name in there)]
+    names = {slot.name for slot in kept}
+    items = [_within(item, names) for item in _items(found)]
+    design = replace(found.new.design, slots=tuple(kept), items=tuple(items), operations=())
+    return LANGUAGES[language](
+        workload, replace(design, operations=_operations(found, workload, names)), Infrastructure()
+    )
+
+
+def _items(found: Transition) -> tuple[Item, ...]:
+    """All items of both designs, with all of their keys."""
+    merged: dict[tuple[str, str], Item] = {(one.entity, one.copy): one for one in found.switch.design.items}
+    for design in (found.old.design, found.new.design):
+        for item in design.items:
+            own = merged[item.entity, item.copy]
+            more = tuple(facet for facet in item.facets if own.facet(facet.slot) is None)
+            merged[item.entity, item.copy] = replace(own, facets=own.facets + more)
+    return tuple(merged.values())
+
+
+def _within(item: Item, slots: set[str]) -> Item:
+    return replace(item, facets=tuple(facet for facet in item.facets if facet.slot in slots))
+
+
+def _operations(found: Transition, workload: Workload, slots: set[str]) -> tuple[Operation, ...]:
+    """For each pattern, the requests of all versions, as far as their indexes exist."""
+    merged: dict[str, Operation] = {}
+    designs: tuple[Design, ...] = (found.old.design, found.prepare.design, found.switch.design, found.new.design)
+    for operation in (one for design in designs for one in design.operations):
+        requests = [one for one in operation.requests if one.slot in slots]
+        before = merged.get(operation.pattern)
+        both = tuple(dict.fromkeys((*(before.requests if before else ()), *requests)))
+        if both:
+            merged[operation.pattern] = replace(operation, requests=both, problem="", remedy="")
+    return tuple(merged[one.id] for one in workload.patterns if one.id in merged)

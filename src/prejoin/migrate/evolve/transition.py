@@ -1,0 +1,367 @@
+"""`plan_transition`: the versions of the code between two designs of one table.
+
+An index key or a copy can be read only if every running version of the code writes it, and all older items have it.
+Code is deployed gradually, so two neighbouring versions run together for a time. Hence the order: write both, backfill,
+read the new, write only the new. That makes two versions between OLD and NEW:
+
+    prepare   writes the keys, copies and guards of both designs, and reads as OLD does
+    switch    writes the keys and copies of both designs, and reads as NEW does
+
+In each, what is not read is `write_only`. An entity with another key in the table has two items in both versions, its
+own and a copy with all attributes; `switch` makes the copy the own item, and the own item the copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from msgspec.structs import replace
+
+from prejoin.design.mapping.facets import is_natural
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, Request, Slot
+from prejoin.diagnostics import Diagnostic
+from prejoin.keys import TemplateError
+from prejoin.migrate import codes
+from prejoin.pipeline.errors import InputError, Source
+from prejoin.proof.package import LoadedPackage, load_package
+from prejoin.render.python.package import Options
+from prejoin.table.errors import SchemaError
+from prejoin.types import Kind
+from prejoin.workload.model import Attribute, Entity, Read, Workload
+
+TWIN = "twin"
+"""The copy that is the item of an entity under its other key."""
+
+
+@dataclass(frozen=True)
+class CodeVersion:
+    """One version of the application's code: a design, and the workload of its methods."""
+
+    name: str
+    workload: Workload
+    design: Design
+
+    @cached_property
+    def package(self) -> LoadedPackage:
+        """The generated package, loaded."""
+        return load_package(self.workload, self.design, Options(asynchronous=False))
+
+
+@dataclass(frozen=True)
+class Transition:
+    """The versions between two designs. Each may run beside the one before it and the one after it."""
+
+    old: CodeVersion
+    prepare: CodeVersion
+    switch: CodeVersion
+    new: CodeVersion
+    needs_prepare: bool
+    """Whether OLD cannot run beside `switch`."""
+    needs_switch: bool
+    """Whether `prepare` cannot run beside NEW."""
+    defaults: tuple[tuple[str, str], ...]
+    """Attributes, by entity, whose default has to be written into items that lack them."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def versions(self) -> tuple[CodeVersion, ...]:
+        """The versions to deploy, in order."""
+        between = [self.prepare] * self.needs_prepare + [self.switch] * self.needs_switch
+        return (*between, self.new)
+
+    @property
+    def before_backfill(self) -> CodeVersion:
+        """The version that has to run alone before the backfill: the first that writes all that NEW reads."""
+        return self.prepare if self.needs_prepare else self.old
+
+    @property
+    def added(self) -> tuple[Slot, ...]:
+        """Indexes to add."""
+        return tuple(one for one in self.new.design.indexes if self.old.design.slot(one.name) is None)
+
+    @property
+    def removed(self) -> tuple[Slot, ...]:
+        """Indexes to remove."""
+        return tuple(one for one in self.old.design.indexes if self.new.design.slot(one.name) is None)
+
+
+def plan_transition(old: CodeVersion, new: CodeVersion) -> Transition:
+    """The versions between two designs. Raises an `InputError` if a change cannot be made while the code runs."""
+    found = _Comparison(old, new)
+    found.settings()
+    entities = [found.entity(entity, new.workload.entity(entity.name)) for entity in old.workload.entities]
+    merged = {one.name: one for one in entities} | {
+        one.name: one for one in new.workload.entities if old.workload.entity(one.name) is None
+    }
+    prepare_items, switch_items = found.items()
+    found.require_none()
+    prepare = CodeVersion(
+        "prepare",
+        _with_entities(old.workload, merged),
+        replace(
+            old.design,
+            slots=_slots(old.design, new.design),
+            items=prepare_items,
+            guards=tuple(dict.fromkeys((*old.design.guards, *new.design.guards))),
+        ),
+    )
+    switch = CodeVersion(
+        "switch",
+        _with_entities(new.workload, merged),
+        replace(new.design, slots=_slots(new.design, old.design), items=switch_items),
+    )
+    prepare, switch = found.mapped(prepare, old), found.mapped(switch, new)
+    found.require_none()
+    extra = [item for item in switch.design.items if item.whole or any(f.write_only for f in item.facets)]
+    grown = any(_forms(prepare.workload.entity(one.name)) != _forms(one) for one in old.workload.entities)
+    more = [item for item in prepare.design.items if item.whole or any(f.write_only for f in item.facets)]
+    needs_prepare = bool(more) or grown or set(prepare.design.guards) != set(old.design.guards)
+    return Transition(
+        old, prepare, switch, new, needs_prepare, bool(extra), tuple(found.defaults), tuple(found.notes(prepare))
+    )
+
+
+def _with_entities(workload: Workload, merged: dict[str, Entity]) -> Workload:
+    """The workload with all entities of both designs, its own first."""
+    own = []
+    for entity in workload.entities:
+        # Flags such as `unique` are those of the design; only the form of the attributes is that of both.
+        was = {one.name: one for one in entity.attributes}
+        both = [replace(was.get(o.name, o), type=o.type, optional=o.optional) for o in merged[entity.name].attributes]
+        own.append(replace(entity, attributes=tuple(both)))
+    names = {one.name for one in own}
+    return replace(workload, entities=(*own, *(one for name, one in merged.items() if name not in names)))
+
+
+def _forms(entity: Entity | None) -> list[tuple[str, object, bool]]:
+    return [(one.name, one.type, one.optional) for one in entity.attributes] if entity else []
+
+
+def _slots(own: Design, other: Design) -> tuple[Slot, ...]:
+    """The indexes of a design, and those of the other one for which keys have to be written."""
+    written = {facet.slot for item in other.items for facet in item.facets if not _is_natural(facet, other)}
+    return (*own.slots, *(one for one in other.indexes if own.slot(one.name) is None and one.name in written))
+
+
+def _is_natural(facet: Facet, design: Design) -> bool:
+    slot = design.slot(facet.slot)
+    return slot is not None and is_natural((*facet.pk, *facet.sk), (*slot.pk, *slot.sk))
+
+
+def _key(facet: Facet) -> str:
+    return " / ".join((*facet.pk, *facet.sk))
+
+
+@dataclass
+class _Comparison:
+    """Compares two designs, and collects the changes that are refused."""
+
+    old: CodeVersion
+    new: CodeVersion
+    refusals: list[Diagnostic] = field(default_factory=list)
+    defaults: list[tuple[str, str]] = field(default_factory=list)
+
+    def require_none(self) -> None:
+        if self.refusals:
+            raise InputError(
+                Source(self.new.name, "", tuple(self.refusals)), note="these changes need another way; nothing was done"
+            )
+
+    # --- Table ------------------------------------------------------------------------------------------------------
+
+    def settings(self) -> None:
+        old, new = self.old.design, self.new.design
+        for name, was, now in (
+            ("name", old.table, new.table),
+            ("keys", old.slots[0].pk + old.slots[0].sk, new.slots[0].pk + new.slots[0].sk),
+            ("type attribute", old.type_attribute, new.type_attribute),
+            ("separator", old.separator, new.separator),
+            ("raw keys", old.raw_keys, new.raw_keys),
+            ("TTL attribute", old.ttl_attribute, new.ttl_attribute),
+        ):
+            if was != now:
+                fix = "keep it, or make a new table and load it as from any other database"
+                self.refusals.append(codes.OTHER_TABLE.at(None, f"the table has another {name} in NEW", fix))
+        for slot in new.indexes:
+            was_slot = old.slot(slot.name)
+            if was_slot is None and slot.local:
+                message = f"{slot.name} is a local index, which is only created with its table"
+                self.refusals.append(codes.CHANGED_INDEX.at(None, message, "make it a global index"))
+            elif was_slot is not None and replace(was_slot, purpose="") != replace(slot, purpose=""):
+                message = f"the index {slot.name} has other keys or another projection in NEW"
+                fix = "DynamoDB cannot change an index: give it another name in NEW"
+                self.refusals.append(codes.CHANGED_INDEX.at(None, message, fix))
+
+    # --- Attributes -------------------------------------------------------------------------------------------------
+
+    def entity(self, old: Entity, new: Entity | None) -> Entity:
+        """The entity with the attributes of both, as both versions between can read and write it."""
+        if new is None:
+            return old
+        before = {one.name: one for one in old.attributes}
+        after = {one.name: one for one in new.attributes}
+        merged = []
+        for name in dict.fromkeys((*before, *after)):
+            was, now = before.get(name), after.get(name)
+            if was and now:
+                merged.append(self._both(new.name, was, now))
+            elif was:
+                merged.append(self._one(new.name, was, "OLD"))
+            elif now:
+                merged.append(self._one(new.name, now, "NEW"))
+                if now.default is not None:
+                    self.defaults.append((new.name, name))
+        return replace(new, attributes=tuple(merged))
+
+    def _one(self, entity: str, only: Attribute, where: str) -> Attribute:
+        if only.id or not (only.optional or only.default is not None):
+            other = "NEW" if where == "OLD" else "OLD"
+            message = f"{entity}.{only.name} is required, and code of {other} does not write it"
+            fix = "make it optional, or give it a default; change that again when the transition is over"
+            self.refusals.append(codes.CHANGED_ATTRIBUTE.at(None, message, fix))
+        return only
+
+    def _both(self, entity: str, was: Attribute, now: Attribute) -> Attribute:
+        wider = was.type.kind is now.type.kind is Kind.ENUM and set(was.type.values) <= set(now.type.values)
+        if (was.type != now.type and not wider) or was.id != now.id or was.ttl != now.ttl:
+            message = f"{entity}.{now.name} is {_said(was)} in OLD and {_said(now)} in NEW"
+            fix = "add an attribute with another name, and drop the old one in a later transition"
+            self.refusals.append(codes.CHANGED_ATTRIBUTE.at(None, message, fix))
+        if was.optional and not now.optional and now.default is None:
+            message = f"{entity}.{now.name} is required in NEW, and items of OLD may lack it"
+            self.refusals.append(
+                codes.CHANGED_ATTRIBUTE.at(None, message, "give it a default in NEW, or keep it optional")
+            )
+        if now.default is not None and was.optional:
+            self.defaults.append((entity, now.name))
+        return replace(now, optional=was.optional or now.optional)
+
+    # --- Items ------------------------------------------------------------------------------------------------------
+
+    def items(self) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+        """The items of `prepare` and of `switch`."""
+        prepare: list[Item] = []
+        switch: list[Item] = []
+        old, new = self.old.design, self.new.design
+        for name in dict.fromkeys((i.entity, i.copy) for i in (*old.items, *new.items)):
+            was, now = old.item(*name), new.item(*name)
+            if was and now and was.facets[0] == now.facets[0] and was.tag == now.tag:
+                facets = self._facets(was, now)
+                attributes = tuple(dict.fromkeys((*was.attributes, *now.attributes)))
+                attributes = attributes if was.attributes and now.attributes else ()
+                if was.copy and set(was.attributes) != set(now.attributes):
+                    message = f"the copy {now.name} holds other attributes in NEW"
+                    self.refusals.append(codes.CHANGED_KEY.at(None, message, "give the copy another name in NEW"))
+                prepare.append(replace(was, facets=facets[0], attributes=attributes))
+                switch.append(replace(now, facets=facets[1], attributes=attributes))
+            elif was and now:
+                self._moved(was, now, prepare, switch)
+            elif was:
+                prepare.append(was)
+                switch.append(_unread(was, old) if was.copy and new.item(was.entity) else was)
+            elif now:
+                prepare.append(_unread(now, new) if now.copy and old.item(now.entity) else now)
+                switch.append(now)
+        return tuple(prepare), tuple(switch)
+
+    def _facets(self, was: Item, now: Item) -> tuple[tuple[Facet, ...], tuple[Facet, ...]]:
+        """The facets of one item in `prepare` and in `switch`: all of both, those of the other one write-only."""
+        for facet in now.facets:
+            before = was.facet(facet.slot)
+            if before is not None and before != facet:
+                message = f"{now.name} has the key {_key(before)} in {facet.slot} in OLD, and {_key(facet)} in NEW"
+                fix = "an item has one key in an index: put the new one into another index, such as one with a new name"
+                self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
+        added = [f for f in now.facets if was.facet(f.slot) is None and not _is_natural(f, self.new.design)]
+        dropped = [f for f in was.facets if now.facet(f.slot) is None and not _is_natural(f, self.old.design)]
+        return (
+            (*was.facets, *(replace(one, write_only=True) for one in added)),
+            (*now.facets, *(replace(one, write_only=True) for one in dropped)),
+        )
+
+    def _moved(self, was: Item, now: Item, prepare: list[Item], switch: list[Item]) -> None:
+        """An item whose key in the table changes: it stays, and its copy has the new key; then the other way round."""
+        if was.copy:
+            message = f"the copy {now.name} has another key or type in NEW"
+            self.refusals.append(codes.CHANGED_KEY.at(None, message, "give the copy another name in NEW"))
+            return
+        if was.facets[0] == now.facets[0]:
+            message = f"{now.entity} has the type {was.tag} in OLD and {now.tag} in NEW, with the same key"
+            self.refusals.append(codes.CHANGED_KEY.at(None, message, "keep the type"))
+            return
+        if was.tag == now.tag:
+            message = f"the key of {now.entity} changes from {_key(was.facets[0])} to {_key(now.facets[0])}"
+            fix = f"both items exist for a time: give {now.entity} another type in NEW, such as `{now.tag}2`"
+            self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
+        for version in (self.old, self.new):
+            design = version.design
+            beside = [f"the copy {i.copy}" for i in design.copies if i.entity == now.entity]
+            beside += [f"unique {' and '.join(g.attributes)}" for g in design.guards if g.entity == now.entity]
+            for one in beside:
+                message = f"the key of {now.entity} changes, and it has {one} in {version.name}"
+                fix = "drop it in a transition before this one, and add it again in one after it"
+                self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
+        prepare += [was, replace(_unread(now, self.new.design), copy=TWIN, attributes=(), known=())]
+        switch += [now, replace(_unread(was, self.old.design), copy=TWIN, attributes=(), known=())]
+
+    # --- Reads ------------------------------------------------------------------------------------------------------
+
+    def mapped(self, between: CodeVersion, end: CodeVersion) -> CodeVersion:
+        """The version with its operations. Its reads must be those of OLD or NEW, which meet the same items."""
+        try:
+            found = CodeVersion(between.name, between.workload, map_patterns(between.design, between.workload))
+            found.package  # noqa: B018 - loading it says whether its schema can work
+        except (SchemaError, TemplateError) as problem:
+            fix = "give one of them another word in its key"
+            self.refusals.append(codes.MIXED_ITEMS.at(None, f"the items of OLD and NEW collide: {problem}", fix))
+            return between
+        expected = map_patterns(end.design, end.workload)
+        for one in expected.operations:
+            now = found.design.operation(one.pattern)
+            if now is None or list(_reads(now, end.workload)) != list(_reads(one, end.workload)):
+                message = f"{one.pattern} of {end.name} would meet items of the other design in its query"
+                fix = (
+                    now.problem if now and now.problem else "put the new items under other words, or into other indexes"
+                )
+                self.refusals.append(codes.MIXED_ITEMS.at(None, message, fix))
+        return found
+
+    def notes(self, prepare: CodeVersion) -> Iterator[str]:
+        old, new = self.old.workload, self.new.workload
+        gone = [one.name for one in old.entities if new.entity(one.name) is None]
+        came = [one.name for one in new.entities if old.entity(one.name) is None]
+        for name in gone:
+            yield f"{name} is not in NEW. Its items stay in the table, and NEW does not read them"
+        if gone and came:
+            yield (
+                f"if {' and '.join(gone)} became {' and '.join(came)}: entities are not split or merged. Keep "
+                f"{gone[0]}, let the application write both, and drop it in a later transition"
+            )
+        before, after = self.old.package.methods, prepare.package.methods
+        for pattern, method in before.items():
+            now = after.get(pattern)
+            if now is not None and [p.name for p in now.params] != [p.name for p in method.params]:
+                yield f"in `prepare`, {now.name} ({pattern}) takes {', '.join(p.name for p in now.params)}"
+
+
+def _unread(item: Item, design: Design) -> Item:
+    """An item of the other design as a copy: written whole by each write, and not read."""
+    facets = tuple(replace(f, write_only=True) for f in item.facets if f.slot == TABLE or not _is_natural(f, design))
+    own = design.item(item.entity)
+    tag = f"{own.tag}.{item.copy}" if own and item.copy else item.tag
+    return replace(item, tag=tag, facets=facets, whole=True)
+
+
+def _reads(operation: Operation, workload: Workload) -> Iterator[Request]:
+    """The requests by which an operation finds items. Writes also get items by their own key, which always works."""
+    read = isinstance(workload.pattern(operation.pattern), Read)
+    kinds: Iterable[Call] = (Call.QUERY, Call.GET, Call.BATCH_GET, Call.TRANSACT_GET) if read else (Call.QUERY,)
+    return (request for request in operation.requests if request.call in kinds)
+
+
+def _said(attribute: Attribute) -> str:
+    flags = [name for name, on in (("id", attribute.id), ("ttl", attribute.ttl)) if on]
+    return " ".join([str(attribute.type), *flags])

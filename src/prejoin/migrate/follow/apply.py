@@ -1,0 +1,234 @@
+"""Write changed rows: the items that they are now, and no item that they were before.
+
+Rows that the same transactions of the source changed are written in one transaction of DynamoDB, if they fit into one.
+Several small ones share a request. If a request is refused it is divided, until the row that is refused stands alone:
+it is a dead letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from prejoin.migrate import codes
+from prejoin.migrate.follow.log import SourceTransaction
+from prejoin.migrate.follow.touched import EntityItems, ItemKey, RowKey, Touched
+from prejoin.migrate.load.state import DeadLetter
+from prejoin.migrate.load.write import RowWriter, dead_letter, is_about_item, is_plain, refusal_code
+from prejoin.migrate.mapping.rows import Row, RowError
+from prejoin.migrate.migration import Migration
+from prejoin.migrate.source.connection import Snapshot
+from prejoin.pipeline.throttle import Throttle
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.limits import TRANSACTION_ACTIONS
+from prejoin.table.client.client import Client
+from prejoin.table.errors import Conflict, ItemTooLarge, NotUnique, TableError, TooMany, TransactionCancelled
+from prejoin.table.write.execute import is_temporary
+
+_ROWS = TRANSACTION_ACTIONS // 2
+"""Rows that are tried in one request. A row has several actions if its entity has copies or unique values."""
+
+
+@dataclass(slots=True)
+class _Target:
+    """What becomes of one row."""
+
+    row: RowKey
+    record: Any = None
+    """The object to put; None if the row is gone, or fits no item."""
+    item: ItemKey | None = None
+    """The key of the object."""
+    gone: set[ItemKey] = field(default_factory=set)
+    """Items to delete."""
+    letter: DeadLetter | None = None
+
+
+@dataclass(slots=True)
+class Applied:
+    """What was written."""
+
+    rows: int = 0
+    split: int = 0
+    """Groups of rows that were changed together and did not fit into one transaction of DynamoDB."""
+    dead: list[DeadLetter] = field(default_factory=list)
+    done: list[RowKey] = field(default_factory=list)
+    """Rows that are as in the database now."""
+
+
+class Applier:
+    """Writes the rows that transactions of the source changed."""
+
+    def __init__(self, migration: Migration, touched: Touched, client: Client, throttle: Throttle) -> None:
+        self._package = migration.package
+        self._touched = touched
+        self._client = client
+        self._throttle = throttle
+        self._reading = {one.name for one in touched.entities.values() if not is_plain(client, one.cls)}
+        self._refused: list[tuple[_Target, Exception]] = []
+
+    def apply(self, snapshot: Snapshot, transactions: Sequence[SourceTransaction]) -> Applied:
+        """Writes the rows that the transactions changed, as the snapshot sees them. It has to see all of them."""
+        self._refused = []
+        targets: dict[RowKey, _Target] = {}
+        groups: list[list[RowKey]] = []
+        for one in transactions:
+            keys: dict[RowKey, None] = {}
+            for change in one.changes:
+                rows, items = self._touched.of(snapshot, change)
+                for row in rows:
+                    targets.setdefault(row, _Target(row))
+                for row, item in items:
+                    targets.setdefault(row, _Target(row)).gone.add(item)
+                keys |= dict.fromkeys([*rows, *(row for row, _ in items)])
+            groups.append(list(keys))
+        known = set(targets)
+        self._read(snapshot, targets)
+        groups.append([key for key in targets if key not in known])
+        kept = {t.item for t in targets.values() if t.item is not None}
+        for target in targets.values():
+            target.gone -= kept
+            if target.letter is not None:
+                target.gone.clear()  # the item stays as it was, until the row is corrected
+        applied = Applied(len(targets), dead=[t.letter for t in targets.values() if t.letter is not None])
+        emptied = {c.table for one in transactions for c in one.changes if not c.images}
+        for entity in self._touched.entities.values():
+            if emptied.intersection(entity.tables):
+                self._refill(snapshot, entity, applied)
+        self._write([[targets[key] for key in group] for group in connected(groups, targets)], applied)
+        self._again(applied)
+        failed = {(one.entity, one.key) for one in applied.dead}
+        applied.done = [key for key in targets if key not in failed]
+        return applied
+
+    def _read(self, snapshot: Snapshot, targets: dict[RowKey, _Target]) -> None:
+        """Reads the rows as the snapshot sees them, and makes their objects."""
+        for name, entity in self._touched.entities.items():
+            keys = [key for one, key in targets if one == name]
+            for row in entity.rows.matching(snapshot, entity.rows.key, keys):
+                # A row that is returned with another form of its key than in the log becomes a target of its own.
+                target = targets.setdefault((name, row.key), _Target((name, row.key)))
+                self._make(entity, row, target)
+
+    def _make(self, entity: EntityItems, row: Row, target: _Target) -> None:
+        try:
+            values = entity.rows.convert(row)
+            target.record = self._package.record(entity.name, values)
+            target.item = entity.item_key(values)
+        except RowError as problem:
+            target.letter = dead_letter(entity.name, row, problem.code, problem.reason)
+        except (TypeError, ValueError) as problem:
+            target.letter = dead_letter(entity.name, row, codes.VALUE, str(problem))
+
+    def _refill(self, snapshot: Snapshot, entity: EntityItems, applied: Applied) -> None:
+        """Deletes all items of an entity whose table was truncated, and loads the rows that it has by now."""
+        for page in self._client.everything(entity.cls, hidden=True, consistent=True):
+            self._client.delete_many(entity.cls, page.items, read=True)
+        writer = RowWriter(self._client, self._package, entity.rows, self._throttle)
+        for rows in entity.rows.pages(snapshot):
+            applied.dead += writer.write(rows).dead
+
+    # --- Writing ----------------------------------------------------------------------------------------------------
+
+    def _write(self, groups: Sequence[Sequence[_Target]], applied: Applied) -> None:
+        """Writes groups in order, several in a request where they fit."""
+        pending: list[Sequence[_Target]] = []
+        for group in groups:
+            if pending and sum(map(len, pending)) + len(group) > _ROWS:
+                self._together(pending, applied)
+                pending = []
+            pending.append(group)
+        if pending:
+            self._together(pending, applied)
+
+    def _together(self, groups: Sequence[Sequence[_Target]], applied: Applied) -> None:
+        try:
+            self._send([target for group in groups for target in group])
+        except (TableError, ValueError, DynamoDBError) as error:
+            if not _can_be_divided(error):
+                raise
+            if len(groups) > 1:
+                middle = len(groups) // 2
+                self._together(groups[:middle], applied)
+                self._together(groups[middle:], applied)
+            else:
+                self._alone(groups[0], error, applied)
+
+    def _alone(self, group: Sequence[_Target], error: Exception, applied: Applied) -> None:
+        """Writes the rows of a group that cannot be one transaction."""
+        if len(group) > 1:
+            applied.split += 1
+            if isinstance(error, TooMany) and not isinstance(error, ItemTooLarge):
+                size = min(_ROWS, -(-len(group) // 2))
+                for at in range(0, len(group), size):
+                    self._together([group[at : at + size]], applied)
+                return
+        for target in group:
+            if problem := self._refusal(target):
+                self._refused.append((target, problem))
+
+    def _again(self, applied: Applied) -> None:
+        """Tries the refused rows once more, when all others are written: a unique value may be free by now."""
+        left = [(target, problem) for target, _ in self._refused if (problem := self._refusal(target))]
+        taken = [target for target, problem in left if isinstance(problem, NotUnique)]
+        if len(taken) > 1:  # they may hold the values for each other: all are deleted, then written
+            for target in taken:
+                self._send([_Target(target.row, gone=target.gone | ({target.item} if target.item else set()))])
+            left = [(target, problem) for target, _ in left if (problem := self._refusal(target))]
+        for target, problem in left:
+            values = self._package.values(target.record)[1] if target.record is not None else {}
+            row = Row(target.row[1], values)
+            applied.dead.append(dead_letter(target.row[0], row, refusal_code(problem), str(problem)))
+
+    def _refusal(self, target: _Target) -> Exception | None:
+        """Writes one row, and returns why it was refused."""
+        try:
+            self._send([target])
+        except (TableError, ValueError, DynamoDBError) as error:
+            if not _can_be_divided(error):
+                raise
+            return error.failures[0] if isinstance(error, TransactionCancelled) and error.failures else error
+        return None
+
+    def _send(self, targets: Iterable[_Target]) -> None:
+        self._throttle.wait()
+        with self._client.transaction() as tx:
+            for target in targets:
+                for item in sorted(target.gone, key=repr):
+                    entity = self._touched.entities[item[0]]
+                    tx.delete(entity.cls, read=item[0] in self._reading, **entity.named(item))
+                if target.record is not None:
+                    tx.put(target.record, read=target.row[0] in self._reading)
+
+
+def connected(groups: Sequence[Sequence[RowKey]], targets: Mapping[RowKey, _Target]) -> list[list[RowKey]]:
+    """Joins the groups that share a row or an item, in the order of their first rows. Empty ones are left out.
+
+    Each row is written once, as the snapshot sees it. So transactions that changed the same row are seen together.
+    """
+    parent = list(range(len(groups)))
+
+    def root(at: int) -> int:
+        while parent[at] != at:
+            parent[at] = at = parent[parent[at]]
+        return at
+
+    owner: dict[Any, int] = {}
+    for at, group in enumerate(groups):
+        for key in group:
+            target = targets[key]
+            for token in (("row", key), *(("item", item) for item in (*target.gone, target.item) if item)):
+                parent[root(at)] = root(owner.setdefault(token, at))
+    found: dict[int, dict[RowKey, None]] = {}
+    for at, group in enumerate(groups):
+        found.setdefault(root(at), {}).update(dict.fromkeys(group))
+    return [list(keys) for keys in found.values() if keys]
+
+
+def _can_be_divided(error: Exception) -> bool:
+    """Whether a part of the request may succeed: not if the table cannot be reached, or does not exist."""
+    if isinstance(error.__cause__, DynamoDBError) and is_temporary(error.__cause__):
+        return False
+    if isinstance(error, TransactionCancelled):
+        return all(_can_be_divided(one) for one in error.failures)
+    return is_about_item(error) if isinstance(error, DynamoDBError) else not isinstance(error, Conflict)

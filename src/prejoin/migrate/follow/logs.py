@@ -1,0 +1,55 @@
+"""Which log a migration follows: chosen when the load begins, then kept in the state."""
+
+from __future__ import annotations
+
+from prejoin.migrate import codes
+from prejoin.migrate.follow.log import ChangeLog, Columns
+from prejoin.migrate.follow.touched import Touched
+from prejoin.migrate.load.state import LoadState
+from prejoin.migrate.migration import Migration
+from prejoin.pipeline.errors import RefusedError
+
+OUTBOX = "outbox"
+
+
+def begin_log(migration: Migration, state: LoadState, outbox: bool = False) -> None:
+    """Begins to keep the changes of the database, before a load takes its snapshot."""
+    if state.about("log"):
+        kind = state.about("log")
+    else:
+        kind = OUTBOX if outbox else migration.source.dialect
+        # Recorded before anything is created, so that a rollback finds what a killed process created.
+        state.say(log=kind, log_name=f"prejoin_{state.about('fingerprint')}")
+    log = open_log(migration, state, Touched(migration).columns())
+    position = log.begin()
+    if not state.about("position"):
+        state.say(position=position)
+
+
+def end_log(migration: Migration, state: LoadState) -> tuple[str, ...]:
+    """Stops keeping changes, and returns what was removed from the database."""
+    if not state.about("log"):
+        return ()
+    log = open_log(migration, state, {})
+    log.end()
+    state.say(log="", log_name="", position="", caught_up="")
+    return log.created
+
+
+def open_log(migration: Migration, state: LoadState, columns: Columns) -> ChangeLog:
+    match state.about("log"):
+        case "postgresql":
+            from prejoin.migrate.follow.postgres import PostgresLog
+
+            return PostgresLog(migration.source, columns, state.about("log_name"))
+        case "mysql":
+            from prejoin.migrate.follow.binlog import BinaryLog
+
+            return BinaryLog(migration.source, columns)
+        case "outbox":
+            from prejoin.migrate.follow.outbox import OutboxLog
+
+            return OutboxLog(migration.source, columns)
+        case kind:
+            fix = "use the outbox, which the application writes: `--outbox`"
+            raise RefusedError(codes.NO_LOG, f"{kind} has no log that can be followed", fix)

@@ -1,0 +1,70 @@
+"""The outbox as a log: what an application recorded with `record_changes`.
+
+Its rows become visible with the changes that they are about, so a snapshot that sees one sees the other. Rows that were
+read are deleted. There is no position: numbers are given before transactions are committed, so a later row may have a
+smaller one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from prejoin.migrate import codes
+from prejoin.migrate.follow.log import LIMIT, ChangeLog, Columns, LogPart, RowChange, SourceTransaction
+from prejoin.migrate.load.state import decode_values
+from prejoin.migrate.outbox import NAME, outbox_table
+from prejoin.migrate.source.connection import Snapshot, SourceDatabase
+from prejoin.pipeline.errors import RefusedError
+
+_DELETED = 500
+"""Rows that one statement deletes."""
+
+
+class OutboxLog(ChangeLog):
+    created = (f"what {NAME} holds",)
+
+    def __init__(self, source: SourceDatabase, columns: Columns) -> None:
+        self._source = source
+        self._names = {name.lower(): name for name in columns} | {
+            name.rpartition(".")[2].lower(): name for name in columns
+        }
+        self._read: Sequence[int] = ()
+
+    def begin(self) -> str:
+        if not sa.inspect(self._source.engine).has_table(NAME):
+            fix = "deploy the application with `record_changes` and its table first; the guide shows how"
+            raise RefusedError(codes.NO_LOG, f"{self._source}: there is no table {NAME}", fix)
+        return NAME
+
+    def read(self, snapshot: Snapshot, after: str, limit: int = LIMIT) -> LogPart:
+        sql = f"SELECT id, transaction_id, table_name, images FROM {NAME} ORDER BY id LIMIT {limit + 1}"  # noqa: S608
+        rows = snapshot.rows(sql)
+        self._read = [int(row["id"]) for row in rows[:limit]]
+        changes: dict[str, list[RowChange]] = {}
+        for row in rows[:limit]:
+            made = changes.setdefault(row["transaction_id"], [])
+            name = self._names.get(row["table_name"].lower())
+            if name is not None:
+                made.append(RowChange(name, (decode_values(row["images"]),)))
+        return LogPart(
+            tuple(SourceTransaction(NAME, tuple(made)) for made in changes.values()), len(rows) <= limit, NAME
+        )
+
+    def confirm(self, position: str) -> None:
+        table = outbox_table(sa.MetaData())
+        with self._source.writing() as db:
+            for at in range(0, len(self._read), _DELETED):
+                db.execute(sa.delete(table).where(table.c.id.in_(self._read[at : at + _DELETED])))
+        self._read = ()
+
+    def behind(self, position: str) -> int:
+        with self._source.snapshot() as snapshot:
+            return int(snapshot.value(f"SELECT count(*) FROM {NAME}"))  # noqa: S608
+
+    def end(self) -> None:
+        """Deletes what is recorded. The table is the application's."""
+        if sa.inspect(self._source.engine).has_table(NAME):
+            with self._source.writing() as db:
+                db.execute(sa.delete(outbox_table(sa.MetaData())))

@@ -1,0 +1,143 @@
+"""`record_changes`: an application records the rows that it changes, for `prejoin migrate follow`.
+
+For databases whose log may not be read, and for SQLite. Sessions of SQLAlchemy write the changed rows into a table, the
+outbox, in the transaction that changes them. So a change is recorded if and only if it is committed. The follower reads
+the rows themselves, and deletes from the outbox what it has read.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.orm import Mapper, ORMExecuteState, Session, object_mapper
+
+from prejoin.errors import PrejoinError
+from prejoin.migrate.load.state import encode_values
+
+NAME = "prejoin_outbox"
+_LARGE = (sa.LargeBinary, sa.JSON)
+_BEFORE, _ALLOWED, _TRANSACTION = (f"prejoin_outbox_{name}" for name in ("before", "allowed", "transaction"))
+Image = Mapping[str, Any]
+"""The values of a row, by column. Large ones are left out: they make up no key."""
+
+
+class NotRecordedError(PrejoinError):
+    """A statement changes rows without the session knowing which: the outbox would miss them."""
+
+
+def outbox_table(metadata: sa.MetaData) -> sa.Table:
+    """The outbox as a table of the application's metadata, so that its migrations create it."""
+    number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+    return sa.Table(
+        NAME,
+        metadata,
+        sa.Column("id", number, primary_key=True, autoincrement=True),
+        sa.Column("transaction_id", sa.String(32), nullable=False),
+        sa.Column("table_name", sa.String(200), nullable=False),
+        sa.Column("images", sa.Text, nullable=False),
+        keep_existing=True,
+    )
+
+
+def record_changes(sessions: Any) -> None:
+    """Makes sessions record the rows that they change. `sessions` is a `sessionmaker`, or a class of sessions.
+
+    Statements that change rows without loading them (`session.execute(update(User)…)`) raise a `NotRecordedError`: pass
+    the rows to `record_rows` first, or change objects. Statements of plain connections, triggers and cascades of the
+    database are not seen.
+    """
+    event.listen(sessions, "before_flush", _before_flush)
+    event.listen(sessions, "after_flush", _after_flush)
+    event.listen(sessions, "do_orm_execute", _refuse_bulk)
+
+
+def record_rows(session: Session, table: str, rows: Iterable[Image]) -> None:
+    """Records rows in the transaction of the session, and allows its next statement that changes the table.
+
+    A row is given by the values of its columns. Give it as it is before the statement; and again as it is afterwards,
+    if the statement changes columns that keys are made of.
+    """
+    session.info.setdefault(_ALLOWED, set()).add(table)
+    _record(session, [(table, row) for row in rows])
+
+
+def _before_flush(session: Session, context: object, instances: object) -> None:
+    before: list[tuple[str, Image]] = []
+    for one in (*session.deleted, *(o for o in session.dirty if session.is_modified(o))):
+        before += _stored(session, object_mapper(one), sa.inspect(one).identity or ())
+        before += _links(object_mapper(one), one, everything=one in session.deleted)
+    session.info[_BEFORE] = before
+
+
+def _after_flush(session: Session, context: object) -> None:
+    changed: list[tuple[str, Image]] = session.info.pop(_BEFORE, [])
+    for one in (*session.new, *(o for o in session.dirty if session.is_modified(o))):
+        mapper = object_mapper(one)
+        changed += _stored(session, mapper, mapper.primary_key_from_instance(one))
+        changed += _links(mapper, one)
+    _record(session, changed)
+
+
+def _stored(session: Session, mapper: Mapper[Any], key: Sequence[Any]) -> Iterator[tuple[str, Image]]:
+    """The rows of an object as they are stored: the session may not know the old values, nor those of the database.
+
+    They are locked, as the flush does later anyway: else another transaction could change them in between, unseen.
+    """
+    for table in mapper.tables:
+        columns = [c for c in table.columns if not isinstance(c.type, _LARGE)]
+        is_it = sa.and_(*(c == value for c, value in zip(table.primary_key, key, strict=True)))
+        found = session.connection().execute(sa.select(*columns).where(is_it).with_for_update()).first()
+        if found is not None:
+            yield _name(table), dict(found._mapping)
+
+
+def _record(session: Session, changed: Iterable[tuple[str, Image]]) -> None:
+    number = session.info.get(_TRANSACTION)
+    transaction = session.get_transaction()
+    if number is None or number[0] is not transaction:
+        number = session.info[_TRANSACTION] = (transaction, uuid.uuid4().hex)
+    rows = [
+        {"transaction_id": number[1], "table_name": table, "images": encode_values(image)}
+        for table, image in changed
+        if table != NAME
+    ]
+    if rows:
+        session.connection().execute(sa.insert(outbox_table(sa.MetaData())), rows)
+
+
+def _name(table: sa.FromClause) -> str:
+    return str(getattr(table, "fullname", table))
+
+
+def _links(mapper: Mapper[Any], one: object, everything: bool = False) -> Iterator[tuple[str, Image]]:
+    """The rows of N:N tables that the session inserts and deletes without objects of their own."""
+    for relation in mapper.relationships:
+        if relation.secondary is None or relation.viewonly:
+            continue
+        if everything:
+            getattr(one, relation.key)  # loads it: all of its links are going to be deleted
+        history = sa.inspect(one).attrs[relation.key].history
+        others = [*(history.added or ()), *(history.deleted or ()), *((history.unchanged or ()) if everything else ())]
+        for other in others:
+            image = {str(r.key): _value(one, left) for left, r in relation.synchronize_pairs}
+            image |= {str(r.key): _value(other, left) for left, r in relation.secondary_synchronize_pairs or ()}
+            yield _name(relation.secondary), image
+
+
+def _value(one: object, column: Any) -> Any:
+    return getattr(one, object_mapper(one).get_property_by_column(column).key)
+
+
+def _refuse_bulk(state: ORMExecuteState) -> None:
+    if not (state.is_insert or state.is_update or state.is_delete):
+        return
+    table = _name(state.statement.table)  # type: ignore[attr-defined]
+    allowed: set[str] = state.session.info.get(_ALLOWED, set())
+    if table not in allowed:
+        message = f"a statement changes rows of {table} that the session has not loaded, so the outbox would miss them"
+        raise NotRecordedError(f"{message}. Change objects, or call record_rows(session, {table!r}, rows) first")
+    allowed.discard(table)

@@ -1,0 +1,255 @@
+"""Attributes that repeat those of another entity, such as the name of a comment's author, kept equal to them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, overload
+
+from prejoin.keys import TABLE, Lookup
+from prejoin.protocol.limits import TRANSACTION_ACTIONS
+from prejoin.table.client.reads import get_steps
+from prejoin.table.condition.record import Compare, Condition, Exists, both
+from prejoin.table.conversation import Steps
+from prejoin.table.errors import ConditionFailed, Conflict, NotServed, SchemaError, TooMany, TransactionCancelled
+from prejoin.table.read.arguments import QueryArguments
+from prejoin.table.read.query import query
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.schema.schema import Schema
+from prejoin.table.update.changes import Changes
+from prejoin.table.write.execute import ATTEMPTS, write_all
+from prejoin.table.write.from_call import check_known, update_write
+from prejoin.table.write.model import Write
+
+from .parents import Entities, Parent, parent_of
+
+if TYPE_CHECKING:
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
+
+_AT_ONCE = TRANSACTION_ACTIONS - 1  # and the check of the source
+_PAGE = 1_000
+
+Progress = Callable[[int], None]
+"""Called with the number of items that were brought up to date."""
+
+
+@dataclass(frozen=True)
+class Follows(Pattern):
+    """Attributes that repeat attributes of another entity: `Follows(User, {"user_name": "name"})`.
+
+    `refresh` brings all items of a source up to date after it has changed; `keep_fresh` does so from a stream. With
+    `checked`, an insert checks in the same transaction that its values are those of the source, so no item is ever
+    written with an outdated value. Without it an item that is inserted while its source changes keeps the old value,
+    until `keep_fresh` or `refresh` sees it.
+
+    The key of the source has the same names in the item, or those in `by`: `by={"user_id": "author_id"}`. A key of the
+    entity has to find the items of a source.
+
+    Cost: `refresh` reads the items of the source, and each item that differs costs 2 write units (up to 1 KB). An
+    insert costs 4 write units instead of 1, or without `checked` nothing more.
+
+    >>> from dataclasses import dataclass
+    >>> from prejoin.engine import Embedded
+    >>> from prejoin import Client, Entity, Key, refresh
+    >>> @dataclass
+    ... class User:
+    ...     user_id: str
+    ...     name: str
+    >>> @dataclass
+    ... class Comment:
+    ...     user_id: str
+    ...     comment_id: str
+    ...     user_name: str
+    >>> schema = Schema(
+    ...     Entity(User, Key("USER#{user_id}", "USER")),
+    ...     Entity(
+    ...         Comment,
+    ...         Key("USER#{user_id}", "COMMENT#{comment_id}"),
+    ...         patterns=[Follows(User, {"user_name": "name"})],
+    ...     ),
+    ... )
+    >>> db = Client(schema, "blog", Embedded())
+    >>> db.create_table()
+    >>> _ = db.insert(User("1", "Ann")), db.insert(Comment("1", "c1", "Ann"))
+    >>> with db.update(User, user_id="1") as user:
+    ...     user.name = "Anne"
+    >>> refresh(db, User, user_id="1")
+    1
+    >>> db.get(Comment, user_id="1", comment_id="c1").user_name
+    'Anne'
+    """
+
+    of: type[Any]
+    attributes: Mapping[str, str]
+    """For each attribute of the entity, the attribute of the source that it repeats."""
+    by: Mapping[str, str] = field(default_factory=dict)
+    checked: bool = True
+
+    def bind(self, entity: Bound[Any]) -> BoundPattern:
+        return FollowsPattern(entity, self)
+
+
+class FollowsPattern(BoundPattern):
+    """`Follows`, bound to an entity."""
+
+    source: Parent
+
+    def __init__(self, entity: Bound[Any], declared: Follows) -> None:
+        self.entity, self.declared = entity, declared
+        self.what = f"its {' and '.join(declared.attributes)}, of {declared.of.__name__}"
+
+    def link(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
+        declared, said = self.declared, f"{self.entity.tag}, which follows {self.declared.of.__name__}"
+        self.source = parent_of(self.entity, declared.of, declared.by, entities, said)
+        for own, theirs in declared.attributes.items():
+            ours, other = self.entity.codec.attribute(own), self.source.entity.codec.attribute(theirs)
+            if ours.type != other.type or (other.optional and not ours.optional):
+                raise SchemaError(f"{said}: {own} is a {ours.type}, and {theirs} is a {other.type}, or may be absent")
+            if own in self.entity.base.attributes or theirs in self.source.entity.base.attributes:
+                raise SchemaError(f"{said}: {own} cannot follow {theirs}, because a key never changes")
+        return {}
+
+    def check(self, schema: Schema) -> None:
+        try:
+            self.consistent = schema.plan(self._lookup).slot == TABLE
+        except NotServed as error:
+            raise SchemaError(f"{self.entity.tag} follows {self.source.entity.tag}: {error}") from None
+
+    @property
+    def _lookup(self) -> Lookup:
+        return Lookup.of(self.entity.tag, equal=self.source.names.values())
+
+    def also(self, schema: Schema, write: Write) -> Iterator[Write]:
+        match write.verb:
+            case "insert" | "put" if self.declared.checked:
+                values: Mapping[str, Any] = write.values
+            case "update" if not write.changes.names.isdisjoint(self.declared.attributes):
+                write.need((*self.source.names.values(), *self.declared.attributes), write.after, self.what)
+                values = write.after
+            case _:
+                return
+        if (key := self.source.key(values)) is not None:
+            yield Write("check", self.source.entity, key, where=self._equal(values))
+
+    def _equal(self, values: Mapping[str, Any]) -> Condition | None:
+        """The condition that the source has the values that the item repeats."""
+        found: Condition | None = None
+        for own, theirs in self.declared.attributes.items():
+            value = values[own]
+            one = Exists((theirs,), present=False) if value is None else Compare((theirs,), "=", value)
+            found = both(found, one)
+        return found
+
+    def current(self, source: Any) -> dict[str, Any]:
+        """Return the values that items of a source have to have."""
+        return {own: getattr(source, theirs) for own, theirs in self.declared.attributes.items()}
+
+    def differs(self, item: Any, current: Mapping[str, Any]) -> bool:
+        return any(getattr(item, own) != value for own, value in current.items())
+
+    def update(self, schema: Schema, item: Any, current: Mapping[str, Any]) -> Write:
+        """Return the update of an item that is not up to date. The hook above adds the check of its source."""
+        entity = self.entity
+        keys = {*entity.base.attributes, *self.source.names.values()}
+        known = {name: getattr(item, name) for name in keys}
+        placed = any(own in facet.placing for facet in entity.indexes.values() for own in current)
+        read = placed or any(type(one) is not FollowsPattern for one in entity.patterns)
+        return update_write(schema, entity.codec.cls, Changes(dict(current)), None, known, read, None, False)
+
+
+@overload
+def refresh(db: Client, cls: type[Any], /, *, progress: Progress | None = None, **key: Any) -> int: ...
+@overload
+def refresh(db: AsyncClient, cls: type[Any], /, *, progress: Progress | None = None, **key: Any) -> Awaitable[int]: ...
+def refresh(db: Client | AsyncClient, cls: type[Any], /, *, progress: Progress | None = None, **key: Any) -> Any:
+    """Bring the items that follow a source up to date, and return how many were not.
+
+    `cls` and `key` are those of the source. It is not one transaction: it writes up to 99 items at a time, each time on
+    the condition that the source has the values that are written. So an older value never replaces a newer one. To
+    continue after an interruption, call it again: items that are up to date are not written.
+
+    If an index finds the items, one that was inserted a moment ago may be missed: indexes are eventually consistent.
+    """
+    schema: Schema = db.schema
+    return db._run(_refresh(schema, db.table, *check_known(schema, cls, key), progress or (lambda _: None)))
+
+
+def refresh_item(db: Client | AsyncClient, item: Any) -> Any:
+    """Bring one item up to date with all sources that it follows, and return whether it was not."""
+    return db._run(_refresh_item(db.schema, db.table, item))
+
+
+def _refresh_item(schema: Schema, table: str, item: Any) -> Steps[bool]:
+    entity, changed = schema.entity(type(item)), False
+    for pattern in (one for one in entity.patterns if isinstance(one, FollowsPattern)):
+        key = pattern.source.key(entity.codec.values(item))
+        source = None if key is None else (yield from get_steps(schema, table, pattern.declared.of, key, True, None))
+        if key is not None and source is not None and pattern.differs(item, current := pattern.current(source)):
+            written = yield from _Pass(schema, table, pattern, key, current).write([item])
+            changed = changed or bool(written)
+    return changed
+
+
+def followers(schema: Schema, cls: type[Any]) -> list[FollowsPattern]:
+    """Return the patterns that follow an entity."""
+    patterns = (one for entity in schema.entities for one in entity.patterns)
+    return [one for one in patterns if isinstance(one, FollowsPattern) and one.declared.of is cls]
+
+
+def _refresh(schema: Schema, table: str, source: Bound[Any], key: Mapping[str, Any], progress: Progress) -> Steps[int]:
+    cls, done = source.codec.cls, 0
+    patterns = followers(schema, cls)
+    if not patterns:
+        raise SchemaError(f"no entity follows {source.tag}. Declare Follows({cls.__name__}, …)")
+    now = yield from get_steps(schema, table, cls, key, True, None)
+    for _ in range(ATTEMPTS):
+        if now is None:
+            return done
+        for pattern in patterns:
+            done = yield from _Pass(schema, table, pattern, key, pattern.current(now)).run(done, progress)
+        # What was refused because the source has changed meanwhile is written with the new values.
+        before, now = now, (yield from get_steps(schema, table, cls, key, True, None))
+        if now is None or all(one.current(now) == one.current(before) for one in patterns):
+            return done
+    raise Conflict(f"{source.tag} was changed during each of {ATTEMPTS} attempts. Call refresh() again")
+
+
+class _Pass:
+    """One pass over the items that follow a source."""
+
+    def __init__(
+        self, schema: Schema, table: str, pattern: FollowsPattern, key: Mapping[str, Any], current: Mapping[str, Any]
+    ) -> None:
+        self._schema, self._table, self._pattern, self._current = schema, table, pattern, current
+        self._equal = {own: key[name] for name, own in pattern.source.names.items()}
+
+    def run(self, done: int, progress: Progress) -> Steps[int]:
+        """Bring the items up to date, and return their number plus `done`."""
+        cls = self._pattern.entity.codec.cls
+        arguments = QueryArguments(None, self._equal, limit=_PAGE, consistent=self._pattern.consistent)
+        while True:
+            page = yield from query(self._schema, self._table, cls, arguments)
+            stale = [item for item in page.items if self._pattern.differs(item, self._current)]
+            for start in range(0, len(stale), _AT_ONCE):
+                done += yield from self.write(stale[start : start + _AT_ONCE])
+                progress(done)
+            if page.cursor is None:
+                return done
+            arguments = arguments.after_page(page.cursor)
+
+    def write(self, items: Sequence[Any]) -> Steps[int]:
+        """Write items in one transaction, or else in two halves. An item that is refused alone is left as it is."""
+        try:
+            writes = [self._pattern.update(self._schema, item, self._current) for item in items]
+            yield from write_all(self._schema, self._table, writes)
+        except (TooMany, ConditionFailed, TransactionCancelled) as error:
+            if len(items) == 1:
+                if isinstance(error, TooMany):
+                    raise
+                return 0  # it was deleted, or its source has changed
+            middle = len(items) // 2
+            first = yield from self.write(items[:middle])
+            return first + (yield from self.write(items[middle:]))
+        return len(items)

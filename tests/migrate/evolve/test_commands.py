@@ -1,0 +1,111 @@
+"""`prejoin evolve`: the way of the guide on a file, what is printed, exit statuses."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from prejoin import Client, Embedded
+from prejoin.design.document.write_document import write_document
+from prejoin.migrate.evolve.transition import CodeVersion
+from tests.cli.conftest import Prejoin, prejoin  # noqa: F401 - a fixture
+from tests.migrate.evolve.shop import NEW, OLD, few, many
+
+GUIDE = (Path(__file__).parents[3] / "docs/guides/migrate/evolve.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two folders with a document and a design, and a file with a table of the first."""
+    for name, text, version in (("old", OLD, few("OLD")), ("new", NEW, many("NEW"))):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "access-patterns.md").write_text(text, encoding="utf-8")
+        (folder / "table-design.md").write_text(write_document(version.design, version.workload), encoding="utf-8")
+    fill(tmp_path / "shop.db", few("OLD"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def fill(file: Path, version: CodeVersion, email: str = "{}@x") -> None:
+    package = version.package
+    with Embedded(str(file)) as engine:
+        client = Client(package.schema, "shop", engine)
+        client.create_table()
+        for number in range(10):
+            values = {"userId": f"u{number}", "email": email.format(number), "name": "N"}
+            client.insert(package.record("User", values))
+
+
+def test_steps_of_the_guide_run_and_fill_the_table(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    planned = prejoin("evolve", "plan", "old", "new", "--db", "shop.db", "-o", "steps", "--format", "json")
+    assert planned.status == 0, planned.err
+    result = planned.json["result"]
+    assert [step["kind"] for step in result["steps"]] == ["index", "deploy", "backfill", "deploy"]
+    assert result["estimate"]["items"] == 10
+    assert result["estimate"]["write_units"] > 10
+    assert (projects / "steps/1-add-gsi2/template.yaml").read_text(encoding="utf-8").count("IndexName") == 2
+    assert "write_only=True" in (projects / "steps/2-prepare/shop/schema.py").read_text(encoding="utf-8")
+    place = ("old", "new", "--db", "shop.db")
+    early = prejoin("evolve", "backfill", *place, "--yes")
+    assert (early.status, "PJ776" in early.err) == (4, True)
+    assert "added gsi2" in prejoin("evolve", "indexes", *place).err
+    filled = prejoin("evolve", "backfill", *place, "--yes", "--format", "json").json["result"]
+    assert filled["written"] == {"default": 10, "index keys": 10, "missing": 10}
+    again = prejoin("evolve", "backfill", *place, "--yes", "--format", "json").json["result"]
+    assert again["written"] == {}
+    assert prejoin("evolve", "clean", *place, "--yes").status == 0
+    package = many("NEW").package
+    with Embedded("shop.db") as engine:
+        method = package.methods["AP-005"]
+        found = package.call(Client(package.schema, "shop", engine), method, {"email": "7@x"})
+    assert found.user_id == "u7"
+
+
+@pytest.mark.slow
+def test_commands_of_the_guide_run_as_they_stand(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    commands = re.findall(r"^prejoin (.+?)(?:  |$)", GUIDE.split("```")[1], re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        ran = prejoin(*shlex.split(command))
+        assert ran.status == 0, (command, ran.err)
+    code = re.search(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    assert code is not None
+    exec(code[1], {})
+
+
+def test_plan_prints_who_does_what_and_which_code_runs(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    ran = prejoin("evolve", "plan", "old", "new")
+    assert "OLD and `prepare`" in ran.out
+    assert "`prejoin evolve backfill`" in ran.out
+    assert "name the table" in ran.err
+
+
+def test_items_that_need_a_decision_are_named(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    fill(projects / "same.db", few("OLD"), "same@x")
+    place = ("old", "new", "--db", "same.db", "--state", "other")
+    prejoin("evolve", "indexes", *place)
+    ran = prejoin("evolve", "backfill", *place, "--yes")
+    assert ran.status == 1
+    assert "PJ775" in ran.err
+    assert ran.out.count("taken: User unique email") == 9
+
+
+def test_clean_is_refused_before_the_backfill(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    ran = prejoin("evolve", "clean", "old", "new", "--db", "shop.db", "--yes")
+    assert (ran.status, "PJ776" in ran.err) == (4, True)
+
+
+def test_steps_ask_which_code_runs(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    ran = prejoin("evolve", "clean", "old", "new", "--db", "shop.db")
+    assert ran.status == 4
+    assert "not confirmed: NEW runs everywhere" in ran.err
+
+
+def test_designs_with_errors_are_refused(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    ran = prejoin("evolve", "plan", "old", "nowhere")
+    assert ran.status == 1
+    assert "NEW has errors; nothing was planned" in ran.err

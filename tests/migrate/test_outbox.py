@@ -1,0 +1,210 @@
+"""The outbox: sessions of SQLAlchemy record what they change, and the follower writes it. On SQLite."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import Session, sessionmaker
+
+from prejoin import (
+    Embedded,
+    NotRecordedError,
+    PipelineError,
+    RefusedError,
+    TablePlace,
+    follow_table,
+    load_table,
+    open_migration,
+    record_rows,
+    verify_table,
+)
+from prejoin.migrate.follow.apply import Applier
+from prejoin.migrate.follow.outbox import OutboxLog
+from prejoin.migrate.load.state import LoadState
+from prejoin.migrate.migration import Migration
+from tests.migrate.ledger_app import OUTBOX, Customer, Invoice, InvoiceLine, Seat, Tag
+
+PLACE = TablePlace(db="table.db")
+
+
+def left(db: Session) -> int:
+    return int(db.execute(sa.select(sa.func.count()).select_from(OUTBOX)).scalar_one())
+
+
+def caught_up(ledger: Migration) -> Any:
+    result = follow_table(ledger, PLACE, until_caught_up=True)
+    assert (result.caught_up, result.dead) == (True, 0)
+    compared = verify_table(ledger, PLACE, patterns=False)
+    assert compared.equal, compared.differences[:5]
+    return result
+
+
+def test_changes_of_objects_are_followed(sessions: sessionmaker[Session], ledger: Migration) -> None:
+    with sessions.begin() as db:
+        db.add(Customer(id=50, email="new@x.org", name="new"))
+        db.get_one(Seat, 1).holder = "ann"
+        db.delete(db.get_one(Seat, 2))
+        db.get_one(InvoiceLine, 3).invoice_id = 4  # from one list to another
+        db.get_one(Customer, 5).name = "in the join of an invoice"
+        db.get_one(Invoice, 6).state = "DRAFT"  # no longer an item
+    result = caught_up(ledger)
+    assert result.transactions > 0
+    with sessions() as db:
+        assert left(db) == 0
+
+
+def test_changed_keys_leave_no_item_behind(sessions: sessionmaker[Session], ledger: Migration) -> None:
+    caught_up(ledger)
+    with sessions.begin() as db:
+        db.get_one(Seat, 3).number = 300
+        db.get_one(Customer, 7).id = 700
+    with sessions() as db:
+        seat = db.get_one(Seat, 4)
+        db.commit()  # which expires the old values
+        seat.room = "R9"
+        db.commit()
+    caught_up(ledger)
+
+
+def test_rolled_back_changes_are_not_recorded(sessions: sessionmaker[Session], ledger: Migration) -> None:
+    caught_up(ledger)
+    with sessions() as db:
+        db.get_one(Seat, 1).holder = "nobody"
+        db.flush()
+        db.rollback()
+        assert left(db) == 0
+
+
+def test_links_without_objects_are_recorded(sessions: sessionmaker[Session]) -> None:
+    def recorded(db: Session) -> list[Any]:
+        rows = db.execute(sa.select(OUTBOX.c.images).where(OUTBOX.c.table_name == "tagged")).scalars()
+        return [json.loads(text) for text in rows]
+
+    with sessions.begin() as db:
+        db.get_one(Customer, 1).tags = [db.get_one(Tag, 1), db.get_one(Tag, 2)]
+    with sessions.begin() as db:
+        assert recorded(db) == [{"customer_id": 1, "tag_id": 1}, {"customer_id": 1, "tag_id": 2}] * 2
+        db.connection().execute(sa.delete(OUTBOX))
+        db.delete(db.get_one(Customer, 1))
+    with sessions() as db:
+        assert {"customer_id": 1, "tag_id": 2} in recorded(db)
+
+
+def test_statement_that_the_outbox_would_miss_is_refused(sessions: sessionmaker[Session], ledger: Migration) -> None:
+    caught_up(ledger)
+    with sessions() as db:
+        with pytest.raises(NotRecordedError, match="invoices"):
+            db.execute(sa.update(Invoice).values(state="PAID"))
+        rows = [dict(row._mapping) for row in db.execute(sa.select(Invoice.__table__))]
+        record_rows(db, "invoices", rows)
+        db.execute(sa.update(Invoice).values(state="PAID"))
+        with pytest.raises(NotRecordedError):
+            db.execute(sa.delete(Invoice))
+        db.commit()
+    caught_up(ledger)
+
+
+def test_recorded_rows_need_all_columns_of_keys(sessions: sessionmaker[Session], ledger: Migration) -> None:
+    caught_up(ledger)
+    with sessions.begin() as db:
+        record_rows(db, "seats", [{"id": 1}])
+    with pytest.raises(PipelineError, match="lacks the column 'room' of seats") as caught:
+        follow_table(ledger, PLACE, once=True)
+    assert caught.value.diagnostics[0].code == "PJ752"
+
+
+def test_application_without_an_outbox_is_refused(sessions: sessionmaker[Session]) -> None:
+    with sessions.begin() as db:
+        db.connection().execute(sa.text("DROP TABLE prejoin_outbox"))
+    with open_migration() as migration, pytest.raises(RefusedError) as caught:
+        load_table(migration, PLACE, create=True, outbox=True)
+    assert caught.value.diagnostics[0].code == "PJ750"
+
+
+def test_sqlite_has_no_log(sessions: sessionmaker[Session]) -> None:
+    with open_migration() as migration, pytest.raises(RefusedError) as caught:
+        load_table(migration, PLACE, create=True, follow=True)
+    assert caught.value.diagnostics[0].code == "PJ750"
+    assert "--outbox" in caught.value.diagnostics[0].fix
+
+
+def test_transaction_is_written_in_one_request(
+    sessions: sessionmaker[Session], ledger: Migration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caught_up(ledger)
+    sent: list[list[str]] = []
+    send = Embedded.send
+
+    def sending(self: Embedded, operation: str, body: bytes, *more: Any, **named: Any) -> Any:
+        if operation == "TransactWriteItems":
+            sent.append(sorted(kind for one in json.loads(body)["TransactItems"] for kind in one))
+        assert operation not in ("PutItem", "DeleteItem")
+        return send(self, operation, body, *more, **named)
+
+    monkeypatch.setattr(Embedded, "send", sending)
+    with sessions.begin() as db:
+        db.get_one(Seat, 1).holder = "ann"
+        db.flush()
+        db.get_one(Seat, 2).id = 200
+        db.get_one(Seat, 3).number = 300
+    follow_table(ledger, PLACE, until_caught_up=True)
+    assert sent == [["Delete", "Put", "Put", "Put"]]
+
+
+def random_change(db: Session, chance: random.Random) -> None:
+    def some(cls: type[Any]) -> Any:
+        return chance.choice(db.execute(sa.select(cls).order_by(cls.id)).scalars().all())
+
+    new = chance.randrange(1_000, 10**9)
+    match chance.randrange(7):
+        case 0:
+            db.add(Customer(id=new, email=f"{new}@x.org", name="new"))
+        case 1:
+            db.delete(some(Seat))
+            db.add(Seat(id=new, room="R1", number=new))
+        case 2:
+            some(Seat).number = new
+        case 3:
+            some(Invoice).state = chance.choice(["DRAFT", "OPEN", "PAID"])
+        case 4:
+            some(InvoiceLine).invoice_id = some(Invoice).id
+        case 5:
+            some(Customer).email = f"{new}@y.org"
+        case _:
+            some(Invoice).customer_id = some(Customer).id
+
+
+@pytest.mark.everyday(1)
+@pytest.mark.parametrize("seed", range(3))
+def test_follower_may_die_at_every_point(
+    sessions: sessionmaker[Session], ledger: Migration, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance = random.Random(seed)
+
+    def dying(self: Any, *arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+    def dying_later(patched: type[Any], name: str) -> Any:
+        real = getattr(patched, name)
+
+        def run(self: Any, *arguments: Any) -> Any:
+            real(self, *arguments)
+            raise KeyboardInterrupt
+
+        return run
+
+    for patched in ((Applier, "_send"), (Applier, "apply"), (LoadState, "record_followed"), (OutboxLog, "confirm")):
+        for _ in range(6):
+            with sessions.begin() as db:
+                random_change(db, chance)
+        with monkeypatch.context() as patch:
+            patch.setattr(*patched, dying if chance.random() < 0.5 else dying_later(*patched))
+            with pytest.raises(KeyboardInterrupt):
+                follow_table(ledger, PLACE, until_caught_up=True)
+        with sessions.begin() as db:
+            random_change(db, chance)
+    caught_up(ledger)
