@@ -281,7 +281,9 @@ class Interrupted(KeyboardInterrupt):
 
 
 def run_signals(seconds: float, seed: int, path: Path | None = None) -> Result:
-    """Interrupt reads, writes and transactions at any moment; then a write must work and a read must be current."""
+    """Interrupt reads, writes and transactions at any moment. At once another connection must be able to write; in the
+    end a write must work and a read must be current.
+    """
     result, chance, end = Result(), random.Random(seed), time.monotonic() + seconds
     inside = False
 
@@ -310,13 +312,26 @@ def run_signals(seconds: float, seed: int, path: Path | None = None) -> Result:
                     finally:
                         inside = False
                     result.tries += 1
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    if _is_locked(path):
+                        result.findings.append(f"after signal {number} of seed {seed} the file stays locked")
                 result.findings += _after_interrupts(engine, path, acknowledged, whole)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         sys.unraisablehook = hook
     return result
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether another connection has to wait for a write to end."""
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
+        try:
+            other.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+        other.execute("ROLLBACK")
+    return False
 
 
 Done = set[tuple[str, str]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -16,6 +17,8 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from tests.signals import default_interrupt
+
+from prejoin.engine import Embedded
 
 from .test_server import Client
 
@@ -148,3 +151,29 @@ def test_server_with_keys_verifies_signatures(tmp_path: Path) -> None:
         right.close()
         wrong.close()
         assert "secret " not in process.end()[1]
+
+
+def test_a_server_starts_in_bad_weather(tmp_path: Path) -> None:
+    weather = '{"errors": {"Scan": {"InternalServerError": 1}}, "faults": 1}'
+    with serving("--weather", weather, folder=tmp_path) as process, Client(process.url) as client:
+        assert client.ask("CreateTable", TABLE).status == 200
+        assert [client.ask("Scan", {"TableName": "shop"}).status for _ in range(2)] == [500, 200]
+
+
+def test_a_mistake_in_the_weather_is_a_usage_error(tmp_path: Path) -> None:
+    with serving("--weather", '{"rain": 1}', folder=tmp_path) as process:
+        status, said = process.wait()
+    assert status == 2
+    assert "rain" in said
+
+
+def test_a_server_starts_with_the_tables_of_a_snapshot(tmp_path: Path) -> None:
+    with Embedded(tmp_path / "fixture.db") as engine:
+        engine.send("CreateTable", json.dumps(TABLE).encode())
+    for _ in range(2):
+        with serving("--snapshot", "fixture.db", folder=tmp_path) as process, Client(process.url) as client:
+            assert client.ask("ListTables").json == {"TableNames": ["shop"]}
+            assert client.ask("DeleteTable", {"TableName": "shop"}).status == 200
+            assert process.end()[0] == 0
+    with serving("--snapshot", "fixture.db", "--db", "shop.db", folder=tmp_path) as process:
+        assert process.wait()[0] == 2

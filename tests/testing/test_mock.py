@@ -248,7 +248,7 @@ def test_a_transaction_gets_its_token(client: Any) -> None:
 
 def test_unknown_operation_raises_error(client: Any) -> None:
     with pytest.raises(ClientError, match="UnknownOperationException"):
-        client.create_backup(TableName="shop", BackupName="one")
+        client.create_global_table(GlobalTableName="shop", ReplicationGroup=[])
 
 
 def test_settings_of_tables_are_served(client: Any) -> None:

@@ -11,7 +11,8 @@ from prejoin.engine.items import rows
 from prejoin.engine.items.changes import read_records
 from prejoin.engine.items.keys import storage_key
 from prejoin.engine.store.interface import DamageError, RangeScan, Session, StoredRow, StoreError
-from prejoin.engine.tables.definition import IndexDefinition, TableDefinition
+from prejoin.engine.tables.definition import IndexDefinition, TableDefinition, id_bytes
+from prejoin.engine.tables.kept import Backup, backup_number
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.key_bytes import Range, after, under
 from prejoin.protocol.sizes import item_size
@@ -94,6 +95,12 @@ def _verify_tables(database: Database) -> list[str]:
                 found += [f"table {name}: {text}" for text in _verify_table(session, table)]
                 items += session.count("items", under(table.prefix))[0]
             after_name = names[-1]
+        for backup in Backup.all(session):
+            bounds, damaged = under(id_bytes(backup_number(session, backup))), list[DamageError]()
+            items += sum(1 for _ in session.items(bounds, damaged)) + len(damaged)
+            found += [
+                f"backup {backup.name}: the item {_shown_key(backup.table, error)} is damaged" for error in damaged
+            ]
         stored = session.count("items", _EVERYTHING)[0]
         if stored != items and not found:
             found.append(f"{stored - items} items belong to no table")

@@ -16,19 +16,29 @@ from prejoin.engine.operations.client_tokens import ClientTokens
 from prejoin.engine.operations.streams import trim_streams
 from prejoin.engine.operations.time_to_live import EXPIRED_AT_ONCE, expire
 from prejoin.engine.serialization import decode
-from prejoin.engine.store.interface import BusyError, DamageError, Durability, Store, StoreError
+from prejoin.engine.store.interface import BusyError, DamageError, Durability, OpenError, Store, StoreError
 from prejoin.engine.tables.catalog import Catalog
 from prejoin.engine.tables.totals import Counter
 from prejoin.protocol.errors import DynamoDBError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from concurrent.futures import ThreadPoolExecutor
 
     from prejoin.engine.changes import TableChanges
+    from prejoin.engine.snapshot import Snapshot
+    from prejoin.engine.weather.front import WeatherFront
+    from prejoin.engine.weather.weather import Weather
 
 _encode = msgspec.json.Encoder().encode
 _EXPIRY_SECONDS = 60.0
-_LONG = frozenset({"UpdateTable", "DeleteTable", "UpdateTimeToLive"})
+_LONG = frozenset(
+    {
+        *("UpdateTable", "DeleteTable", "UpdateTimeToLive", "UpdateContinuousBackups"),
+        *("CreateBackup", "DeleteBackup", "RestoreTableFromBackup", "RestoreTableToPointInTime"),
+        *("ExportTableToPointInTime", "ImportTable"),
+    }
+)
 """Operations that may touch every item of a table."""
 _LONG_IN_FILES = frozenset({"DescribeTable"})
 """A file store counts the items; a memory store knows their number."""
@@ -45,6 +55,8 @@ class Embedded:
 
     A stream has one shard, which is never closed. With `stream_shard_records`, streams that are enabled from then on
     close a shard after this number of records, and continue in a child: to test consumers of streams.
+
+    `buckets` is a folder in place of S3, for exports and imports: each of its folders is a bucket.
 
     A file that cannot be opened, or is not ours, raises an OpenError, which is a ValueError; the file is not changed.
 
@@ -63,6 +75,7 @@ class Embedded:
         durability: Durability | None = None,
         verify_all: bool = False,
         stream_shard_records: int = 0,
+        buckets: str | os.PathLike[str] | None = None,
     ) -> None:
         if stream_shard_records < 0:
             raise ValueError(f"stream_shard_records is 0 or a number of records, not {stream_shard_records}")
@@ -76,8 +89,16 @@ class Embedded:
             )
         self._store = _open(path, durability, verify_all=verify_all)
         self._engine = Database(
-            self._store, Catalog(alone=path is None), Counter(), ClientTokens(), stream_shard_records
+            self._store,
+            Catalog(alone=path is None),
+            Counter(),
+            ClientTokens(),
+            stream_shard_records,
+            None if buckets is None else os.path.abspath(buckets),
         )
+        self._handlers = OPERATIONS
+        """The operations that are performed directly: none while there is bad weather."""
+        self._front: WeatherFront | None = None
         self._next_expiry = time.monotonic() + _EXPIRY_SECONDS
         self._long = _LONG | _LONG_IN_FILES if path is not None else _LONG
         self._slow_writes = durability == "full"  # each waits for the disk
@@ -85,12 +106,9 @@ class Embedded:
 
     def send(self, operation: str, body: bytes) -> bytes:
         """Perform one operation and return the response body. Raise DynamoDBError for DynamoDB's errors."""
-        handler = OPERATIONS.get(operation)
+        handler = self._handlers.get(operation)
         if handler is None:
-            raise DynamoDBError(
-                "UnknownOperationException",
-                f"This engine has no {operation} yet" if operation in NOT_IMPLEMENTED else "",
-            )
+            return self._send_in_weather(operation, body)
         if time.monotonic() > self._next_expiry:
             self._expire_some(self._store.try_write)
         try:
@@ -102,11 +120,27 @@ class Embedded:
         except Exception as error:
             raise self._as_dynamodb_error(error) from error
 
+    def _send_in_weather(self, operation: str, body: bytes) -> bytes:
+        """Perform an operation while there is bad weather, or refuse one that does not exist."""
+        handler = OPERATIONS.get(operation)
+        if handler is None or self._front is None:
+            raise DynamoDBError(
+                "UnknownOperationException",
+                f"This engine has no {operation} yet" if operation in NOT_IMPLEMENTED else "",
+            )
+        try:
+            response = self._front.perform(operation, handler, decode(handler.decoder, body))
+            return response if isinstance(response, bytes) else _encode(response)
+        except (DynamoDBError, ConnectionResetError):
+            raise
+        except Exception as error:
+            raise self._as_dynamodb_error(error) from error
+
     def send_now(self, operation: str, body: bytes) -> bytes | None:
         """Like `send`, but return None and do nothing if the operation may take long, or would wait for another thread
         or process.
         """
-        handler = OPERATIONS.get(operation)
+        handler = self._handlers.get(operation)
         if handler is None or operation in self._long or (handler.writes and self._slow_writes):
             return None
         if time.monotonic() > self._next_expiry:
@@ -174,6 +208,103 @@ class Embedded:
         while removed := self._store.write(trim_streams, self._engine, moment):
             total += removed
         return total
+
+    def weather(
+        self,
+        *tables: str,
+        seed: int = 0,
+        faults: int | None = None,
+        read_lag: float = 0.0,
+        index_lag: float | Mapping[str, float] = 0.0,
+        page_items: int | None = None,
+        conflicts: float = 0.0,
+        unprocessed: float = 0.0,
+        errors: Mapping[str, Mapping[str, float]] | None = None,
+        lost: Mapping[str, float] | None = None,
+        delays: Mapping[str, float] | None = None,
+        throttling: bool = False,
+        partitions: int = 1,
+        partition_reads: float = 3000.0,
+        partition_writes: float = 1000.0,
+        burst_seconds: float = 300.0,
+        adaptive: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Weather:
+        """Let some tables, or all, behave as in production on a bad day, until the `with` block ends.
+
+        `read_lag` and `index_lag` are seconds by which eventually consistent reads of tables and of global indexes lag.
+        `page_items` is the number of items in a page. `conflicts` is the chance that a transaction or write meets
+        another transaction, `unprocessed` the chance that an item of a batch is not processed. By operation, or "*":
+        `errors` has the chance of each error, `lost` the chance that a response is lost, `delays` seconds.
+
+        With `throttling`, requests beyond the throughput of a table, index or partition are refused. What happens by
+        chance follows from `seed`, and ends after a number of `faults`. `clock` counts the seconds of lags and units.
+
+        Writes of other processes do not lag. The weather that was begun last counts for a table.
+        """
+        from prejoin.engine.weather.conditions import Conditions
+
+        conditions = Conditions(
+            tables=tables,
+            seed=seed,
+            faults=faults,
+            read_lag=read_lag,
+            index_lag=index_lag if isinstance(index_lag, int | float) else dict(index_lag),
+            page_items=page_items,
+            conflicts=conflicts,
+            unprocessed=unprocessed,
+            errors={operation: dict(chances) for operation, chances in (errors or {}).items()},
+            lost=dict(lost or {}),
+            delays=dict(delays or {}),
+            throttling=throttling,
+            partitions=partitions,
+            partition_reads=partition_reads,
+            partition_writes=partition_writes,
+            burst_seconds=burst_seconds,
+            adaptive=adaptive,
+        )
+        return self.weather_front().start(conditions, clock)
+
+    def weather_front(self) -> WeatherFront:
+        """All weather of this engine, for the server's command line and admin endpoint."""
+        from prejoin.engine.weather.front import WeatherFront
+
+        if self._front is None:
+            self._front = WeatherFront(self._engine, self._set_weathered)
+        return self._front
+
+    def _set_weathered(self, weathered: bool) -> None:
+        self._handlers = {} if weathered else OPERATIONS
+
+    def snapshot(self) -> Snapshot:
+        """Save all tables in memory, to restore them later. In memory this takes milliseconds for 100,000 items."""
+        from prejoin.engine.snapshot import take
+
+        taken: Snapshot = self._safely(take)
+        return taken
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save all tables in a file, in place of those that it has. Another engine can restore it, or use it itself."""
+        from prejoin.engine.snapshot import save
+
+        self._safely(save, path)
+
+    def restore(self, source: Snapshot | str | os.PathLike[str]) -> None:
+        """Replace all tables by those of a snapshot, or of a file, which is not changed."""
+        from prejoin.engine.snapshot import restore
+
+        self._safely(restore, source)
+        if self._front is not None:
+            self._front.catch_up()
+
+    def _safely(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function with the database. Raise only DynamoDBError, and OpenError for a file."""
+        try:
+            return work(self._engine, *arguments)
+        except (DynamoDBError, OpenError):
+            raise
+        except Exception as error:
+            raise self._as_dynamodb_error(error) from error
 
     def verify(self) -> list[str]:
         """Read everything and return one sentence for each damaged thing. An empty list means that nothing is damaged.

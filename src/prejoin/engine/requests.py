@@ -211,11 +211,8 @@ class ExecuteTransactionInput(RequestShape, frozen=True):
 
 
 class NamedInput(RequestShape, frozen=True):
-    """The ARN or name of a thing that does not exist: a backup, an export, a global table …"""
+    """The ARN or name of a thing that does not exist: a bulk operation, a global table …"""
 
-    backup_arn: str | None = None
-    export_arn: str | None = None
-    import_arn: str | None = None
     bulk_operation_arn: str | None = None
     global_table_name: str | None = None
     stream_arn: str | None = None

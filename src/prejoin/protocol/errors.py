@@ -18,6 +18,7 @@ _NAMESPACES = {
     "UnknownOperationException": _CORAL,
     "AccessDeniedException": _CORAL,
     "InternalServerError": _DYNAMODB,
+    "ThrottlingException": "com.amazon.coral.availability#",
 }
 _SERVER_FAULTS = frozenset({"InternalServerError", "ServiceUnavailable"})
 

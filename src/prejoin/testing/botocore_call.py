@@ -169,6 +169,10 @@ def _ask(engine: Backend, operation: _Operation, request: dict[str, Any]) -> Fak
         status, body = 200, engine.send(operation.model.name, request["body"])
     except DynamoDBError as error:
         status, body = error.status, error.body()
+    except ConnectionResetError as error:
+        from botocore.exceptions import ConnectionClosedError  # type: ignore[import-untyped]
+
+        raise ConnectionClosedError(endpoint_url=request["url"]) from error
     headers = {
         "server": "prejoin",
         "date": http_date(),

@@ -14,10 +14,11 @@ import click
 from prejoin.cli.command import command
 from prejoin.cli.outcome import Line, Outcome
 from prejoin.cli.output import say, show
-from prejoin.engine import Embedded
+from prejoin.engine import Embedded, OpenError
 from prejoin.engine.http import KeyPair, OriginPolicy, Server
 from prejoin.engine.http.origin_policy import is_loopback
 from prejoin.engine.regions import Regions
+from prejoin.engine.weather.conditions import Conditions, read_conditions
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import PipelineError
 
@@ -42,6 +43,19 @@ from prejoin.pipeline.errors import PipelineError
 @click.option(
     "--regions", is_flag=True, help="Keep tables apart by the region and account of the caller's credentials."
 )
+@click.option(
+    "--weather", metavar="JSON", help='Bad days for clients, such as {"index_lag": 2}; see the guide about weather.'
+)
+@click.option(
+    "--snapshot",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Start with the tables of this file, in memory. It is not changed.",
+)
+@click.option(
+    "--buckets",
+    type=click.Path(exists=True, file_okay=False),
+    help="A folder in place of S3, for exports and imports. Its folders are buckets.",
+)
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A host name of the server, besides localhost.")
 @click.option("--allow-origin", metavar="ORIGIN", multiple=True, help="The origin of a web page that may use it.")
 def serve(
@@ -53,6 +67,9 @@ def serve(
     secret_key: str | None,
     stream_shard_records: int | None,
     regions: bool,
+    weather: str | None,
+    snapshot: str | None,
+    buckets: str | None,
     allow_host: tuple[str, ...],
     allow_origin: tuple[str, ...],
 ) -> Outcome:
@@ -64,15 +81,25 @@ def serve(
         raise click.UsageError("`--db` takes a file; without it, tables are in memory")
     if durability and not db:
         raise click.UsageError("`--durability` is about a file: give one with `--db`")
+    if snapshot is not None and db is not None:
+        raise click.UsageError("`--snapshot` is for tables in memory; to go on in a file, copy it for `--db`")
     if regions and db:
         raise click.UsageError("`--regions` is for tables in memory: leave out `--db`")
     if bool(access_key) != bool(secret_key):
         raise click.UsageError("Signatures need a pair: `--access-key`, and `--secret-key` or PREJOIN_SECRET_KEY")
     keys = KeyPair(access_key, secret_key) if access_key and secret_key else None
     policy = OriginPolicy(frozenset(name.lower() for name in (*allow_host, host)), frozenset(allow_origin))
-    shard_records = stream_shard_records or 0
-    with _open(db, durability, shard_records) as engine:
-        apart = Regions(engine, make=lambda: _open(None, None, shard_records)) if regions else None
+    conditions, shard_records = _conditions(weather), stream_shard_records or 0
+
+    def make() -> Embedded:
+        engine = _open(db, durability, shard_records, buckets)
+        engine.weather_front().replace_all(conditions)
+        return engine
+
+    with make() as engine:
+        if snapshot is not None:
+            _restore(engine, snapshot)
+        apart = Regions(engine, make=make) if regions else None
         server = Server(engine, host=host, port=port, keys=keys, policy=policy, in_memory=db is None, regions=apart)
         url = _listen(server, host, port)
         server.run(lambda url: _tell(url, host, db, keys))
@@ -80,12 +107,29 @@ def serve(
     return Outcome(result={"url": url, "db": db})
 
 
-def _open(db: str | None, durability: Literal["normal", "full"] | None, shard_records: int) -> Embedded:
+def _conditions(weather: str | None) -> list[Conditions]:
     try:
-        return Embedded(db, durability=durability, stream_shard_records=shard_records)
+        return [] if weather is None else read_conditions(weather)
+    except ValueError as problem:
+        raise click.UsageError(f"`--weather`: {problem}") from None
+
+
+def _open(
+    db: str | None, durability: Literal["normal", "full"] | None, shard_records: int, buckets: str | None
+) -> Embedded:
+    try:
+        return Embedded(db, durability=durability, stream_shard_records=shard_records, buckets=buckets)
     except (sqlite3.Error, ValueError, OSError) as problem:
         fix = "name another file with `--db`, or leave it out to keep tables in memory"
         raise PipelineError(codes.CANNOT_WRITE, str(problem), fix, db or "") from None
+
+
+def _restore(engine: Embedded, snapshot: str) -> None:
+    try:
+        engine.restore(snapshot)
+    except OpenError as problem:
+        fix = "give a file that `Embedded.save` or `prejoin serve --db` has written"
+        raise PipelineError(codes.FLAG, f"`--snapshot`: {problem}", fix, snapshot) from None
 
 
 def _listen(server: Server, host: str, port: int) -> str:

@@ -13,6 +13,7 @@ import httptools
 from prejoin.engine.http.handler import RequestHandler
 from prejoin.engine.http.limits import Limits
 from prejoin.engine.http.messages import (
+    DROPPED,
     HEADERS_TOO_LARGE,
     INTERNAL_ERROR,
     MALFORMED,
@@ -60,6 +61,7 @@ class ServerConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self._peer = str((transport.get_extra_info("peername") or ("",))[0])
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._refused = self._stopping = True
@@ -106,7 +108,7 @@ class ServerConnection(asyncio.Protocol):
     # --- httptools ---------------------------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        self._request, self._body = HttpRequest(), b""
+        self._request, self._body = HttpRequest(peer=self._peer), b""
 
     def on_url(self, url: bytes) -> None:
         self._request.url += url
@@ -202,6 +204,9 @@ class ServerConnection(asyncio.Protocol):
 
     def _send(self, response: HttpResponse, *, keep_alive: bool) -> None:
         if self._transport.is_closing():
+            return
+        if response is DROPPED:
+            self._transport.abort()
             return
         self._heard = self._loop.time()
         self._transport.write(response.encode(keep_alive=keep_alive and not self._stopping))

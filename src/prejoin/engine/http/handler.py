@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -18,6 +18,8 @@ from prejoin.engine.http.compression import (
 )
 from prejoin.engine.http.limits import Limits
 from prejoin.engine.http.messages import (
+    ADMIN,
+    DROPPED,
     HEALTHY,
     JSON,
     NO_TOKEN,
@@ -36,6 +38,9 @@ from prejoin.engine.operations import STREAM_OPERATIONS
 from prejoin.engine.regions import Regions
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import KB
+
+if TYPE_CHECKING:
+    from prejoin.engine.http.admin import Admin
 
 SHORT_READS = frozenset({"GetItem", "ListTables", "DescribeTimeToLive"})
 SHORT_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "DescribeTable"})
@@ -70,6 +75,7 @@ class RequestHandler:
     limits: Limits = field(default_factory=Limits)
     regions: Regions | None = None
     """If given, the engine of a request is that of its region and account."""
+    admin: Admin | None = None
 
     def _engine_for(self, request: HttpRequest) -> Backend:
         return self.engine if self.regions is None else self.regions.at(*signature.caller(request))
@@ -92,6 +98,8 @@ class RequestHandler:
         admitted = operation or self.admit(request)
         if isinstance(admitted, HttpResponse):
             return admitted
+        if admitted == ADMIN and self.admin is not None:
+            return self.admin.respond(request)
         found = self._perform(admitted, request, self._engine_for(request).send)
         assert found is not None, "`send` always answers"
         return found
@@ -123,7 +131,7 @@ class RequestHandler:
             or (request.body and kind not in _JSON_TYPES)
             or (request.url != b"/" and request.url.partition(b"?")[0] != b"/")
         ):
-            return NOT_FOUND
+            return ADMIN if self.admin is not None and self.admin.serves(request) else NOT_FOUND
         target = request.header(b"x-amz-target") or b""
         operation = _operation(target)
         if operation is None:
@@ -153,6 +161,8 @@ class RequestHandler:
             response = HttpResponse(error.status, error.body(), _content_type(request))
         except BodyTooLargeError:
             response = TOO_LARGE
+        except ConnectionResetError:
+            return DROPPED
         except Exception as error:
             response = outer_error("InternalFailure", f"The server failed: {error!r}", 500)
         if len(response.body) > COMPRESSION_THRESHOLD:

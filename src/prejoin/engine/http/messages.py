@@ -14,6 +14,8 @@ import msgspec
 
 TARGET = b"DynamoDB_20120810."
 STREAMS_TARGET = b"DynamoDBStreams_20120810."
+ADMIN = "_prejoin"
+"""Stands for the operation of a request to the admin endpoint."""
 
 
 @dataclass(slots=True)
@@ -26,6 +28,8 @@ class HttpRequest:
     """Names in lower case."""
     body: bytes = b""
     keep_alive: bool = True
+    peer: str = ""
+    """The address of the client."""
 
     def header(self, name: bytes) -> bytes | None:
         """The value of the first header with this name."""
@@ -85,6 +89,8 @@ TOO_LARGE: Final = HttpResponse(413, b"", PLAIN)
 HEADERS_TOO_LARGE: Final = HttpResponse(400, b"", PLAIN)
 TIMEOUT: Final = HttpResponse(408, b"", PLAIN)
 MALFORMED: Final = HttpResponse(400, b"", PLAIN)
+DROPPED: Final = HttpResponse(500, b"")
+"""Not sent: the connection is closed instead, as if the response were lost on its way."""
 INTERNAL_ERROR: Final = outer_error("InternalFailure", "The server failed", 500)
 """A bug in the server."""
 

@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
+from prejoin.engine.embedded import Embedded
+from prejoin.engine.http.admin import Admin
 from prejoin.engine.http.connection import ServerConnection
 from prejoin.engine.http.handler import SHORT_READS, SHORT_WRITES, Backend, RequestHandler
 from prejoin.engine.http.limits import Limits
@@ -61,7 +63,8 @@ class Server:
         """
         at_once = SHORT_READS | SHORT_WRITES if in_memory else SHORT_READS
         self._limits = limits or Limits()
-        self._handler = RequestHandler(engine, policy or OriginPolicy(), keys, at_once, self._limits, regions)
+        admin = Admin(engine) if isinstance(engine, Embedded) else None
+        self._handler = RequestHandler(engine, policy or OriginPolicy(), keys, at_once, self._limits, regions, admin)
         self._address = (host, port)
         self._socket: socket.socket | None = None
         self._second: socket.socket | None = None

@@ -7,8 +7,9 @@ from typing import Final
 import msgspec
 
 from prejoin.engine.items.capacity import Capacity
+from prejoin.engine.items.recovery import RECOVERY_LOG
 from prejoin.engine.store.interface import MAX_RECORD, Session, StoredRow
-from prejoin.engine.tables.definition import IndexDefinition, TableDefinition
+from prejoin.engine.tables.definition import IndexDefinition, TableDefinition, id_bytes
 from prejoin.protocol import numbers
 from prejoin.protocol.key_bytes import under
 from prejoin.protocol.sizes import item_size
@@ -108,11 +109,13 @@ def drop_index(session: Session, table: TableDefinition, index: IndexDefinition)
     session.clear("entries", under(table.index_prefix(index)))
 
 
-def drop_all(session: Session, table: TableDefinition) -> None:
-    """Remove all items of a table and all entries of its indexes."""
-    session.clear("items", under(table.prefix))
-    session.clear("entries", under(table.prefix))
-    session.remove_records(table.id, MAX_RECORD)
+def drop_all(session: Session, identity: int) -> None:
+    """Remove all items of a table, the entries of its indexes, its stream records and its log."""
+    prefix = id_bytes(identity)
+    session.clear("items", under(prefix))
+    session.clear("entries", under(prefix))
+    session.remove_records(identity, MAX_RECORD)
+    session.remove_records(identity + RECOVERY_LOG, MAX_RECORD)
 
 
 def set_expiries(session: Session, table: TableDefinition) -> None:

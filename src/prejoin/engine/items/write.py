@@ -13,6 +13,7 @@ from prejoin.engine.items import rows
 from prejoin.engine.items.capacity import Capacity
 from prejoin.engine.items.changes import record_change
 from prejoin.engine.items.keys import check_index_keys, check_scalar, encode_item_key, encode_key
+from prejoin.engine.items.recovery import log_change
 from prejoin.engine.items.rows import ItemVersion, expiry
 from prejoin.engine.items.write_expressions import NO_EXPRESSIONS, WriteExpressions, compile_expressions
 from prejoin.engine.requests import ConditionCheck, DeleteItemInput, PutItemInput, UpdateItemInput, WriteOptions
@@ -170,8 +171,11 @@ def perform(session: Session, write: BoundWrite, capacity: Capacity, *, transact
             capacity,
             stays=stays and before is not None,
         )
-    if table.stream is not None:
-        record_change(session, table, table.stream, prepared.content, before, after)
+    if table.is_recorded:
+        if table.stream is not None:
+            record_change(session, table, table.stream, prepared.content, before, after)
+        if table.recovery is not None:
+            log_change(session, table, key, before, after)
     return WriteResult(before, after)
 
 

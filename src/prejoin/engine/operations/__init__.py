@@ -9,7 +9,17 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from prejoin.engine import requests
+from prejoin.engine import backup_requests, requests
+from prejoin.engine.operations.backups import (
+    create_backup,
+    delete_backup,
+    describe_backup,
+    describe_continuous_backups,
+    list_backups,
+    restore_table_from_backup,
+    restore_table_to_point_in_time,
+    update_continuous_backups,
+)
 from prejoin.engine.operations.batches import batch_get_item, batch_write_item
 from prejoin.engine.operations.database import Database, ResponseBody
 from prejoin.engine.operations.elsewhere import (
@@ -20,12 +30,13 @@ from prejoin.engine.operations.elsewhere import (
     find_no_kinesis_stream,
     missing,
 )
+from prejoin.engine.operations.exports import describe_export, export_table, list_exports
+from prejoin.engine.operations.imports import describe_import, import_table, list_imports
 from prejoin.engine.operations.items import delete_item, get_item, put_item, update_item
 from prejoin.engine.operations.partiql import batch_execute_statement, execute_statement, execute_transaction
 from prejoin.engine.operations.queries import query, scan
 from prejoin.engine.operations.settings import (
     delete_resource_policy,
-    describe_continuous_backups,
     describe_contributor_insights,
     get_resource_policy,
     list_contributor_insights,
@@ -33,7 +44,6 @@ from prejoin.engine.operations.settings import (
     put_resource_policy,
     tag_resource,
     untag_resource,
-    update_continuous_backups,
     update_contributor_insights,
 )
 from prejoin.engine.operations.streams import describe_stream, get_records, get_shard_iterator, list_streams
@@ -67,7 +77,6 @@ class OperationHandler(Generic[R]):
         return msgspec.json.Decoder(self.request)
 
 
-_NO_BACKUP = missing("backupArn", "backup_arn", "BackupNotFoundException", "Backup not found: {}")
 _NO_BULK_OPERATION = missing(
     "bulkOperationArn", "bulk_operation_arn", "ResourceNotFoundException", "Requested resource not found: {}"
 )
@@ -127,20 +136,24 @@ OPERATIONS: dict[str, OperationHandler[Any]] = {
     "UpdateKinesisStreamingDestination": OperationHandler(requests.NamedInput, find_no_kinesis_stream),
     "DisableKinesisStreamingDestination": OperationHandler(requests.NamedInput, find_no_kinesis_stream),
     "DescribeTableReplicaAutoScaling": OperationHandler(requests.TableInput, describe_replica_scaling),
-    "ListBackups": OperationHandler(requests.RequestShape, empty("BackupSummaries")),
-    "ListExports": OperationHandler(requests.RequestShape, empty("ExportSummaries")),
-    "ListImports": OperationHandler(requests.RequestShape, empty("ImportSummaryList")),
+    "CreateBackup": OperationHandler(backup_requests.CreateBackupInput, create_backup, writes=True),
+    "DescribeBackup": OperationHandler(backup_requests.BackupInput, describe_backup),
+    "ListBackups": OperationHandler(backup_requests.ListBackupsInput, list_backups),
+    "DeleteBackup": OperationHandler(backup_requests.BackupInput, delete_backup, writes=True),
+    "RestoreTableFromBackup": OperationHandler(
+        backup_requests.RestoreFromBackupInput, restore_table_from_backup, writes=True
+    ),
+    "RestoreTableToPointInTime": OperationHandler(
+        backup_requests.RestoreToPointInTimeInput, restore_table_to_point_in_time, writes=True
+    ),
+    "ExportTableToPointInTime": OperationHandler(backup_requests.ExportTableInput, export_table, writes=True),
+    "DescribeExport": OperationHandler(backup_requests.ExportInput, describe_export),
+    "ListExports": OperationHandler(backup_requests.ListExportsInput, list_exports),
+    "ImportTable": OperationHandler(backup_requests.ImportTableInput, import_table, writes=True),
+    "DescribeImport": OperationHandler(backup_requests.ImportInput, describe_import),
+    "ListImports": OperationHandler(backup_requests.ListImportsInput, list_imports),
     "ListBulkOperations": OperationHandler(requests.RequestShape, empty("BulkOperationsSummaryList")),
     "ListGlobalTables": OperationHandler(requests.RequestShape, empty("GlobalTables")),
-    "DescribeBackup": OperationHandler(requests.NamedInput, _NO_BACKUP),
-    "DeleteBackup": OperationHandler(requests.NamedInput, _NO_BACKUP),
-    "RestoreTableFromBackup": OperationHandler(requests.NamedInput, _NO_BACKUP),
-    "DescribeExport": OperationHandler(
-        requests.NamedInput, missing("exportArn", "export_arn", "ExportNotFoundException", "Export not found: {}")
-    ),
-    "DescribeImport": OperationHandler(
-        requests.NamedInput, missing("importArn", "import_arn", "ImportNotFoundException", "Import not found: {}")
-    ),
     "DescribeBulkOperation": OperationHandler(requests.NamedInput, _NO_BULK_OPERATION),
     "CancelBulkOperation": OperationHandler(requests.NamedInput, _NO_BULK_OPERATION),
     "DescribeGlobalTable": OperationHandler(requests.NamedInput, _NO_GLOBAL_TABLE),
@@ -153,8 +166,7 @@ STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterato
 """Operations of a service of their own, DynamoDB Streams."""
 NOT_IMPLEMENTED = frozenset(
     {
-        *("CreateBackup", "RestoreTableToPointInTime", "ExportTableToPointInTime", "ImportTable", "StartBulkPutItems"),
-        *("CreateGlobalTable", "UpdateTableReplicaAutoScaling", "SearchVectors"),
+        *("StartBulkPutItems", "CreateGlobalTable", "UpdateTableReplicaAutoScaling", "SearchVectors"),
     }
 )
 """Operations of DynamoDB that the engine does not have yet. The error says so."""

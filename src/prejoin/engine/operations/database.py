@@ -19,6 +19,8 @@ class Database:
     tokens: ClientTokens
     shard_records: int = 0
     """The number of records after which a shard of a stream is closed; 0 for never."""
+    buckets: str | None = None
+    """The folder with the buckets of exports and imports."""
 
 
 ResponseBody = dict[str, Any] | bytes

@@ -1,4 +1,4 @@
-"""Operations about things outside of one engine: backups, exports, imports, replicas in other regions, Kinesis streams.
+"""Operations about things outside of one engine: bulk operations, replicas in other regions, Kinesis streams.
 
 There are none here. So lists are empty, and a thing that is asked for by its name is not found, as in a new account.
 """

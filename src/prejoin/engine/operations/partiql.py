@@ -50,6 +50,8 @@ _CODES = {
     "ResourceNotFoundException": "ResourceNotFound",
     "ConditionalCheckFailedException": "ConditionalCheckFailed",
     "DuplicateItemException": "DuplicateItem",
+    "ProvisionedThroughputExceededException": "ProvisionedThroughputExceeded",
+    "ThrottlingException": "ThrottlingError",
 }
 """The codes of errors inside of a batch."""
 

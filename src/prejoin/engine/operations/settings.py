@@ -1,5 +1,5 @@
-"""Settings of tables that do not change how they work: tags, resource policies, continuous backups and contributor
-insights. They are kept and described.
+"""Settings of tables that do not change how they work: tags, resource policies and contributor insights. They are kept
+and described.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from prejoin.engine.requests import (
     TableInput,
     TagResourceInput,
     UntagResourceInput,
-    UpdateContinuousBackupsInput,
 )
 from prejoin.engine.store.interface import Session
 from prejoin.engine.tables.create import new_revision
@@ -27,7 +26,6 @@ from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol.errors import DynamoDBError, invalid, not_found, refuse
 
 _TABLE_ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})")
-_RECOVERY_DAYS = 35
 _POLICY_BYTES = 20 * 1024
 _INSIGHTS_MODES = ("ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS")
 
@@ -142,67 +140,6 @@ def _no_policy(table: TableDefinition) -> DynamoDBError:
     return DynamoDBError(
         "PolicyNotFoundException", f"Resource-based policy not found for the provided ResourceArn: {table.arn}"
     )
-
-
-# --- Continuous backups ----------------------------------------------------------------------------------------------
-
-
-def describe_continuous_backups(database: Database, request: TableInput) -> dict[str, Any]:
-    name = table_name(request.table_name)
-    with database.store.reading() as session:
-        return _continuous_backups(_table(database, session, name))
-
-
-def update_continuous_backups(database: Database, request: UpdateContinuousBackupsInput) -> dict[str, Any]:
-    name = table_name(request.table_name)
-    wish = request.point_in_time_recovery_specification
-    constraints = Constraints()
-    constraints.required("pointInTimeRecoverySpecification", wish)
-    if wish is not None:
-        where = "pointInTimeRecoverySpecification"
-        constraints.required(f"{where}.pointInTimeRecoveryEnabled", wish.enabled)
-        constraints.at_least(f"{where}.recoveryPeriodInDays", wish.recovery_period_in_days, 1)
-        if wish.recovery_period_in_days is not None and wish.recovery_period_in_days > _RECOVERY_DAYS:
-            constraints.fail(
-                f"{where}.recoveryPeriodInDays",
-                wish.recovery_period_in_days,
-                f"Member must have value less than or equal to {_RECOVERY_DAYS}",
-            )
-    constraints.finish()
-    assert wish is not None
-    with database.store.writing() as session:
-        table = _table(database, session, name)
-        since = time.time() if table.recovery is None else table.recovery[0]
-        recovery = (since, wish.recovery_period_in_days or _RECOVERY_DAYS) if wish.enabled else None
-        table = replace(table, recovery=recovery)
-        database.catalog.change(session, table)
-    return _continuous_backups(table)
-
-
-def _table(database: Database, session: Session, name: str) -> TableDefinition:
-    table = database.catalog.get(session, name)
-    if table is None:
-        raise DynamoDBError("TableNotFoundException", f"Table not found: {name}")
-    return table
-
-
-def _continuous_backups(table: TableDefinition) -> dict[str, Any]:
-    shown: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
-    if table.recovery is not None:
-        since, days = table.recovery
-        now = time.time()
-        shown = {
-            "PointInTimeRecoveryStatus": "ENABLED",
-            "RecoveryPeriodInDays": days,
-            "EarliestRestorableDateTime": max(since, now - days * 86_400),
-            "LatestRestorableDateTime": now,
-        }
-    return {
-        "ContinuousBackupsDescription": {
-            "ContinuousBackupsStatus": "ENABLED",
-            "PointInTimeRecoveryDescription": shown,
-        }
-    }
 
 
 # --- Contributor insights --------------------------------------------------------------------------------------------

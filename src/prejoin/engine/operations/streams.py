@@ -22,6 +22,7 @@ from prejoin.engine.items.changes import (
     sequence_number,
     trim,
 )
+from prejoin.engine.items.recovery import trim_log
 from prejoin.engine.operations.database import Database
 from prejoin.engine.operations.tables import key_schema
 from prejoin.engine.requests import DescribeStreamInput, GetRecordsInput, GetShardIteratorInput, ListStreamsInput
@@ -212,18 +213,20 @@ def changes(
 
 
 def trim_streams(database: Database, now: float) -> int:
-    """Remove a bounded number of records older than a day from each stream, and return how many."""
+    """Remove a bounded number of records older than a day from each stream, and of log records that are too old for
+    point-in-time recovery. Return how many.
+    """
     with database.store.reading() as session:
         names = [
             name
             for name in session.table_names("", _MOST_TABLES)
-            if (table := database.catalog.get(session, name)) is not None and table.streams
+            if (table := database.catalog.get(session, name)) is not None and (table.streams or table.recovery)
         ]
     if not names:
         return 0
     with database.store.writing() as session:
-        tables = [database.catalog.get(session, name) for name in names]
-        return sum(trim(session, table, now) for table in tables if table is not None)
+        tables = [table for name in names if (table := database.catalog.get(session, name)) is not None]
+        return sum(trim(session, table, now) + trim_log(session, table, now) for table in tables)
 
 
 def _recent(records: list[StreamRecord], now: float) -> list[StreamRecord]:

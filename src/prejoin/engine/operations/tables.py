@@ -19,6 +19,7 @@ from prejoin.engine.tables.definition import (
     TableDefinition,
     ThroughputChanges,
 )
+from prejoin.engine.tables.kept import add_backup
 from prejoin.engine.tables.totals import NOTHING, Totals
 from prejoin.engine.tables.update import check_update_table, decreases_today, next_definition
 from prejoin.engine.validation import Constraints, table_name
@@ -33,8 +34,17 @@ _OF_THE_DELETED = (
 
 
 def create_table(database: Database, request: CreateTableInput) -> dict[str, Any]:
-    name = check_create_table(request)
-    table = read_definition(request, name)
+    table = new_table(database, request)
+    with database.store.writing() as session:
+        if database.catalog.get(session, table.name) is not None:
+            raise DynamoDBError("ResourceInUseException", f"Table already exists: {table.name}")
+        database.catalog.add(session, table)
+    return {"TableDescription": describe(table, "CREATING", NOTHING)}
+
+
+def new_table(database: Database, request: CreateTableInput) -> TableDefinition:
+    """Check a request for a new table, and return its definition."""
+    table = read_definition(request, check_create_table(request))
     now = time.time()
     table = replace(
         table,
@@ -46,11 +56,7 @@ def create_table(database: Database, request: CreateTableInput) -> dict[str, Any
     wish = request.stream_specification
     if wish is not None and wish.stream_enabled:
         table = replace(table, streams=(new_stream(wish, now, 1, database.shard_records),))
-    with database.store.writing() as session:
-        if database.catalog.get(session, name) is not None:
-            raise DynamoDBError("ResourceInUseException", f"Table already exists: {name}")
-        database.catalog.add(session, table)
-    return {"TableDescription": describe(table, "CREATING", NOTHING)}
+    return table
 
 
 def update_table(database: Database, request: UpdateTableInput) -> dict[str, Any]:
@@ -99,7 +105,9 @@ def delete_table(database: Database, request: TableInput) -> dict[str, Any]:
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion "
                 "protection first."
             )
-        rows.drop_all(session, table)
+        if table.recovery is not None:
+            add_backup(session, table, f"{name}$DeletedTableBackup", "SYSTEM")
+        rows.drop_all(session, table.id)
         database.catalog.remove(session, table)
     shown = describe(table, "DELETING", NOTHING)
     return {"TableDescription": {member: shown[member] for member in _OF_THE_DELETED if member in shown}}
@@ -177,6 +185,14 @@ def describe(
     if table.table_class is not None:
         shown["TableClassSummary"] = {"TableClass": table.table_class}
     shown |= _describe_encryption(table.encryption_key)
+    if table.restored is not None:
+        source = {"SourceBackupArn": table.restored.backup_arn} if table.restored.backup_arn else {}
+        shown["RestoreSummary"] = {
+            **source,
+            "SourceTableArn": table.restored.table_arn,
+            "RestoreDateTime": table.restored.moment,
+            "RestoreInProgress": False,
+        }
     for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False)):
         indexes = [
             _describe_index(

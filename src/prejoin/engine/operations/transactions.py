@@ -221,6 +221,9 @@ _REASONS = {
     "ConditionalCheckFailedException": "ConditionalCheckFailed",
     "ValidationException": "ValidationError",
     "DuplicateItemException": "DuplicateItem",
+    "TransactionConflictException": "TransactionConflict",
+    "ProvisionedThroughputExceededException": "ProvisionedThroughputExceeded",
+    "ThrottlingException": "ThrottlingError",
 }
 
 

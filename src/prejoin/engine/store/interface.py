@@ -18,6 +18,10 @@ Ts = TypeVarTuple("Ts")
 
 _EXPIRY = Struct("<d")
 
+HIDDEN = "~"
+"""How the names begin of what is stored like a table and is none, such as a backup. No table can have such a name, and
+all names of tables sort before it.
+"""
 MAX_RECORD = (1 << 40) - 1
 """The largest number of a stream record."""
 Durability = Literal["memory", "normal", "full"]
@@ -155,8 +159,12 @@ class Session(ABC):
         """The names of tables in order, starting after one."""
 
     @abstractmethod
-    def add_table(self, name: str, definition: bytes) -> None:
-        """Store a new table under an id that was never used before."""
+    def hidden_names(self, begin: str) -> list[str]:
+        """The names in order that begin with HIDDEN and this text."""
+
+    @abstractmethod
+    def add_table(self, name: str, definition: bytes) -> int:
+        """Store a new table under an id that was never used before, and return the id."""
 
     @abstractmethod
     def change_table(self, identity: int, definition: bytes) -> None:

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, TypeVar, TypeVarTuple
 
 from prejoin.engine.store.interface import (
+    HIDDEN,
     BusyError,
     DamageError,
     Keyspace,
@@ -51,6 +52,9 @@ class UndoableDict(dict[Any, Any]):
             self.pop(name, None)
         else:
             self[name] = value
+
+    def copy(self) -> UndoableDict:
+        return UndoableDict(self)
 
 
 class SortedMap:
@@ -99,6 +103,12 @@ class SortedMap:
             self.values[key] = value
         else:
             self.add(key, value)
+
+    def copy(self) -> SortedMap:
+        copied = SortedMap()
+        copied.values, copied._least = self.values.copy(), self._least.copy()
+        copied._chunks = [chunk.copy() for chunk in self._chunks]
+        return copied
 
     def repair(self) -> None:
         """Rebuild the order of keys, which an interrupted change may have left inconsistent."""
@@ -165,6 +175,15 @@ class MemorySession(Session):
         """The number of the newest record of each table. A rollback leaves a gap."""
         self._undo: list[tuple[UndoableDict | SortedMap, Any, Any]] = []
         """Of each change, what it changed and what was there before; noted before it is made."""
+
+    def copy(self) -> MemorySession:
+        """Another session with the same content. Rows are shared, because they never change."""
+        copied = MemorySession()
+        for name in (*_MAPS, "_item_sizes", "_entry_sizes", "_numbers"):
+            setattr(copied, name, getattr(self, name).copy())
+        copied._mappings = {"items": copied._items, "entries": copied._entries}
+        copied._last_table = self._last_table
+        return copied
 
     def keep(self) -> None:
         """Commit the changes."""
@@ -347,12 +366,16 @@ class MemorySession(Session):
         return self._tables[identity][0]  # type: ignore[no-any-return]
 
     def table_names(self, after: str, most: int) -> list[str]:
-        return sorted(name for name in self._names if name > after)[:most]
+        return sorted(name for name in self._names if after < name < HIDDEN)[:most]
 
-    def add_table(self, name: str, definition: bytes) -> None:
+    def hidden_names(self, begin: str) -> list[str]:
+        return sorted(name for name in self._names if name.startswith(HIDDEN + begin))
+
+    def add_table(self, name: str, definition: bytes) -> int:
         self._last_table += 1
         self._set(self._tables, self._last_table, (name, 1, definition))
         self._set(self._names, name, self._last_table)
+        return self._last_table
 
     def change_table(self, identity: int, definition: bytes) -> None:
         name, revision, _ = self._tables[identity]
@@ -374,6 +397,10 @@ class MemorySession(Session):
         past = sum(1 for _ in takewhile(lambda record: token_expiry(record) < before, self._tokens.values()))
         for token in list(islice(self._tokens, max(past, len(self._tokens) - most))):
             self._set(self._tokens, token, None)
+
+
+_MAPS = ("_items", "_entries", "_expiries", "_due", "_tables", "_names", "_tokens", "_records")
+"""All mappings of a session that a change is undone in."""
 
 
 def _due(second: int) -> bytes:
@@ -408,6 +435,12 @@ class MemoryStore(Store):
             return work(*arguments)
 
     write = try_write = read
+
+    def become(self, other: MemoryStore) -> None:
+        """Take over a copy of another store's content. Only inside `read` or `write` of both."""
+        with other.reading() as content, self.writing():
+            copied = content.copy()
+        self._one.session = copied
 
     def verify_file(self) -> list[str]:
         return []

@@ -63,9 +63,14 @@ class Catalog:
         """Return the table of the item stored under this key."""
         return self.find(session, session.table_name(table_id(key)))
 
-    def add(self, session: Session, table: TableDefinition) -> None:
-        """Store the definition of a new table."""
-        session.add_table(table.name, table.to_bytes())
+    def add(self, session: Session, table: TableDefinition) -> int:
+        """Store the definition of a new table, and return its id."""
+        return session.add_table(table.name, table.to_bytes())
+
+    def forget(self) -> None:
+        """Forget all definitions, because the content of the store was replaced."""
+        self._known.clear()
+        self._named.clear()
 
     def change(self, session: Session, table: TableDefinition) -> None:
         """Replace a table's definition. Other processes notice the new revision."""

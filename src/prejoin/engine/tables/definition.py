@@ -94,6 +94,15 @@ class StreamDefinition:
         return self.view in ("OLD_IMAGE", "NEW_AND_OLD_IMAGES")
 
 
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """From what a table was restored: a moment of another table, or a backup of it."""
+
+    moment: float
+    table_arn: str
+    backup_arn: str | None
+
+
 @dataclass(frozen=True)
 class TableDefinition:
     """A table with its indexes. Everything derived is computed once and cached."""
@@ -126,6 +135,7 @@ class TableDefinition:
     insights: tuple[tuple[str, str, float], ...] = ()
     """Where contributor insights are on: the index ("" for the table), the mode, and since when."""
 
+    restored: Restored | None = None
     place: str = LOCAL
     """The region and account in its ARN."""
     streams: tuple[StreamDefinition, ...] = ()
@@ -136,17 +146,22 @@ class TableDefinition:
         """The enabled stream."""
         return self.streams[-1] if self.streams and self.streams[-1].ended is None else None
 
+    @cached_property
+    def is_recorded(self) -> bool:
+        """Whether writes are recorded, for a stream or for point-in-time recovery."""
+        return self.stream is not None or self.recovery is not None
+
     def stream_arn(self, stream: StreamDefinition) -> str:
         return f"{self.arn}/stream/{stream.label}"
 
     @cached_property
     def prefix(self) -> bytes:
         """The first bytes of the keys of all items."""
-        return self.id.to_bytes(_ID)
+        return id_bytes(self.id)
 
     def index_prefix(self, index: IndexDefinition) -> bytes:
         """The first bytes of the keys of all entries of an index."""
-        return self.prefix + index.number.to_bytes(_ID)
+        return self.prefix + id_bytes(index.number)
 
     @cached_property
     def item_key(self) -> ItemKey:
@@ -254,6 +269,11 @@ def _pairs(attributes: tuple[KeyElement, ...]) -> tuple[tuple[str, str], ...]:
 
 _ID = 4
 """The length of a table's or an index's id in key bytes."""
+
+
+def id_bytes(number: int) -> bytes:
+    """The id of a table, or the number of an index, in key bytes."""
+    return number.to_bytes(_ID)
 
 
 def table_id(key: bytes) -> int:

@@ -39,6 +39,10 @@ class Counter:
     def __init__(self) -> None:
         self._counted: dict[tuple[int, int], _Counted] = {}
 
+    def forget(self) -> None:
+        """Forget all counts, because the content of the store was replaced."""
+        self._counted.clear()
+
     def count(self, session: Session, table: TableDefinition) -> Totals:
         begun = time.monotonic()
         # A change of indexes invalidates the cached count.

@@ -19,7 +19,7 @@ from prejoin.transport import AsyncTransport, TransportError
 
 from .async_reads import AsyncReader
 from .async_writes import AsyncBatchWriter, AsyncWriter
-from .client import any_call, body_of, decode_error, metered_call, report_call, specific_error
+from .client import any_call, body_of, lost_response, metered_call, report_call, specific_error
 from .observe import Observer
 from .transaction import WriteList
 
@@ -219,5 +219,5 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
             if found := specific_error(error, request, self.table):
                 raise found from error
             raise
-        except DecodeError as error:
-            raise decode_error(request, error) from error
+        except (DecodeError, ConnectionResetError) as error:
+            raise lost_response(request, error) from error

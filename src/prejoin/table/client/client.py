@@ -203,8 +203,8 @@ class Client(Reader, Writer, BatchWriter):
             if found := specific_error(error, request, self.table):
                 raise found from error
             raise
-        except DecodeError as error:
-            raise decode_error(request, error) from error
+        except (DecodeError, ConnectionResetError) as error:
+            raise lost_response(request, error) from error
 
 
 def any_call(table: str, operation: str, body: Mapping[str, Any]) -> Request:
@@ -247,14 +247,16 @@ def report_call(request: Request, answer: bytes, observe: Observer) -> Any:
     return result
 
 
-def decode_error(request: Request, error: DecodeError) -> TransportError:
-    """Return the error for a response that is not JSON and has no checksum: it counts as lost."""
+def lost_response(request: Request, error: DecodeError | ConnectionResetError) -> TransportError:
+    """Return the error for a response that is lost: an engine in bad weather loses it, or it is not JSON."""
     from prejoin.transport.errors import AnswerLost, OutcomeUnknown
     from prejoin.transport.request.retry import is_read
 
     kind = AnswerLost if is_read(request.operation) else OutcomeUnknown
     return kind(
-        f"the response to {request.operation} cannot be decoded: {error}",
+        str(error)
+        if isinstance(error, ConnectionResetError)
+        else f"the response to {request.operation} cannot be decoded: {error}",
         operation=request.operation,
         attempts=1,
         cause=error,

@@ -14,6 +14,7 @@ from zlib import crc32
 
 from prejoin.engine.store.file.format import item_checksum, table_checksum
 from prejoin.engine.store.interface import (
+    HIDDEN,
     MAX_RECORD,
     DamageError,
     Keyspace,
@@ -347,14 +348,22 @@ class FileSession(Session):
         return name  # type: ignore[no-any-return]
 
     def table_names(self, after: str, most: int) -> list[str]:
-        found = self.execute("SELECT name FROM tables WHERE name > ? ORDER BY name LIMIT ?", (after, most)).fetchall()
-        return [name for (name,) in found]
+        query = "SELECT name FROM tables WHERE name > ? AND name < ? ORDER BY name LIMIT ?"
+        return [name for (name,) in self.execute(query, (after, HIDDEN, most)).fetchall()]
 
-    def add_table(self, name: str, definition: bytes) -> None:
+    def hidden_names(self, begin: str) -> list[str]:
+        first = HIDDEN + begin
+        query = "SELECT name FROM tables WHERE name >= ? AND substr(name, 1, ?) = ? ORDER BY name"
+        return [name for (name,) in self.execute(query, (first, len(first), first)).fetchall()]
+
+    def add_table(self, name: str, definition: bytes) -> int:
         self.execute(
             "INSERT INTO tables (name, revision, checksum, definition) VALUES (?, ?, ?, ?)",
             (name, 1, table_checksum(name, definition), definition),
         )
+        identity = self._cursor.lastrowid
+        assert identity is not None, "a row was inserted"
+        return identity
 
     def change_table(self, identity: int, definition: bytes) -> None:
         checksum = table_checksum(self.table_name(identity), definition)

@@ -230,7 +230,9 @@ class FileStore(Store):
         connection = session.connection
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA wal_autocheckpoint=0")
-        connection.execute("PRAGMA journal_size_limit=0")  # truncate the log to its content
+        # After a checkpoint the log is written from its beginning again. Its space is kept: overwriting it takes less
+        # time. But not all of `_LOG_BYTES` is kept, so that a longer log is found by its size.
+        connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES * 15 // 16}")
         connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS[self._durability]}")
         connection.execute("PRAGMA cache_size=-16000")
         # Some builds overwrite deleted content with zeros, which costs a sixth of a write.

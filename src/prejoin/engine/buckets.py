@@ -1,0 +1,52 @@
+"""A folder in place of S3: each of its folders is a bucket, and a key is a path in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from prejoin.protocol.errors import refuse
+
+_BUCKET = re.compile(r"[a-z0-9A-Z]+[.\-\w]*[a-z0-9A-Z]+")
+
+
+class BucketError(Exception):
+    """An export or import fails, because S3 would refuse it. `code` is the FailureCode."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def check_bucket(name: str) -> None:
+    if not _BUCKET.fullmatch(name) or len(name) > 255:
+        refuse(f"One or more parameter values were invalid: {name!r} is not the name of an S3 bucket")
+
+
+def check_key(key: str) -> None:
+    """Refuse a key that is not a path inside of its bucket."""
+    if "\0" in key or "\\" in key or key.startswith("/") or ".." in key.split("/") or len(key) > 1024:
+        refuse(f"One or more parameter values were invalid: {key!r} is not a key of an S3 object here")
+
+
+def find_bucket(folder: str | None, name: str) -> Path:
+    """The folder of a bucket. It has to be there already, as a bucket of S3."""
+    if folder is None:
+        raise BucketError(
+            "S3NoSuchBucket",
+            "The engine has no buckets: give it a folder, with Embedded(buckets=…) or prejoin serve --buckets",
+        )
+    bucket = Path(folder) / name
+    if not bucket.is_dir():
+        raise BucketError("S3NoSuchBucket", f"The specified bucket does not exist: there is no folder {bucket}")
+    return bucket
+
+
+def objects(bucket: Path, prefix: str) -> list[Path]:
+    """The files whose keys begin with a prefix, in the order of their keys. Links are not followed."""
+    found = {path.relative_to(bucket).as_posix(): path for path in bucket.rglob("*") if _is_object(path)}
+    return [found[key] for key in sorted(found) if key.startswith(prefix)]
+
+
+def _is_object(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()

@@ -1,0 +1,364 @@
+"""Backups, continuous backups, and tables restored from them."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from prejoin.engine.backup_requests import (
+    BackupInput,
+    CreateBackupInput,
+    ListBackupsInput,
+    RestoreFromBackupInput,
+    RestoreInput,
+    RestoreToPointInTimeInput,
+)
+from prejoin.engine.items import rows
+from prejoin.engine.items.copy import copy_items
+from prejoin.engine.items.recovery import items_at, stop_log
+from prejoin.engine.operations.database import Database
+from prejoin.engine.operations.tables import describe
+from prejoin.engine.requests import SecondaryIndex, TableInput, UpdateContinuousBackupsInput
+from prejoin.engine.store.interface import Session, StoredRow
+from prejoin.engine.tables.create import encryption_key, merged_limits, throughput_of
+from prejoin.engine.tables.definition import UNCHANGED, IndexDefinition, Restored, TableDefinition, id_bytes
+from prejoin.engine.tables.kept import Backup, add_backup, backup_number, remove_backup
+from prejoin.engine.tables.totals import Totals
+from prejoin.engine.validation import Constraints, table_name
+from prejoin.protocol import limits
+from prejoin.protocol.errors import DynamoDBError, refuse
+from prejoin.protocol.key_bytes import under
+
+_RECOVERY_DAYS = 35
+_DAY_SECONDS = 86_400
+_PAGE = 100
+_TYPES = ("USER", "SYSTEM", "AWS_BACKUP", "ALL")
+_INVALID = "One or more parameter values were invalid: "
+
+
+def create_backup(database: Database, request: CreateBackupInput) -> dict[str, Any]:
+    constraints = Constraints()
+    constraints.table("tableName", request.table_name)
+    constraints.name("backupName", request.backup_name)
+    constraints.finish()
+    with database.store.writing() as session:
+        table = find_table(database, session, table_name(request.table_name))
+        backup = add_backup(session, table, str(request.backup_name), "USER")
+    return {"BackupDetails": _details(backup, "CREATING")}
+
+
+def describe_backup(database: Database, request: BackupInput) -> dict[str, Any]:
+    with database.store.reading(snapshot=True) as session:
+        return {"BackupDescription": _describe(_backup(session, request), "AVAILABLE")}
+
+
+def delete_backup(database: Database, request: BackupInput) -> dict[str, Any]:
+    with database.store.writing() as session:
+        backup = _backup(session, request)
+        remove_backup(session, backup)
+    return {"BackupDescription": _describe(backup, "DELETED")}
+
+
+def list_backups(database: Database, request: ListBackupsInput) -> dict[str, Any]:
+    constraints = Constraints()
+    constraints.at_least("limit", request.limit, 1)
+    if request.limit is not None and request.limit > _PAGE:
+        constraints.fail("limit", request.limit, f"Member must have value less than or equal to {_PAGE}")
+    constraints.one_of("backupType", request.backup_type, _TYPES)
+    constraints.finish()
+    name = None if request.table_name is None else table_name(request.table_name)
+    low, high = request.time_range_lower_bound or 0.0, request.time_range_upper_bound
+    with database.store.reading(snapshot=True) as session:
+        found = [
+            backup
+            for backup in Backup.all(session)
+            if (name is None or backup.table.name == name)
+            and backup.created >= low
+            and (high is None or backup.created < high)
+            and request.backup_type in (None, "ALL", backup.type)
+        ]
+    start = request.exclusive_start_backup_arn
+    if start is not None:
+        found = [backup for backup in found if backup.id > start.rpartition("/")[2]]
+    limit = request.limit or _PAGE
+    response: dict[str, Any] = {"BackupSummaries": [_summary(backup) for backup in found[:limit]]}
+    if len(found) > limit:
+        response["LastEvaluatedBackupArn"] = found[limit - 1].arn
+    return response
+
+
+def _backup(session: Session, request: BackupInput | RestoreFromBackupInput) -> Backup:
+    constraints = Constraints()
+    constraints.required("backupArn", request.backup_arn)
+    constraints.finish()
+    arn = str(request.backup_arn)
+    backup = Backup.find(session, arn)
+    if backup is None:
+        raise DynamoDBError("BackupNotFoundException", f"Backup not found: {arn}")
+    return backup
+
+
+def _details(backup: Backup, status: str) -> dict[str, Any]:
+    return {
+        "BackupArn": backup.arn,
+        "BackupName": backup.name,
+        "BackupSizeBytes": backup.size,
+        "BackupStatus": status,
+        "BackupType": backup.type,
+        "BackupCreationDateTime": backup.created,
+    }
+
+
+def _summary(backup: Backup) -> dict[str, Any]:
+    table = backup.table
+    return {
+        "TableName": table.name,
+        "TableId": table.uuid,
+        "TableArn": table.arn,
+        **_details(backup, "AVAILABLE"),
+    }
+
+
+_OF_TABLE = ("TableName", "TableId", "TableArn", "TableSizeBytes", "KeySchema", "ItemCount", "OnDemandThroughput")
+_OF_INDEX = ("IndexName", "KeySchema", "Projection", "ProvisionedThroughput", "OnDemandThroughput")
+_UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
+
+
+def _describe(backup: Backup, status: str) -> dict[str, Any]:
+    table = backup.table
+    shown = describe(table, "ACTIVE", Totals((backup.number, backup.size), {}))
+    source = {member: shown[member] for member in _OF_TABLE if member in shown} | {
+        "TableCreationDateTime": table.created,
+        "ProvisionedThroughput": _units(shown),
+        "BillingMode": "PAY_PER_REQUEST" if table.throughput is None else "PROVISIONED",
+    }
+    features: dict[str, Any] = {}
+    for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+        if member in shown:
+            features[member] = [
+                {
+                    name: _units(index) if name == "ProvisionedThroughput" else index[name]
+                    for name in _OF_INDEX
+                    if name in index
+                }
+                for index in shown[member]
+            ]
+    if table.stream is not None:
+        features["StreamDescription"] = shown["StreamSpecification"]
+    if table.ttl is not None:
+        features["TimeToLiveDescription"] = {"TimeToLiveStatus": "ENABLED", "AttributeName": table.ttl}
+    if "SSEDescription" in shown:
+        features["SSEDescription"] = shown["SSEDescription"]
+    return {
+        "BackupDetails": _details(backup, status),
+        "SourceTableDetails": source,
+        "SourceTableFeatureDetails": features,
+    }
+
+
+def _units(shown: dict[str, Any]) -> dict[str, int]:
+    return {member: shown["ProvisionedThroughput"][member] for member in _UNITS}
+
+
+# --- Continuous backups ----------------------------------------------------------------------------------------------
+
+
+def describe_continuous_backups(database: Database, request: TableInput) -> dict[str, Any]:
+    name = table_name(request.table_name)
+    with database.store.reading() as session:
+        return _continuous_backups(find_table(database, session, name))
+
+
+def update_continuous_backups(database: Database, request: UpdateContinuousBackupsInput) -> dict[str, Any]:
+    name = table_name(request.table_name)
+    wish = request.point_in_time_recovery_specification
+    constraints = Constraints()
+    constraints.required("pointInTimeRecoverySpecification", wish)
+    if wish is not None:
+        where = "pointInTimeRecoverySpecification"
+        constraints.required(f"{where}.pointInTimeRecoveryEnabled", wish.enabled)
+        constraints.at_least(f"{where}.recoveryPeriodInDays", wish.recovery_period_in_days, 1)
+        if wish.recovery_period_in_days is not None and wish.recovery_period_in_days > _RECOVERY_DAYS:
+            constraints.fail(
+                f"{where}.recoveryPeriodInDays",
+                wish.recovery_period_in_days,
+                f"Member must have value less than or equal to {_RECOVERY_DAYS}",
+            )
+    constraints.finish()
+    assert wish is not None
+    with database.store.writing() as session:
+        table = find_table(database, session, name)
+        since = time.time() if table.recovery is None else table.recovery[0]
+        recovery = (since, wish.recovery_period_in_days or _RECOVERY_DAYS) if wish.enabled else None
+        if recovery is None:
+            stop_log(session, table)
+        table = replace(table, recovery=recovery)
+        database.catalog.change(session, table)
+    return _continuous_backups(table)
+
+
+def find_table(database: Database, session: Session, name: str) -> TableDefinition:
+    table = database.catalog.get(session, name)
+    if table is None:
+        raise DynamoDBError("TableNotFoundException", f"Table not found: {name}")
+    return table
+
+
+def restorable(table: TableDefinition, now: float) -> tuple[float, float]:
+    """The earliest and the latest moment that a table can be restored to."""
+    if table.recovery is None:
+        raise DynamoDBError(
+            "PointInTimeRecoveryUnavailableException", f"Point in time recovery is not enabled for table '{table.name}'"
+        )
+    since, days = table.recovery
+    return max(since, now - days * _DAY_SECONDS), now
+
+
+def _continuous_backups(table: TableDefinition) -> dict[str, Any]:
+    shown: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
+    if table.recovery is not None:
+        earliest, latest = restorable(table, time.time())
+        shown = {
+            "PointInTimeRecoveryStatus": "ENABLED",
+            "RecoveryPeriodInDays": table.recovery[1],
+            "EarliestRestorableDateTime": earliest,
+            "LatestRestorableDateTime": latest,
+        }
+    return {
+        "ContinuousBackupsDescription": {
+            "ContinuousBackupsStatus": "ENABLED",
+            "PointInTimeRecoveryDescription": shown,
+        }
+    }
+
+
+# --- Restored tables -------------------------------------------------------------------------------------------------
+
+
+def restore_table_from_backup(database: Database, request: RestoreFromBackupInput) -> dict[str, Any]:
+    target = _target(request)
+    with database.store.writing() as session:
+        backup = _backup(session, request)
+        items = session.items(under(id_bytes(backup_number(session, backup))))
+        source = Restored(backup.created, backup.table.arn, backup.arn)
+        return _restore(database, session, request, target, backup.table, source, items)
+
+
+def restore_table_to_point_in_time(database: Database, request: RestoreToPointInTimeInput) -> dict[str, Any]:
+    target = _target(request)
+    given = request.source_table_name if request.source_table_name is not None else request.source_table_arn
+    if given is None:
+        refuse(_INVALID + "SourceTableName or SourceTableArn must be specified")
+    if bool(request.use_latest_restorable_time) == (request.restore_date_time is not None):
+        refuse(_INVALID + "Exactly one of RestoreDateTime and UseLatestRestorableTime must be specified")
+    with database.store.writing() as session:
+        table = find_table(database, session, table_name(given))
+        earliest, latest = restorable(table, time.time())
+        moment = latest if request.restore_date_time is None else request.restore_date_time
+        if not earliest <= moment <= latest:
+            raise DynamoDBError(
+                "InvalidRestoreTimeException",
+                "The specified RestoreDateTime is not between EarliestRestorableDateTime and LatestRestorableDateTime",
+            )
+        source = Restored(moment, table.arn, None)
+        return _restore(database, session, request, target, table, source, items_at(session, table, moment))
+
+
+def _target(request: RestoreInput) -> str:
+    constraints = Constraints()
+    constraints.name("targetTableName", request.target_table_name)
+    constraints.one_of("billingModeOverride", request.billing_mode_override, ("PROVISIONED", "PAY_PER_REQUEST"))
+    constraints.finish()
+    return table_name(request.target_table_name, limits.TABLE_NAME_MINIMUM)
+
+
+def _restore(
+    database: Database,
+    session: Session,
+    request: RestoreInput,
+    name: str,
+    original: TableDefinition,
+    source: Restored,
+    items: Iterable[tuple[bytes, StoredRow]],
+) -> dict[str, Any]:
+    """Create a table with these items. The indexes are filled anew, because some may be left out."""
+    if database.catalog.get(session, name) is not None:
+        raise DynamoDBError("TableAlreadyExistsException", f"Table already exists: {name}")
+    copy_items(items, session, database.catalog.add(session, _definition(request, name, original, source)))
+    table = find_table(database, session, name)
+    for index in table.indexes:
+        rows.fill_index(session, table, index)
+    shown = describe(table, "CREATING", database.counter.count(session, table))
+    shown["RestoreSummary"] = {**shown["RestoreSummary"], "RestoreInProgress": True}
+    return {"TableDescription": shown}
+
+
+def _definition(request: RestoreInput, name: str, original: TableDefinition, source: Restored) -> TableDefinition:
+    """The restored table. Tags, streams, time to live, policies and recovery are not restored, as at AWS."""
+    now = time.time()
+    throughput, on_demand_since = original.throughput, original.on_demand_since
+    if request.billing_mode_override == "PAY_PER_REQUEST":
+        throughput, on_demand_since = None, now
+    elif request.provisioned_throughput_override is not None:
+        throughput = throughput_of(request.provisioned_throughput_override)
+    elif request.billing_mode_override == "PROVISIONED" and throughput is None:
+        refuse(_INVALID + "ProvisionedThroughputOverride must be specified when BillingModeOverride is PROVISIONED")
+    indexes = (
+        *_chosen(original, request.global_secondary_index_override, throughput, is_global=True),
+        *_chosen(original, request.local_secondary_index_override, throughput, is_global=False),
+    )
+    key = request.encryption_override
+    return replace(
+        original,
+        name=name,
+        uuid=str(uuid.uuid4()),
+        created=now,
+        indexes=tuple(sorted(indexes, key=lambda index: index.number)),
+        throughput=throughput,
+        on_demand_since=on_demand_since,
+        on_demand=merged_limits(original.on_demand, request.on_demand_throughput_override),
+        encryption_key=original.encryption_key if key is None else encryption_key(key),
+        attributes=_attributes(original, indexes),
+        changes=UNCHANGED,
+        ttl=None,
+        protected=False,
+        tags=(),
+        policy=None,
+        recovery=None,
+        insights=(),
+        streams=(),
+        restored=source,
+    )
+
+
+def _attributes(original: TableDefinition, indexes: tuple[IndexDefinition, ...]) -> Any:
+    """The attribute definitions that are still needed."""
+    names = {name for keys in (original.keys, *(index.keys for index in indexes)) for name in keys.names}
+    return tuple(attribute for attribute in original.attributes if attribute.name in names)
+
+
+def _chosen(
+    original: TableDefinition,
+    wishes: list[SecondaryIndex] | None,
+    throughput: tuple[int, int] | None,
+    *,
+    is_global: bool,
+) -> list[IndexDefinition]:
+    """The indexes of one kind: all, or those that are given."""
+    there = {index.name: index for index in original.indexes if index.is_global is is_global}
+    if wishes is None:
+        found = list(there.values())
+    else:
+        unknown = [str(wish.index_name) for wish in wishes if wish.index_name not in there]
+        if unknown:
+            refuse(_INVALID + f"Index {unknown[0]} does not exist in the source table")
+        units = {wish.index_name: throughput_of(wish.provisioned_throughput) for wish in wishes}
+        found = [
+            replace(there[str(name)], throughput=given or there[str(name)].throughput) for name, given in units.items()
+        ]
+    if not is_global:
+        return found
+    return [replace(index, throughput=throughput and (index.throughput or throughput)) for index in found]

@@ -1,0 +1,268 @@
+"""ExportTableToPointInTime, DescribeExport and ListExports: DynamoDB JSON in a folder, with the files that AWS writes.
+
+An export ends before its request is answered. The response still says that it is in progress, as at AWS.
+"""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from prejoin.engine.backup_requests import ExportInput, ExportTableInput, IncrementalExport, ListExportsInput
+from prejoin.engine.buckets import BucketError, check_bucket, check_key, find_bucket
+from prejoin.engine.items import rows
+from prejoin.engine.items.recovery import changes_between, items_at
+from prejoin.engine.operations.backups import find_table, restorable
+from prejoin.engine.operations.database import Database
+from prejoin.engine.store.interface import Session
+from prejoin.engine.tables.definition import TableDefinition
+from prejoin.engine.tables.kept import Export, new_id
+from prejoin.engine.validation import Constraints, table_name
+from prejoin.protocol.errors import DynamoDBError, refuse
+from prejoin.protocol.values import Item
+
+_FILE_ITEMS = 50_000
+"""The number of items in a data file."""
+_PAGE = 25
+_VIEWS = ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
+_encode = msgspec.json.Encoder().encode
+
+
+def export_table(database: Database, request: ExportTableInput) -> dict[str, Any]:
+    _check(request)
+    now = time.time()
+    with database.store.reading(snapshot=True) as session:
+        known = [export for export in Export.all(session) if _is_repeated(export, request)]
+        if known:
+            return {"ExportDescription": known[0].description}
+        table = find_table(database, session, table_name(request.table_arn))
+        export = _Export(table, request, now)
+        description = export.describe()
+        try:
+            description |= export.write(find_bucket(database.buckets, str(request.s3_bucket)), session)
+        except (BucketError, OSError) as error:
+            code = error.code if isinstance(error, BucketError) else "S3InternalError"
+            description |= {"ExportStatus": "FAILED", "FailureCode": code, "FailureMessage": str(error)}
+    with database.store.writing() as session:
+        Export(export.id, description | {"EndTime": time.time()}).keep(session)
+    return {"ExportDescription": export.describe()}
+
+
+def _check(request: ExportTableInput) -> None:
+    constraints = Constraints()
+    constraints.required("tableArn", request.table_arn)
+    constraints.required("s3Bucket", request.s3_bucket)
+    constraints.one_of("exportFormat", request.export_format, ("DYNAMODB_JSON", "ION"))
+    constraints.one_of("exportType", request.export_type, ("FULL_EXPORT", "INCREMENTAL_EXPORT"))
+    constraints.one_of("s3SseAlgorithm", request.s3_sse_algorithm, ("AES256", "KMS"))
+    wish = request.incremental_export_specification
+    if wish is not None:
+        constraints.one_of("incrementalExportSpecification.exportViewType", wish.export_view_type, _VIEWS)
+    constraints.finish()
+    check_bucket(str(request.s3_bucket))
+    check_key(request.s3_prefix or "")
+    if request.export_format == "ION":
+        refuse("This engine exports DYNAMODB_JSON; it does not write ION")
+    if request.filter_specification is not None:
+        refuse("This engine exports whole tables; it has no FilterSpecification yet")
+    if (request.export_type == "INCREMENTAL_EXPORT") != (wish is not None):
+        refuse(
+            "One or more parameter values were invalid: IncrementalExportSpecification must be specified exactly if "
+            "ExportType is INCREMENTAL_EXPORT"
+        )
+
+
+def _is_repeated(export: Export, request: ExportTableInput) -> bool:
+    return request.client_token is not None and export.description.get("ClientToken") == request.client_token
+
+
+class _Export:
+    """An export at work."""
+
+    def __init__(self, table: TableDefinition, request: ExportTableInput, now: float) -> None:
+        self.id = new_id()
+        self._table, self._request, self._begun, self._size = table, request, now, 0
+        earliest, latest = restorable(table, now)
+        self._moment = latest if request.export_time is None else request.export_time
+        wish = request.incremental_export_specification or IncrementalExport()
+        self._first = earliest if wish.export_from_time is None else wish.export_from_time
+        self._last = latest if wish.export_to_time is None else wish.export_to_time
+        self._view = wish.export_view_type or "NEW_AND_OLD_IMAGES"
+        self._is_full = request.incremental_export_specification is None
+        times = (self._moment,) if self._is_full else (self._first, self._last)
+        if not all(earliest <= moment <= latest for moment in times) or self._first > self._last:
+            raise DynamoDBError(
+                "InvalidExportTimeException",
+                "The specified time is not between EarliestRestorableDateTime and LatestRestorableDateTime",
+            )
+        prefix = (request.s3_prefix or "").strip("/")
+        self._top = f"{prefix}/AWSDynamoDB" if prefix else "AWSDynamoDB"
+        self._root = f"{self._top}/{self.id}"
+        # Incremental exports of a bucket share a folder for their data.
+        self._data = f"{self._root}/data" if self._is_full else f"{self._top}/data"
+
+    def describe(self) -> dict[str, Any]:
+        """The description while the export is in progress."""
+        table, request = self._table, self._request
+        wish = request.incremental_export_specification
+        shown = {
+            "ExportArn": f"{table.arn}/export/{self.id}",
+            "ExportStatus": "IN_PROGRESS",
+            "StartTime": self._begun,
+            "TableArn": table.arn,
+            "TableId": table.uuid,
+            "ExportTime": self._moment if self._is_full else None,
+            "ClientToken": request.client_token,
+            "S3Bucket": request.s3_bucket,
+            "S3BucketOwner": request.s3_bucket_owner,
+            "S3Prefix": request.s3_prefix,
+            "S3SseAlgorithm": request.s3_sse_algorithm or "AES256",
+            "S3SseKmsKeyId": request.s3_sse_kms_key_id,
+            "ExportFormat": "DYNAMODB_JSON",
+            "ExportType": "FULL_EXPORT" if self._is_full else "INCREMENTAL_EXPORT",
+            "IncrementalExportSpecification": None
+            if wish is None
+            else {"ExportFromTime": self._first, "ExportToTime": self._last, "ExportViewType": self._view},
+        }
+        return {member: value for member, value in shown.items() if value is not None}
+
+    def write(self, bucket: Path, session: Session) -> dict[str, Any]:
+        """Write all files. Return what the description says then."""
+        (bucket / self._root).mkdir(parents=True)
+        (bucket / self._data).mkdir(parents=True, exist_ok=True)
+        (bucket / self._root / "_started").touch()
+        lines = self._items(session) if self._is_full else self._changes(session)
+        files = [_write_data(bucket, self._data, some) for some in _parts(lines)]
+        _write_checked(bucket / self._root / "manifest-files.json", b"".join(_encode(file) + b"\n" for file in files))
+        count = sum(file["itemCount"] for file in files)
+        summary = self._summary() | {"billedSizeBytes": self._size, "itemCount": count}
+        _write_checked(bucket / self._root / "manifest-summary.json", _encode(summary))
+        return {
+            "ExportStatus": "COMPLETED",
+            "ExportManifest": f"{self._root}/manifest-summary.json",
+            "BilledSizeBytes": self._size,
+            "ItemCount": count,
+        }
+
+    def _summary(self) -> dict[str, Any]:
+        request, table = self._request, self._table
+        times = (
+            {"exportTime": _shown_time(self._moment)}
+            if self._is_full
+            else {
+                "exportFromTime": _shown_time(self._first),
+                "exportToTime": _shown_time(self._last),
+                "outputView": self._view,
+            }
+        )
+        return {
+            "version": "2020-06-30" if self._is_full else "2023-08-01",
+            "exportArn": f"{table.arn}/export/{self.id}",
+            "startTime": _shown_time(self._begun),
+            "endTime": _shown_time(time.time()),
+            "tableArn": table.arn,
+            "tableId": table.uuid,
+            **times,
+            "s3Bucket": request.s3_bucket,
+            "s3Prefix": request.s3_prefix,
+            "s3SseAlgorithm": request.s3_sse_algorithm or "AES256",
+            "s3SseKmsKeyId": request.s3_sse_kms_key_id,
+            "manifestFilesS3Key": f"{self._root}/manifest-files.json",
+            "outputFormat": "DYNAMODB_JSON",
+            "exportType": "FULL_EXPORT" if self._is_full else "INCREMENTAL_EXPORT",
+        }
+
+    def _items(self, session: Session) -> Iterator[bytes]:
+        for _, row in items_at(session, self._table, self._moment):
+            self._size += row.size
+            yield b'{"Item":%b}\n' % row.content
+
+    def _changes(self, session: Session) -> Iterator[bytes]:
+        for change in changes_between(session, self._table, self._first, self._last):
+            row = change.after or change.before
+            assert row is not None, "a change has at least one side"
+            self._size += row.size
+            item: Item = rows.decode_item(row.content)
+            line: dict[str, Any] = {
+                "Metadata": {"WriteTimestampMicros": str(int(change.time * 1_000_000))},
+                "Keys": {name: item[name] for name in self._table.keys.names},
+            }
+            if change.before is not None and self._view == "NEW_AND_OLD_IMAGES":
+                line["OldImage"] = msgspec.Raw(change.before.content)
+            if change.after is not None:
+                line["NewImage"] = msgspec.Raw(change.after.content)
+            yield _encode(line) + b"\n"
+
+
+def _parts(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    rest = iter(lines)
+    while some := list(islice(rest, _FILE_ITEMS)):
+        yield some
+
+
+def _write_data(bucket: Path, folder: str, lines: list[bytes]) -> dict[str, Any]:
+    """Write one data file. Return its line of the manifest."""
+    import gzip
+    from hashlib import md5
+
+    key = f"{folder}/{new_id().replace('-', '')}.json.gz"
+    content = gzip.compress(b"".join(lines), mtime=0)
+    (bucket / key).write_bytes(content)
+    checksum = md5(content, usedforsecurity=False)
+    return {
+        "itemCount": len(lines),
+        "md5Checksum": b64encode(checksum.digest()).decode(),
+        "etag": f"{checksum.hexdigest()}-1",
+        "dataFileS3Key": key,
+    }
+
+
+def _write_checked(path: Path, content: bytes) -> None:
+    """Write a manifest, and beside it a file with its checksum."""
+    from hashlib import md5
+
+    path.write_bytes(content)
+    path.with_suffix(".md5").write_bytes(b64encode(md5(content, usedforsecurity=False).digest()))
+
+
+def _shown_time(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def describe_export(database: Database, request: ExportInput) -> dict[str, Any]:
+    constraints = Constraints()
+    constraints.required("exportArn", request.export_arn)
+    constraints.finish()
+    with database.store.reading(snapshot=True) as session:
+        export = Export.find(session, str(request.export_arn))
+    if export is None:
+        raise DynamoDBError("ExportNotFoundException", f"Export not found: {request.export_arn}")
+    return {"ExportDescription": export.description}
+
+
+def list_exports(database: Database, request: ListExportsInput) -> dict[str, Any]:
+    constraints = Constraints()
+    constraints.at_least("maxResults", request.max_results, 1)
+    if request.max_results is not None and request.max_results > _PAGE:
+        constraints.fail("maxResults", request.max_results, f"Member must have value less than or equal to {_PAGE}")
+    constraints.finish()
+    with database.store.reading(snapshot=True) as session:
+        every = Export.all(session)
+    found = [
+        {member: export.description[member] for member in ("ExportArn", "ExportStatus", "ExportType")}
+        for export in every
+        if (request.table_arn is None or export.description["TableArn"] == request.table_arn)
+        and export.id > (request.next_token or "")
+    ]
+    limit = request.max_results or _PAGE
+    response: dict[str, Any] = {"ExportSummaries": found[:limit]}
+    if len(found) > limit:
+        response["NextToken"] = found[limit - 1]["ExportArn"].rpartition("/")[2]
+    return response

@@ -1,0 +1,123 @@
+"""What is kept beside tables: backups, and descriptions of exports and imports.
+
+Each is a row of the store's tables under a hidden name. The items of a backup lie under its id, as those of a table do.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any, ClassVar, Self
+
+import msgspec
+
+from prejoin.engine.items import rows
+from prejoin.engine.items.copy import copy_items
+from prejoin.engine.store.interface import HIDDEN, Session
+from prejoin.engine.tables.definition import TableDefinition
+from prejoin.protocol.key_bytes import under
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """The base of what is kept. `id` is the last part of its ARN; it begins with the time."""
+
+    kind: ClassVar[str]
+    id: str
+
+    @classmethod
+    def find(cls, session: Session, arn: str) -> Self | None:
+        """What has this ARN."""
+        table, _, identity = arn.rpartition(f"/{cls.kind}/")
+        version = session.table_version(_name(cls.kind, identity)) if table else None
+        if version is None:
+            return None
+        found = msgspec.json.decode(session.table_definition(version[0]), type=cls)
+        return found if found.arn == arn else None
+
+    @classmethod
+    def all(cls, session: Session) -> list[Self]:
+        """All of this kind, the oldest first."""
+        names = session.hidden_names(f"{cls.kind}/")
+        versions = [version for name in names if (version := session.table_version(name)) is not None]
+        return [msgspec.json.decode(session.table_definition(number), type=cls) for number, _ in versions]
+
+    def keep(self, session: Session) -> int:
+        """Store it, and return its id in the store."""
+        return session.add_table(_name(self.kind, self.id), msgspec.json.encode(self))
+
+    @property
+    def arn(self) -> str:
+        raise NotImplementedError
+
+
+def _name(kind: str, identity: str) -> str:
+    return f"{HIDDEN}{kind}/{identity}"
+
+
+def new_id() -> str:
+    """The last part of a new ARN: the time in milliseconds and a random number."""
+    return f"{time.time_ns() // 1_000_000:014d}-{secrets.token_hex(4)}"
+
+
+class Backup(Kept, frozen=True):
+    """A backup: the definition of a table, and its items."""
+
+    kind: ClassVar[str] = "backup"
+    name: str
+    type: str
+    """USER, or SYSTEM for that of a deleted table."""
+    table: TableDefinition
+    number: int
+    """The number of items."""
+    size: int
+    created: float
+
+    @property
+    def arn(self) -> str:
+        return f"{self.table.arn}/backup/{self.id}"
+
+
+def add_backup(session: Session, table: TableDefinition, name: str, kind: str) -> Backup:
+    """Copy the items of a table into a new backup."""
+    bounds = under(table.prefix)
+    number, size = session.count("items", bounds)
+    backup = Backup(new_id(), name, kind, table, number, size, time.time())
+    copy_items(session.items(bounds), session, backup.keep(session))
+    return backup
+
+
+def backup_number(session: Session, backup: Backup) -> int:
+    """The id under which the items of a backup lie."""
+    version = session.table_version(_name(backup.kind, backup.id))
+    assert version is not None, "the backup was found in this session"
+    return version[0]
+
+
+def remove_backup(session: Session, backup: Backup) -> None:
+    number = backup_number(session, backup)
+    rows.drop_all(session, number)
+    session.remove_table(number)
+
+
+class Export(Kept, frozen=True):
+    """An export that has ended: its description, as DescribeExport returns it."""
+
+    kind: ClassVar[str] = "export"
+    description: dict[str, Any]
+
+    @property
+    def arn(self) -> str:
+        arn: str = self.description["ExportArn"]
+        return arn
+
+
+class Import(Kept, frozen=True):
+    """An import that has ended: its description, as DescribeImport returns it."""
+
+    kind: ClassVar[str] = "import"
+    description: dict[str, Any]
+
+    @property
+    def arn(self) -> str:
+        arn: str = self.description["ImportArn"]
+        return arn
