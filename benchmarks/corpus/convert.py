@@ -15,7 +15,10 @@ from corpus.writes import changed_attributes, convert_write, is_delete
 from prejoin.diagnostics import Diagnostic, Severity
 from prejoin.workload.document.write_document import UnwritableError, write_document
 from prejoin.workload.files import read_text
-from prejoin.workload.model import CheckKind, Decision, Entity, OutOfScope, Read, Workload, Write
+from prejoin.workload.grammar.lexer import Inexact
+from prejoin.workload.grammar.statements import read_tenant
+from prejoin.workload.model import CheckKind, Context, Decision, Entity, OutOfScope, Read, Workload, Write
+from prejoin.workload.tenants import expand
 
 DOCUMENT = "access-patterns.md"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\Z")
@@ -35,6 +38,7 @@ def convert(fields: Fields) -> Workload:
     _once(fields, "entities", [e.name for e in entities])
     workload = Workload(
         title=fields.words("title") or fields.words("name"),
+        context=_context(fields),
         entities=entities,
         notes=_sentences(fields.words("notes")),
     )
@@ -55,7 +59,7 @@ def convert(fields: Fields) -> Workload:
         else:
             raise entry.error("kind", f"`{kind}` is not read or write")
     _once(fields, "access_patterns", [entry.word("id") for entry in entries])
-    return msgspec.structs.replace(
+    converted = msgspec.structs.replace(
         workload,
         entities=_unique(entities, (*writes, *deletes)),
         reads=tuple(reads),
@@ -64,6 +68,16 @@ def convert(fields: Fields) -> Workload:
         decisions=tuple(decisions),
         header=_header(fields),
     )
+    return expand(converted)
+
+
+def _context(fields: Fields) -> Context | None:
+    """The tenant, in the document's grammar: `tenantId → Company, except Plan`."""
+    text = fields.words("tenant")
+    try:
+        return Context(tenant=read_tenant(text)) if text else None
+    except Inexact as problem:
+        raise fields.error("tenant", problem.message) from problem
 
 
 def _elsewhere(entry: Fields) -> bool:

@@ -13,6 +13,7 @@ from prejoin.types import STRING, Kind, Type
 from prejoin.workload.document.tables import ENTITY_LABELS
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_cardinality
+from prejoin.workload.grammar.values import read_retention
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Attribute, Cardinality, Entity, Relationship, RelationshipKind, Workload
 
@@ -79,6 +80,11 @@ class _Draft:
         self.changing = tuple(a for a in identifying if a in self.changed)
         self.id = () if fields.flag("singleton") else tuple(a for a in identifying if a not in self.changed)
         self.constants = self._constants()
+        self.defaults = {name: in_words(value) for name, value in fields.mapping("default").items()}
+        self.said = {name: _entity_names(value) for name, value in fields.mapping("references").items()}
+        """The entities that an attribute refers to, where the source says so."""
+        self._known("default", tuple(self.defaults))
+        self._known("references", tuple(self.said))
         self.shape = Shape(
             name=self.name,
             id=self.id,
@@ -161,8 +167,25 @@ class _Draft:
             cardinality=_firmest((*cardinality, *counted)),
             singleton=bool(fields.flag("singleton")),
             size=fields.whole("size_bytes"),
+            retention=self._retention(),
             verbatim={**verbatim, **own_titles(self.fields.rest(), ENTITY_LABELS, verbatim)},
         )
+
+    def _retention(self) -> int | None:
+        """Seconds that an item is kept: `90 days`."""
+        text = self.fields.words("retention")
+        try:
+            return read_retention(text) if text else None
+        except Inexact as problem:
+            raise self.fields.error("retention", problem.message) from problem
+
+    def _references(self, name: str, shapes: Mapping[str, Shape]) -> tuple[str, ...]:
+        """The entities whose ids an attribute holds: those that the source says, or that the names show."""
+        found = tuple(one for one in self.said.get(name, ()) if one != self.name)
+        for one in found:
+            if one not in shapes:
+                raise self.fields.error(f"references.{name}", f"there is no entity `{one}`")
+        return found or (self.shape.found.get(name, ""),)
 
     def _attributes(self, shapes: Mapping[str, Shape]) -> tuple[Attribute, ...]:
         sizes = self.fields.fields("field_bytes")
@@ -173,7 +196,7 @@ class _Draft:
         own = [a for a in self.id if a not in self.shape.found]
         found = []
         for name, type_ in self.types.items():
-            references = self.shape.found.get(name, "")
+            references, *others = self._references(name, shapes)
             found.append(
                 Attribute(
                     name=name,
@@ -185,6 +208,8 @@ class _Draft:
                     unique=name in self.flags["unique"],
                     ttl=name in self.flags["ttl"],
                     references=references,
+                    references_or=tuple(others),
+                    default=self.defaults.get(name),
                     copy_of=copied.get(name, "") or self._via(name, derived, shapes),
                     size=sizes.whole(name),
                     text="; ".join(t for t in (self.texts.get(name), in_words(derived.get(name))) if t),
@@ -286,6 +311,11 @@ class _Draft:
         words = self.fields.words("volume")
         figures = _figures(words, shapes)
         return (tuple(figures), "") if figures else ((), words)
+
+
+def _entity_names(value: object) -> tuple[str, ...]:
+    """`User`, or one of several: `[User, Organization]`."""
+    return tuple(in_words(one) for one in (value if isinstance(value, list) else [value]))
 
 
 def _members(fields: Fields, name: str, value: object) -> tuple[str, ...]:

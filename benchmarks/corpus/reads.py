@@ -173,7 +173,9 @@ def _compared(fields: Fields, name: str, op: object, value: object, filtered: bo
 def _filter(fields: Fields, name: str, how: object) -> Input:
     where = Fields({}, f"{fields.where}: filter.{name}")
     if isinstance(how, dict):
-        return _compared(where, name, how.get("op"), how.get("value"), filtered=True)
+        found = _compared(where, name, how.get("op"), how.get("value"), filtered=True)
+        keeps = Fields(how, where.where).number("keeps")
+        return msgspec.structs.replace(found, keeps=float(keeps)) if keeps is not None else found
     word = in_words(how)
     if word.lower() in _NOW:
         return Input(name, _NOW[word.lower()], (Value(now=0),), filter=True)

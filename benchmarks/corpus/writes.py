@@ -31,7 +31,8 @@ from prejoin.workload.model import (
 _GONE = {Verb.DELETE, Verb.EXPIRE}
 _ACTIONS = {
     **dict.fromkeys(("create", "insert"), Verb.CREATE),
-    **dict.fromkeys(("put", "upsert", "replace"), Verb.PUT),
+    **dict.fromkeys(("put", "replace"), Verb.PUT),
+    "upsert": Verb.UPSERT,
     **dict.fromkeys(("update", "increment", "patch"), Verb.UPDATE),
     **dict.fromkeys(("delete", "remove"), Verb.DELETE),
     **dict.fromkeys(("ttl", "expire"), Verb.EXPIRE),
@@ -39,7 +40,8 @@ _ACTIONS = {
 _VERBS = {
     **dict.fromkeys(("delete", "remove", "unlike", "unfollow", "leave", "drop", "expire", "clear"), Verb.DELETE),
     **dict.fromkeys(("update", "set", "change", "edit", "patch", "rename", "move", "mark", "modify"), Verb.UPDATE),
-    **dict.fromkeys(("put", "upsert", "save", "replace", "store"), Verb.PUT),
+    **dict.fromkeys(("put", "save", "replace", "store"), Verb.PUT),
+    "upsert": Verb.UPSERT,
 }
 _DOING = re.compile(r"(?:er|or|ing)(?![a-z])")
 _COUNTER = re.compile(r"count(?:er)?s?\Z", re.IGNORECASE)
@@ -144,6 +146,8 @@ class _Actions:
     def _of(self, entity: Entity) -> list[Action]:
         changes = self.changes.get(entity.name, [])
         if entity is self.first:
+            if self.verb is Verb.UPSERT:
+                return [self._upsert(entity, changes)]
             if self.verb is Verb.UPDATE:
                 changes = changes or self._mutable(entity) or _anything(entity)
                 return self._updates(entity, changes) if changes else [Action(Verb.PUT, entity.name)]
@@ -151,12 +155,22 @@ class _Actions:
             return [Action(self.verb, entity.name, many, tuple(changes))]
         if changes:
             return self._updates(entity, changes)
+        verb = Verb.PUT if self.verb in {Verb.UPDATE, Verb.UPSERT} else self.verb
         if self.verb is not Verb.UPDATE and self._belongs(entity):
-            return [Action(self.verb, entity.name, self._several(entity) or not self._addressed(entity))]
+            return [Action(verb, entity.name, self._several(entity) or not self._addressed(entity))]
         mutable = self._mutable(entity)
         if mutable:
             return self._updates(entity, mutable)
-        return [Action(Verb.PUT if self.verb is Verb.UPDATE else self.verb, entity.name, not self._addressed(entity))]
+        return [Action(verb, entity.name, not self._addressed(entity))]
+
+    def _upsert(self, entity: Entity, changes: Sequence[Change]) -> Action:
+        """An upsert, if what it sets is enough to create the item; a put otherwise, which has all attributes."""
+        sets = {change.attribute for change in changes}
+        needed = [a for a in entity.attributes if not (a.id or a.optional or a.default is not None)]
+        unique = bool(entity.unique) or any(a.unique for a in entity.attributes if not a.id)
+        if not sets or unique or not all(a.name in sets for a in needed) or not self._addressed(entity):
+            return Action(Verb.PUT, entity.name)
+        return Action(Verb.UPSERT, entity.name, changes=tuple(changes))
 
     def _updates(self, entity: Entity, changes: Sequence[Change]) -> list[Action]:
         ids = [root(self.workload, entity, a) for a in entity.id]

@@ -29,7 +29,8 @@ Declare entities with their keys, and bind the schema to a table:
 - The pipeline, which needs the extra `design`: `read_document`, `check_document`, `design_table`, `prove_design`,
   `build_project` and `run_pattern` do what the commands do.
 - Migrations, which need the extra `migrate`: `discover_database`, `open_migration`, `plan_load`, `load_table`,
-  `verify_table` and `migration_status`.
+  `follow_table`, `verify_table`, `cut_over`, `roll_back` and `migration_status`; for the application `record_changes`
+  and `ShadowReads`.
 - From one design to the next, which needs the extra `design`: `open_version`, `plan_transition` and `open_evolution`.
 - Errors: all derive from `PrejoinError`.
 """
@@ -53,6 +54,10 @@ if TYPE_CHECKING:
     from prejoin.keys import Template as Template
     from prejoin.keys import TemplateError as TemplateError
     from prejoin.keys import When as When
+    from prejoin.migrate.cutover import Cutover as Cutover
+    from prejoin.migrate.cutover import CutoverEntity as CutoverEntity
+    from prejoin.migrate.cutover import CutoverResult as CutoverResult
+    from prejoin.migrate.cutover import cut_over as cut_over
     from prejoin.migrate.discover.discover import Discovery as Discovery
     from prejoin.migrate.discover.discover import discover_database as discover_database
     from prejoin.migrate.discover.document import Misfit as Misfit
@@ -85,6 +90,11 @@ if TYPE_CHECKING:
     from prejoin.migrate.outbox import outbox_table as outbox_table
     from prejoin.migrate.outbox import record_changes as record_changes
     from prejoin.migrate.outbox import record_rows as record_rows
+    from prejoin.migrate.rollback import RollbackResult as RollbackResult
+    from prejoin.migrate.rollback import roll_back as roll_back
+    from prejoin.migrate.shadow import ShadowCounts as ShadowCounts
+    from prejoin.migrate.shadow import ShadowDifference as ShadowDifference
+    from prejoin.migrate.shadow import ShadowReads as ShadowReads
     from prejoin.migrate.status import MigrationStatus as MigrationStatus
     from prejoin.migrate.status import migration_status as migration_status
     from prejoin.migrate.verify.patterns import PatternComparison as PatternComparison

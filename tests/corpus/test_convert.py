@@ -557,3 +557,52 @@ def test_a_file_with_anything_changed_is_carried_or_refused_never_a_traceback(da
 @pytest.mark.parametrize("module", [source, references, writes], ids=lambda m: m.__name__)
 def test_the_examples_in_the_converter_are_true(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+
+
+LATER = """
+name: later
+tenant: tenantId, except Plan
+entities:
+  - {name: User, id: [username], attributes: {username: S, name: S}, default: {name: nobody}}
+  - {name: Team, id: [teamName], attributes: {teamName: S, name: S}}
+  - {name: Repo, id: [repoId], attributes: {repoId: S, owner: S, kind: S, priority: S}, immutable: [owner],
+     references: {owner: [User, Team]}, enum: {kind: [FORK, OWN], priority: [HIGH, LOW]}}
+  - {name: Visit, id: [repoId, day], attributes: {repoId: S, day: date, visits: N}, retention: 90 days}
+  - {name: Plan, id: [planName], attributes: {planName: S, price: N}}
+access_patterns:
+  - {id: AP1, kind: read, entities: [Repo], given: [owner], filter: "kind = OWN or priority = HIGH", returns: many}
+  - {id: AP2, kind: read, entities: [Visit], given: [repoId], filter: {visits: {op: ">", value: 10, keeps: 5}}}
+  - {id: AP3, kind: write, action: upsert, entities: [Visit], given: [repoId, day], sets: [visits], name: count a visit}
+  - {id: AP4, kind: write, action: upsert, entities: [Plan], given: [planName]}
+  - {id: AP5, kind: read, entities: [Plan], given: [planName], returns: one}
+"""
+
+
+def test_what_the_document_can_say_is_converted() -> None:
+    workload = convert(Fields(yaml.safe_load(LATER), "later"))
+    text = write_document(workload)
+    assert [d for d in read_text(text, "md").diagnostics if d.severity == "error"] == []
+    assert read_text(text, "md").workload.entities == workload.entities
+    assert workload.tenant is not None
+    assert workload.tenant.exempt == ("Plan",)
+    attributes = {(e.name, a.name): a for e in workload.entities for a in e.attributes}
+    owner = attributes["Repo", "owner"]
+    assert (owner.references, owner.references_or) == ("User.username", ("Team.teamName",))
+    assert attributes["User", "name"].default == "nobody"
+    assert {e.name: e.retention for e in workload.entities if e.retention} == {"Visit": 90 * 86_400}
+    reads = {read.id: read for read in workload.reads}
+    kind, priority = (i for i in reads["AP1"].inputs if i.filter)
+    assert (kind.attribute, kind.either, priority.attribute, priority.either) == ("kind", True, "priority", False)
+    assert reads["AP2"].inputs[-1].keeps == 5.0
+    verbs = {write.id: [action.verb for action in write.actions] for write in workload.writes}
+    assert verbs == {"AP3": [Verb.UPSERT], "AP4": [Verb.PUT]}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("retention", "a while"), ("references", {"day": "Nobody"}), ("default", {"colour": "red"})]
+)
+def test_what_cannot_be_carried_of_them_is_refused_by_name(field: str, value: object) -> None:
+    data = yaml.safe_load(LATER)
+    data["entities"][3][field] = value
+    with pytest.raises(CorpusError, match=field):
+        convert(Fields(data, "later"))

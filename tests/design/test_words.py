@@ -179,3 +179,23 @@ def test_three_words_against_the_alphabet_are_marked_not_numbered() -> None:
     assert in_this_order(["TRACK", "COMMENT", "ALBUM"], "#") == ["##TRACK", "#COMMENT", "ALBUM"]
     marked = in_this_order(["TRACK", "COMMENT", "ALBUM"], "#")
     assert marked == sorted(marked)
+
+
+def test_reference_to_one_of_several_entities_has_a_neutral_word() -> None:
+    """`ownerName → User | Organization` is `OWNER`, in the keys of all three."""
+    owner = Attribute("ownerName", STRING, id=True, references="User", references_or=("Organization",))
+    entities = (
+        Entity("User", attributes=(Attribute("username", STRING, id=True, generated=False),)),
+        Entity("Organization", attributes=(Attribute("orgName", STRING, id=True, generated=False),)),
+        Entity("Repo", attributes=(owner, Attribute("repoName", STRING, id=True, generated=False))),
+    )
+    reads = tuple(
+        Read(f"AP-{name}", entities=(name, "Repo"), inputs=(Input(given),), result=Result.MANY, paginated=True)
+        for name, given in (("User", "username"), ("Organization", "orgName"))
+    )
+    design = solve(Workload("Code", entities=entities, reads=reads)).design
+    assert [item.facets[0].pk for item in design.items] == [
+        ("OWNER#{username}",),
+        ("OWNER#{orgName}",),
+        ("OWNER#{ownerName}",),
+    ]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.attack import requests as attack
 
-from prejoin.engine import Embedded
+from prejoin.engine import Embedded, serialization
 from prejoin.engine.http import KeyPair, Server, compression
 from prejoin.engine.http.handler import SHORT_BODY, SHORT_READS, RequestHandler
 from prejoin.engine.http.messages import HttpRequest
@@ -22,7 +22,7 @@ from prejoin.engine.http.signature import refusal
 from prejoin.protocol import numbers
 from prejoin.protocol.errors import DynamoDBError
 
-from .conftest import SHOP, send
+from .conftest import SHOP, item, send
 from .test_server import Client
 
 LIST = b'{"Limit": 1}'
@@ -171,6 +171,51 @@ def test_headers_are_gone_through_a_few_times_however_many_are_signed() -> None:
     assert answer is not None
     assert b"does not match" in answer.body
     assert headers.passes < 10
+
+
+CROWDS = {
+    "numbers": {"NS": [str(number) for number in range(101)]},
+    "lists": {"L": [{"L": []} for _ in range(60)]},
+    "members": {"M": {str(number): {"S": ""} for number in range(60)}},
+    "wrong type": {"L": [{"N": 1} for _ in range(60)]},
+}
+"""Values with more members than an item can have, if that is 100."""
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+@pytest.mark.parametrize(
+    ("operation", "request_of"),
+    [
+        ("PutItem", lambda value: {"TableName": "shop", "Item": {"x": value}}),
+        ("Scan", lambda value: {"ScanFilter": {"x": {"ComparisonOperator": "EQ", "AttributeValueList": [value]}}}),
+        ("TransactWriteItems", lambda value: {"TransactItems": [{"Put": {"TableName": "shop", "Item": {"x": value}}}]}),
+        ("BatchWriteItem", lambda value: {"RequestItems": {"shop": [{"PutRequest": {"Item": {"x": value}}}]}}),
+        ("ExecuteStatement", lambda value: {"Statement": "SELECT * FROM shop", "Parameters": [value]}),
+    ],
+)
+def test_value_with_too_many_members_is_refused_first(
+    monkeypatch: pytest.MonkeyPatch, operation: str, request_of: Callable[[Any], dict[str, Any]], crowd: str
+) -> None:
+    monkeypatch.setattr(serialization, "_LARGE", 100)
+    monkeypatch.setattr(serialization, "_MEMBERS", 100)
+    with Embedded() as engine, pytest.raises(DynamoDBError) as refused:
+        engine.send(operation, json.dumps(request_of(CROWDS[crowd])).encode())
+    if crowd == "wrong type":
+        assert refused.value.code == "SerializationException"
+    else:
+        assert refused.value.message == "Item size has exceeded the maximum allowed size"
+    assert gc.isenabled()
+
+
+def test_large_requests_of_small_parts_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serialization, "_LARGE", 100)
+    monkeypatch.setattr(serialization, "_MEMBERS", 100)
+    with Embedded() as engine:
+        send(engine, "CreateTable", **SHOP)
+        writes = [{"PutRequest": {"Item": {**item(pk="a", sk=str(n)), "x": {"NS": ["1", "2"]}}}} for n in range(25)]
+        assert send(engine, "BatchWriteItem", RequestItems={"shop": writes}) == {"UnprocessedItems": {}}
+        keys = [item(pk="a", sk=str(number)) for number in range(100)]
+        assert len(send(engine, "BatchGetItem", RequestItems={"shop": {"Keys": keys}})["Responses"]["shop"]) == 25
 
 
 @pytest.mark.slow

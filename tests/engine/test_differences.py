@@ -175,3 +175,76 @@ def test_names_of_a_legacy_read_need_an_expression(shop: Ask) -> None:
         "ExpressionAttributeValues can only be specified when using expressions: "
         "FilterExpression and KeyConditionExpression are null"
     )
+
+
+START = "The provided starting key is invalid"
+MISMATCH = "The provided key element does not match the schema"
+POSITION = item(pk="a", sk="1", g1pk="x", g1sk=1)
+
+
+@pytest.mark.parametrize("operation", ["Query", "Scan"])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"g1pk": {"N": "1"}}, MISMATCH),
+        ({"g1sk": {"S": "1"}}, MISMATCH),
+        ({"pk": {"N": "1"}}, f"{START}: {MISMATCH}"),
+        ({"pk": None}, START),
+        ({"g1pk": None, "other": {"S": "x"}}, START),
+        ({"pk": None, "other": {"S": "x"}}, f"{START}: {MISMATCH}"),
+    ],
+)
+def test_starting_key_of_an_index_is_checked_as_its_keys_first(
+    shop: Ask, operation: str, wrong: dict[str, Any], message: str
+) -> None:
+    start = {name: value for name, value in (POSITION | wrong).items() if value is not None}
+    query = {"KeyConditionExpression": "g1pk = :g", "ExpressionAttributeValues": values(g="x")}
+    error = refusal(
+        shop, operation, IndexName="gsi1", ExclusiveStartKey=start, **(query if operation == "Query" else {})
+    )
+    assert error.message == message
+
+
+def test_filters_are_checked_before_segments_and_missing_key_conditions(shop: Ask) -> None:
+    wrong = {"a": {"ComparisonOperator": "LT", "AttributeValueList": [{"BOOL": True}]}}
+    message = (
+        "One or more parameter values were invalid: ComparisonOperator LT is not valid for BOOL AttributeValue type"
+    )
+    assert refusal(shop, "Scan", ScanFilter=wrong, Segment=0).message == message
+    assert refusal(shop, "Query", QueryFilter=wrong).message == message
+    twice = "One or more parameter values were invalid: Duplicate value in attribute name: a"
+    assert refusal(shop, "Query", AttributesToGet=["a", "a"]).message == twice
+    assert refusal(shop, "Query", AttributesToGet=["a"]).message.startswith("Either the KeyConditions or")
+
+
+def test_an_invalid_number_is_reported_before_a_second_type(shop: Ask) -> None:
+    key = {"pk": {"S": "a", "N": "b"}, "sk": {"S": "1"}}
+    message = "The parameter cannot be converted to a numeric value: b"
+    assert refusal(shop, "GetItem", Key=key).message == message
+    key["pk"]["N"] = "1"
+    assert "more than one datatypes set" in refusal(shop, "GetItem", Key=key).message
+
+
+def test_a_text_as_null_is_not_true(shop: Ask) -> None:
+    error = refusal(shop, "PutItem", Item={**KEY, "x": {"NULL": "no"}})
+    assert error.code == "ValidationException"
+    assert error.message.endswith("Null attribute value types must have the value of true")
+
+
+def test_units_out_of_bounds_are_refused_before_a_missing_table(ask: Ask) -> None:
+    units = {"ReadCapacityUnits": 1_000_000_000_001, "WriteCapacityUnits": 1}
+    index = [{"Update": {"IndexName": "gsi1", "ProvisionedThroughput": units}}]
+    where = {"TableName": "missing"}
+    message = "Given value 1000000000001 for ReadCapacityUnits is out of bounds"
+    assert refusal(ask, "UpdateTable", **where, ProvisionedThroughput=units).message == message
+    assert (
+        refusal(ask, "UpdateTable", **where, GlobalSecondaryIndexUpdates=index).message == f"{message} for index gsi1"
+    )
+
+
+def test_classes_of_index_members_have_the_names_of_java(ask: Ask) -> None:
+    model = "Unrecognized collection type class com.amazonaws.dynamodb.v20120810."
+    assert refusal(ask, "CreateTable", LocalSecondaryIndexes=[[]]).message == f"{model}LocalSecondaryIndex"
+    updates = [{"Create": []}]
+    error = refusal(ask, "UpdateTable", GlobalSecondaryIndexUpdates=updates)
+    assert error.message == f"{model}CreateGlobalSecondaryIndexAction"

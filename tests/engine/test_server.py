@@ -210,6 +210,24 @@ def test_describe_endpoints_returns_same_host(client: Client) -> None:
     assert endpoint["Address"] == client.host
 
 
+def test_a_body_that_is_not_json_is_reported_before_an_unknown_operation(client: Client) -> None:
+    assert client.ask("ListTables", b"{", X_Amz_Target="None.None").kind.endswith("#SerializationException")
+    assert client.ask("ListTables", b"{}", X_Amz_Target="None.None").kind.endswith("#UnknownOperationException")
+
+
+def test_a_response_to_no_content_type_is_plain_json(client: Client) -> None:
+    client.send(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+    assert client.read().headers["content-type"] == "application/json"
+
+
+def test_a_signature_in_the_query_is_a_token(client: Client) -> None:
+    client.send(
+        b"POST /?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
+        b"Content-Type: application/x-amz-json-1.0\r\nX-Amz-Target: DynamoDB_20120810.ListTables\r\n\r\n{}"
+    )
+    assert client.read().json == {"TableNames": []}
+
+
 def test_regions_and_accounts_may_be_kept_apart() -> None:
     def caller(region: str, key: str = "me") -> dict[str, str]:
         credential = f"Credential={key}/20260102/{region}/dynamodb/aws4_request"
@@ -221,7 +239,7 @@ def test_regions_and_accounts_may_be_kept_apart() -> None:
         found = [client.ask("ListTables", {}, **each).json["TableNames"] for each in callers]
         assert found == [["shop"], ["shop"], [], []]
         table = client.ask("DescribeTable", {"TableName": "shop"}, **caller("eu-west-1")).json["Table"]
-        assert table["TableArn"] == "arn:aws:dynamodb:eu-west-1:000000000000:table/shop"
+        assert table["TableArn"] == "arn:aws:dynamodb:eu-west-1:123456789012:table/shop"
 
 
 def test_health_check(client: Client) -> None:

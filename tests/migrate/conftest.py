@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy.orm import Session, sessionmaker
 
-from prejoin import design_table, design_target, discover_database, read_document, write_design
+from prejoin import TablePlace, design_table, design_target, discover_database, load_table, read_document, write_design
 from prejoin.migrate.migration import Migration, open_migration
+from tests.migrate.ledger import write_project
+from tests.migrate.ledger_app import create_application
 from tests.migrate.shop import QUERIES, create_shop
 
 
@@ -51,3 +54,29 @@ def opened(shop: Path, request: pytest.FixtureRequest) -> Callable[[], Migration
         return migration
 
     return open_it
+
+
+@pytest.fixture(scope="session")
+def ledger_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ledger")
+    write_project(folder)
+    return folder
+
+
+@pytest.fixture
+def sessions(ledger_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sessionmaker[Session]]:
+    """The sessions of an application on a ledger with an outbox. Its project is the current folder."""
+    shutil.copytree(ledger_template, tmp_path / "ledger")
+    monkeypatch.chdir(tmp_path / "ledger")
+    monkeypatch.setenv("PREJOIN_SOURCE", "sqlite:///ledger.db")
+    made = create_application("sqlite:///ledger.db")
+    yield made
+    made.kw["bind"].dispose()
+
+
+@pytest.fixture
+def ledger(sessions: sessionmaker[Session]) -> Iterator[Migration]:
+    """The migration of that ledger, loaded into `table.db`."""
+    with open_migration() as found:
+        load_table(found, TablePlace(db="table.db"), create=True, outbox=True)
+        yield found

@@ -8,8 +8,10 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from sqlalchemy.orm import Session, sessionmaker
 
 from tests.cli.conftest import Prejoin, prejoin  # noqa: F401 - a fixture
+from tests.migrate.ledger_app import Invoice, Seat
 from tests.migrate.shop import QUERIES, create_shop
 
 GUIDE = (Path(__file__).parents[2] / "docs/guides/migrate/README.md").read_text(encoding="utf-8")
@@ -33,7 +35,7 @@ def test_commands_of_the_guide_run_as_they_stand(
         assert ran.status == 0, (command, ran.err)
     assert "u1@x.org" in ran.out
     status = prejoin("migrate", "status", "--format", "json").json
-    assert [step["done"] for step in status["result"]["steps"]] == [True] * 4
+    assert [step["done"] for step in status["result"]["steps"]] == [True] * 6 + [False] * 2
     code = re.search(r"```python\n(.*?)```", GUIDE, re.DOTALL)
     assert code is not None
     Path("shop-table.db").unlink()
@@ -115,3 +117,28 @@ def test_status_of_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ran = prejoin("migrate", "status")
     assert ran.status == 0
     assert "prejoin discover URL" in ran.err
+
+
+def test_follow_cutover_and_rollback(sessions: sessionmaker[Session], prejoin: Prejoin) -> None:  # noqa: F811
+    assert "next: `prejoin migrate follow`" in prejoin("migrate", "load", "--db", "t.db", "--outbox").err
+    with sessions.begin() as db:
+        db.get_one(Seat, 1).holder = "ann"
+        db.get_one(Invoice, 1).state = "LOST"
+    ran = prejoin("migrate", "follow", "--db", "t.db", "--until-caught-up", "--format", "json")
+    assert ran.status == 1
+    assert (ran.json["result"]["caught_up"], ran.json["result"]["dead"]) == (True, 1)
+    assert ran.json["diagnostics"][0]["code"] == "PJ733"
+    refused = prejoin("migrate", "cutover", "--db", "t.db", "--by", "Ann")
+    assert refused.status == 4
+    assert "PJ760" in refused.err
+    planned = prejoin("migrate", "rollback", "--delete-items", "--db", "t.db")
+    assert "would remove: what prejoin_outbox holds, the state in .prejoin-migrate, 30 items" in planned.err
+    with sessions.begin() as db:
+        db.get_one(Invoice, 1).state = "PAID"
+    assert "caught up" in prejoin("migrate", "follow", "--db", "t.db", "--once").err
+    finished = prejoin("migrate", "cutover", "--db", "t.db", "--by", "Ann", "--format", "json").json["result"]
+    assert (finished["by"], finished["report"]) == ("Ann", "cutover-report.md")
+    after = prejoin("migrate", "rollback", "--yes")
+    assert after.status == 4
+    assert "PJ761" in after.err
+    assert "done  switch reads" in prejoin("migrate", "status").out

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship, sessionmaker
+from sqlalchemy.orm import Session, sessionmaker
 
 from prejoin import (
     Embedded,
@@ -22,8 +19,6 @@ from prejoin import (
     follow_table,
     load_table,
     open_migration,
-    outbox_table,
-    record_changes,
     record_rows,
     verify_table,
 )
@@ -31,110 +26,24 @@ from prejoin.migrate.follow.apply import Applier
 from prejoin.migrate.follow.outbox import OutboxLog
 from prejoin.migrate.load.state import LoadState
 from prejoin.migrate.migration import Migration
-from tests.migrate.ledger import write_project
+from tests.migrate.ledger_app import OUTBOX, Customer, Invoice, InvoiceLine, Seat, Tag
 
 PLACE = TablePlace(db="table.db")
-
-
-class Base(DeclarativeBase):
-    pass
-
-
-OUTBOX = outbox_table(Base.metadata)
-tagged = sa.Table(
-    "tagged",
-    Base.metadata,
-    sa.Column("customer_id", sa.ForeignKey("customers.id"), primary_key=True),
-    sa.Column("tag_id", sa.ForeignKey("tags.id"), primary_key=True),
-)
-
-
-class Tag(Base):
-    __tablename__ = "tags"
-    id: Mapped[int] = mapped_column(primary_key=True)
-
-
-class Customer(Base):
-    __tablename__ = "customers"
-    id: Mapped[int] = mapped_column(primary_key=True)
-    email: Mapped[str] = mapped_column(sa.String(100), unique=True)
-    name: Mapped[str]
-    tags: Mapped[list[Tag]] = relationship(secondary=tagged)
-
-
-class Invoice(Base):
-    __tablename__ = "invoices"
-    id: Mapped[int] = mapped_column(primary_key=True)
-    customer_id: Mapped[int]
-    state: Mapped[str]
-    total: Mapped[float] = mapped_column(sa.Numeric(12, 2))
-
-
-class InvoiceLine(Base):
-    __tablename__ = "invoice_lines"
-    id: Mapped[int] = mapped_column(primary_key=True)
-    invoice_id: Mapped[int]
-    position: Mapped[int]
-    label: Mapped[str]
-
-
-class Seat(Base):
-    __tablename__ = "seats"
-    __table_args__ = (sa.UniqueConstraint("room", "number"),)
-    id: Mapped[int] = mapped_column(primary_key=True)
-    room: Mapped[str]
-    number: Mapped[int]
-    holder: Mapped[str | None]
-
-
-@pytest.fixture(scope="session")
-def ledger_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ledger")
-    write_project(folder)
-    return folder
-
-
-@pytest.fixture
-def sessions(ledger_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sessionmaker[Session]]:
-    """The sessions of an application on a ledger that was loaded, with an outbox."""
-    shutil.copytree(ledger_template, tmp_path / "ledger")
-    monkeypatch.chdir(tmp_path / "ledger")
-    monkeypatch.setenv("PREJOIN_SOURCE", "sqlite:///ledger.db")
-    engine = sa.create_engine("sqlite:///ledger.db")
-    Base.metadata.create_all(engine)
-    made = sessionmaker(engine)
-    record_changes(made)
-    with made.begin() as db:
-        for n in range(1, 11):
-            db.add(Customer(id=n, email=f"c{n}@x.org", name=f"Customer {n}"))
-            db.add(Invoice(id=n, customer_id=n, state="OPEN", total=1))
-            db.add(InvoiceLine(id=n, invoice_id=n, position=1, label="first"))
-            db.add(Seat(id=n, room=f"R{n % 3}", number=n))
-            db.add(Tag(id=n))
-    yield made
-    engine.dispose()
-
-
-@pytest.fixture
-def migration(sessions: sessionmaker[Session]) -> Iterator[Migration]:
-    with open_migration() as found:
-        load_table(found, PLACE, create=True, outbox=True)
-        yield found
 
 
 def left(db: Session) -> int:
     return int(db.execute(sa.select(sa.func.count()).select_from(OUTBOX)).scalar_one())
 
 
-def caught_up(migration: Migration) -> Any:
-    result = follow_table(migration, PLACE, until_caught_up=True)
+def caught_up(ledger: Migration) -> Any:
+    result = follow_table(ledger, PLACE, until_caught_up=True)
     assert (result.caught_up, result.dead) == (True, 0)
-    compared = verify_table(migration, PLACE, patterns=False)
+    compared = verify_table(ledger, PLACE, patterns=False)
     assert compared.equal, compared.differences[:5]
     return result
 
 
-def test_changes_of_objects_are_followed(sessions: sessionmaker[Session], migration: Migration) -> None:
+def test_changes_of_objects_are_followed(sessions: sessionmaker[Session], ledger: Migration) -> None:
     with sessions.begin() as db:
         db.add(Customer(id=50, email="new@x.org", name="new"))
         db.get_one(Seat, 1).holder = "ann"
@@ -142,14 +51,14 @@ def test_changes_of_objects_are_followed(sessions: sessionmaker[Session], migrat
         db.get_one(InvoiceLine, 3).invoice_id = 4  # from one list to another
         db.get_one(Customer, 5).name = "in the join of an invoice"
         db.get_one(Invoice, 6).state = "DRAFT"  # no longer an item
-    result = caught_up(migration)
+    result = caught_up(ledger)
     assert result.transactions > 0
     with sessions() as db:
         assert left(db) == 0
 
 
-def test_changed_keys_leave_no_item_behind(sessions: sessionmaker[Session], migration: Migration) -> None:
-    caught_up(migration)
+def test_changed_keys_leave_no_item_behind(sessions: sessionmaker[Session], ledger: Migration) -> None:
+    caught_up(ledger)
     with sessions.begin() as db:
         db.get_one(Seat, 3).number = 300
         db.get_one(Customer, 7).id = 700
@@ -158,11 +67,11 @@ def test_changed_keys_leave_no_item_behind(sessions: sessionmaker[Session], migr
         db.commit()  # which expires the old values
         seat.room = "R9"
         db.commit()
-    caught_up(migration)
+    caught_up(ledger)
 
 
-def test_rolled_back_changes_are_not_recorded(sessions: sessionmaker[Session], migration: Migration) -> None:
-    caught_up(migration)
+def test_rolled_back_changes_are_not_recorded(sessions: sessionmaker[Session], ledger: Migration) -> None:
+    caught_up(ledger)
     with sessions() as db:
         db.get_one(Seat, 1).holder = "nobody"
         db.flush()
@@ -185,8 +94,8 @@ def test_links_without_objects_are_recorded(sessions: sessionmaker[Session]) -> 
         assert {"customer_id": 1, "tag_id": 2} in recorded(db)
 
 
-def test_statement_that_the_outbox_would_miss_is_refused(sessions: sessionmaker[Session], migration: Migration) -> None:
-    caught_up(migration)
+def test_statement_that_the_outbox_would_miss_is_refused(sessions: sessionmaker[Session], ledger: Migration) -> None:
+    caught_up(ledger)
     with sessions() as db:
         with pytest.raises(NotRecordedError, match="invoices"):
             db.execute(sa.update(Invoice).values(state="PAID"))
@@ -196,15 +105,15 @@ def test_statement_that_the_outbox_would_miss_is_refused(sessions: sessionmaker[
         with pytest.raises(NotRecordedError):
             db.execute(sa.delete(Invoice))
         db.commit()
-    caught_up(migration)
+    caught_up(ledger)
 
 
-def test_recorded_rows_need_all_columns_of_keys(sessions: sessionmaker[Session], migration: Migration) -> None:
-    caught_up(migration)
+def test_recorded_rows_need_all_columns_of_keys(sessions: sessionmaker[Session], ledger: Migration) -> None:
+    caught_up(ledger)
     with sessions.begin() as db:
         record_rows(db, "seats", [{"id": 1}])
     with pytest.raises(PipelineError, match="lacks the column 'room' of seats") as caught:
-        follow_table(migration, PLACE, once=True)
+        follow_table(ledger, PLACE, once=True)
     assert caught.value.diagnostics[0].code == "PJ752"
 
 
@@ -224,9 +133,9 @@ def test_sqlite_has_no_log(sessions: sessionmaker[Session]) -> None:
 
 
 def test_transaction_is_written_in_one_request(
-    sessions: sessionmaker[Session], migration: Migration, monkeypatch: pytest.MonkeyPatch
+    sessions: sessionmaker[Session], ledger: Migration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caught_up(migration)
+    caught_up(ledger)
     sent: list[list[str]] = []
     send = Embedded.send
 
@@ -242,7 +151,7 @@ def test_transaction_is_written_in_one_request(
         db.flush()
         db.get_one(Seat, 2).id = 200
         db.get_one(Seat, 3).number = 300
-    follow_table(migration, PLACE, until_caught_up=True)
+    follow_table(ledger, PLACE, until_caught_up=True)
     assert sent == [["Delete", "Put", "Put", "Put"]]
 
 
@@ -272,7 +181,7 @@ def random_change(db: Session, chance: random.Random) -> None:
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_follower_may_die_at_every_point(
-    sessions: sessionmaker[Session], migration: Migration, monkeypatch: pytest.MonkeyPatch, seed: int
+    sessions: sessionmaker[Session], ledger: Migration, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     chance = random.Random(seed)
 
@@ -295,7 +204,7 @@ def test_follower_may_die_at_every_point(
         with monkeypatch.context() as patch:
             patch.setattr(*patched, dying if chance.random() < 0.5 else dying_later(*patched))
             with pytest.raises(KeyboardInterrupt):
-                follow_table(migration, PLACE, until_caught_up=True)
+                follow_table(ledger, PLACE, until_caught_up=True)
         with sessions.begin() as db:
             random_change(db, chance)
-    caught_up(migration)
+    caught_up(ledger)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -17,8 +18,8 @@ import sqlalchemy as sa
 
 
 def free_port() -> int:
-    """A port below the range that the system gives to clients."""
-    for port in range(21_000, 32_000):
+    """A port below the range that the system gives to clients. Others may look for one at the same time."""
+    for port in random.sample(range(21_000, 32_000), 1_000):
         with socket.socket() as one:
             try:
                 one.bind(("127.0.0.1", port))

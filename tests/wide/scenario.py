@@ -27,6 +27,16 @@ TABLE: dict[str, Any] = {
 }
 
 
+_WITHOUT_TABLE = frozenset(
+    {
+        *("batch_write_item", "batch_get_item", "transact_write_items", "transact_get_items"),
+        *("execute_statement", "batch_execute_statement", "execute_transaction"),
+        *("tag_resource", "untag_resource", "list_tags_of_resource"),
+    }
+)
+"""Operations whose requests do not name the table by itself."""
+
+
 class Scenario:
     """Sends requests to a table and keeps what came of each."""
 
@@ -36,7 +46,7 @@ class Scenario:
 
     def step(self, name: str, operation: str, /, **request: Any) -> Any:
         assert name not in self.answers
-        if operation not in ("batch_write_item", "batch_get_item", "transact_write_items", "transact_get_items"):
+        if operation not in _WITHOUT_TABLE:
             request = {"TableName": TABLE["TableName"], **request}
         try:
             answer = getattr(self.client, operation)(**request)
@@ -67,6 +77,8 @@ def run(client: Any) -> dict[str, Any]:
     _batches_and_transactions(scenario.step)
     _errors(scenario.step)
     _legacy(scenario.step)
+    _statements(scenario.step)
+    _tags(scenario.step, client.describe_table(TableName=TABLE["TableName"])["Table"]["TableArn"])
     client.delete_table(TableName=TABLE["TableName"])
     return scenario.answers
 
@@ -280,6 +292,46 @@ def _legacy(step: Any) -> None:
     step("legacy no action", "update_item", Key=profile, AttributeUpdates={"n": {"Action": "PUT"}})
     step("legacy key filter", "query", KeyConditions={"pk": user}, QueryFilter={"sk": compared("EQ", {"S": "x"})})
     step("legacy and new", "query", KeyConditionExpression="pk = :p", QueryFilter={"n": compared("EQ", two)})
+
+
+def _statements(step: Any) -> None:
+    """PartiQL."""
+    name = TABLE["TableName"]
+
+    def statement(name: str, text: str, *parameters: Any, **more: Any) -> None:
+        given = {"Parameters": list(parameters)} if parameters else {}
+        step(name, "execute_statement", Statement=text, **given, **more)
+
+    user, sort = {"S": "USER#5"}, {"S": "NOTE"}
+    whole = "{'pk': ?, 'sk': ?, 'n': 1, 'm': {'l': [1, 'two', true, null]}}"
+    statement("statement insert", f"INSERT INTO {name} VALUE {whole}", user, sort)
+    statement("statement insert again", f"INSERT INTO {name} VALUE {whole}", user, sort)
+    statement("statement select", f"SELECT * FROM {name} WHERE pk = ? AND sk = ?", user, sort)
+    statement("statement path", f"SELECT n, m.l[1] FROM {name} WHERE pk = 'USER#5' AND sk = 'NOTE'")
+    statement("statement between", f"SELECT placed FROM {name} WHERE pk = 'USER#1' AND placed BETWEEN 2 AND 4")
+    statement("statement begins", f"SELECT sk FROM {name} WHERE pk = 'USER#1' AND begins_with(sk, 'ORDER#00')")
+    update = f"UPDATE {name} SET n = n + 2 REMOVE m.l[3] WHERE pk = ? AND sk = ?"
+    statement("statement update", f"{update} RETURNING ALL NEW *", user, sort)
+    statement("statement condition", f"UPDATE {name} SET n = 9 WHERE pk = ? AND sk = ? AND n = 8", user, sort)
+    statement("statement no key", f"DELETE FROM {name} WHERE n = 1")
+    statement("statement no table", "SELECT * FROM nowhere WHERE pk = 'x'")
+    read = {"Statement": f"SELECT n FROM {name} WHERE pk = ? AND sk = ?", "Parameters": [user, sort]}
+    step("statements", "batch_execute_statement", Statements=[read, read | {"Parameters": [sort, sort]}])
+    step("statements read", "execute_transaction", TransactStatements=[read])
+    delete = {"Statement": f"DELETE FROM {name} WHERE pk = ? AND sk = ?", "Parameters": [user, sort]}
+    check = {"Statement": f"EXISTS(SELECT * FROM {name} WHERE pk = 'USER#5' AND sk = 'NOTE' AND n = 8)"}
+    absent = check | {"Statement": check["Statement"].replace("NOTE", "NONE")}
+    step("statements cancelled", "execute_transaction", TransactStatements=[delete, absent])
+    statement("statement delete", f"DELETE FROM {name} WHERE pk = ? AND sk = ? RETURNING ALL OLD *", user, sort)
+
+
+def _tags(step: Any, arn: str) -> None:
+    """Tags. Their order is free, so there is one at a time."""
+    step("tag", "tag_resource", ResourceArn=arn, Tags=[{"Key": "team", "Value": "a"}])
+    step("tag again", "tag_resource", ResourceArn=arn, Tags=[{"Key": "team", "Value": "b"}])
+    step("tags", "list_tags_of_resource", ResourceArn=arn)
+    step("untag", "untag_resource", ResourceArn=arn, TagKeys=["team", "unknown"])
+    step("no tags", "list_tags_of_resource", ResourceArn=arn)
 
 
 def consume(client: Any, streams: Any, name: str) -> list[Any]:

@@ -191,6 +191,13 @@ def asked(draw: st.DrawFn) -> Input:
     )
 
 
+@st.composite
+def alternative_inputs(draw: st.DrawFn) -> list[Input]:
+    """Conditions of which one is enough."""
+    *others, last = draw(st.lists(asked().map(lambda one: replace(one, filter=True)), min_size=2, max_size=3))
+    return [*(replace(one, either=True) for one in others), last]
+
+
 positive = st.integers(1, 10**6).map(float) | st.integers(1, 10**6).map(lambda n: n / 1000)
 rates = st.builds(
     lambda level, value, per, peak, weight, hottest: Rate(level, value, per if value is not None else Per.SECOND, peak, weight, hottest),
@@ -216,7 +223,11 @@ def reads(draw: st.DrawFn, n: int, all_names: list[str]) -> Read:
     return Read(
         **draw(head(n)),  # type: ignore[arg-type]
         entities=tuple(draw(st.lists(st.sampled_from(all_names), max_size=3))),
-        inputs=tuple(draw(st.lists(asked(), max_size=3))),
+        inputs=tuple(
+            one
+            for group in draw(st.lists(asked().map(lambda one: [one]) | alternative_inputs(), max_size=3))
+            for one in group
+        ),
         result=result,
         needs=tuple(draw(st.lists(names, max_size=2))) if result else (),
         limit=draw(st.none() | st.integers(1, 999)) if result else None,

@@ -11,7 +11,7 @@ from prejoin.engine.operations.streams import changes
 _AT_ONCE = 1_000
 
 
-class Changes:
+class TableChanges:
     """The changes of a table since a moment, each once and in order. Iterating ends when there is no more; later it
     continues where it ended.
 

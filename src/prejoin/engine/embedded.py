@@ -24,7 +24,7 @@ from prejoin.protocol.errors import DynamoDBError
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-    from prejoin.engine.changes import Changes
+    from prejoin.engine.changes import TableChanges
 
 _encode = msgspec.json.Encoder().encode
 _EXPIRY_SECONDS = 60.0
@@ -155,15 +155,15 @@ class Embedded:
         """Set the region and account in the ARNs of tables that are created from now on."""
         self._engine.catalog.place = f"{region}:{account}"
 
-    def changes(self, table: str, *, oldest: bool = False, after: str | None = None) -> Changes:
+    def changes(self, table: str, *, oldest: bool = False, after: str | None = None) -> TableChanges:
         """Read the stream of a table in this process: the changes from now on, from the `oldest` that is kept, or
         `after` the position of an earlier reader.
 
         The result has `read()`, and can be iterated over. Each change is a record as GetRecords returns it.
         """
-        from prejoin.engine.changes import Changes
+        from prejoin.engine.changes import TableChanges
 
-        return Changes(self._engine, table, oldest=oldest, after=after)
+        return TableChanges(self._engine, table, oldest=oldest, after=after)
 
     def trim(self, now: float | None = None) -> int:
         """Remove the stream records that are more than a day old at `now` (default: the current time). Return their

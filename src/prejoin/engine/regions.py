@@ -8,26 +8,25 @@ from collections.abc import Callable
 
 from prejoin.engine.embedded import Embedded
 
-ACCOUNT = "000000000000"
+_ACCOUNT = "123456789012"  # that of moto, and of many examples
 _NUMBER = re.compile(r"\d{12}")
 
 
 class Regions:
     """The engines of regions and accounts. The first caller gets the `home` engine, others get new ones in memory.
 
-    An access key of twelve digits is an account's number, as in LocalStack. Every other key is of the same account.
+    An access key of twelve digits is an account's number, as in LocalStack. Every other key is of account 123456789012.
     """
 
-    def __init__(self, home: Embedded, account: str = ACCOUNT, make: Callable[[], Embedded] = Embedded) -> None:
+    def __init__(self, home: Embedded, make: Callable[[], Embedded] = Embedded) -> None:
         self._home = home
-        self._account = account
         self._make = make
         self._engines: dict[tuple[str, str], Embedded] = {}
         self._lock = threading.Lock()
 
     def at(self, region: str, access_key: str) -> Embedded:
         """The engine of a caller."""
-        account = access_key if _NUMBER.fullmatch(access_key) else self._account
+        account = access_key if _NUMBER.fullmatch(access_key) else _ACCOUNT
         engine = self._engines.get((region, account))
         return engine if engine is not None else self._add(region, account)
 

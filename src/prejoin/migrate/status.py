@@ -1,23 +1,31 @@
-"""`migration_status`: where a migration stands, and what to do next."""
+"""`migration_status`: where a migration stands in its eight steps, and what to do next."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from prejoin.design.files import design_beside
+from prejoin.diagnostics import Diagnostic
+from prejoin.migrate import codes
 from prejoin.migrate.load.state import FILE, FOLDER, EntityProgress, LoadState
 from prejoin.migrate.mapping.model import MAPPING, read_mapping
 from prejoin.pipeline.document import DOCUMENT
 
+_IDLE = timedelta(hours=1)
+"""After this time without a follower, a log that is kept is probably forgotten."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a migration."""
+    """One of the eight steps of a migration."""
 
     name: str
     done: bool
     detail: str = ""
+    command: str = ""
+    """What does it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,44 +36,101 @@ class MigrationStatus:
     """Dead letters, by entity and code."""
     following: str
     """What to do next."""
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def migration_status(
-    document: str | Path = DOCUMENT, mapping: str | Path = MAPPING, state: str | Path = FOLDER
+    document: str | Path = DOCUMENT,
+    mapping: str | Path = MAPPING,
+    state: str | Path = FOLDER,
+    now: datetime | None = None,
 ) -> MigrationStatus:
     """Reads the files of a migration. It connects to nothing."""
     design = design_beside(Path(document))
-    steps = [
-        Step("discover", Path(document).is_file() and Path(mapping).is_file(), f"{document}, {mapping}"),
-        Step("design", design.is_file(), str(design)),
-    ]
+    about: dict[str, str] = {}
     entities: tuple[EntityProgress, ...] = ()
     dead: dict[tuple[str, str], int] = {}
-    loaded, verified, detail = False, "", ""
     if (Path(state) / FILE).is_file():
         with LoadState(state, lock=False) as kept:
+            about = kept.all_about()
             names = read_mapping(mapping).entities if Path(mapping).is_file() else ()
             entities = tuple(kept.progress(name) for name in names)
             dead = kept.dead_counts()
-            finished, verified = kept.about("finished"), kept.about("verified")
-            loaded = bool(finished)
-            rows = sum(one.rows for one in entities)
-            when = f"finished {finished}" if finished else f"began {kept.about('began')}, not finished"
-            detail = f"{rows:,} rows into {kept.about('table')} in {kept.about('place')}; {when}"
     letters = sum(dead.values())
-    steps.append(Step("load", loaded and not letters, f"{detail}; {letters} dead letters" if letters else detail))
-    steps.append(Step("verify", verified.startswith("equal"), verified))
-    return MigrationStatus(tuple(steps), entities, dead, _following(steps, loaded, letters))
+    analysed = Path(document).is_file() and Path(mapping).is_file()
+    steps = (
+        Step("analyse access patterns", analysed, f"{document}, {mapping}", "prejoin discover URL"),
+        Step("design keys", design.is_file(), str(design), "prejoin design --yes"),
+        Step("create the table", "began" in about, _table(about), "prejoin build, or migrate load --create-table"),
+        Step("migrate", "finished" in about and not letters, _loaded(about, entities, letters), "prejoin migrate load"),
+        Step("dual-write", _is_followed(about), _followed(about), "prejoin migrate follow"),
+        Step(
+            "validate",
+            about.get("verified", "").startswith("equal"),
+            about.get("verified", ""),
+            "prejoin migrate verify",
+        ),
+        Step("switch reads", "cut_over" in about, about.get("cut_over", ""), "prejoin migrate cutover"),
+        Step("decommission", False, "the checklist of cutover-report.md" if "cut_over" in about else "", "by people"),
+    )
+    return MigrationStatus(steps, entities, dead, _following(steps, about, letters), tuple(_warnings(about, now)))
 
 
-def _following(steps: list[Step], loaded: bool, letters: int) -> str:
-    first = next((step.name for step in steps if not step.done), "")
-    if first == "load" and loaded and letters:
+def _table(about: dict[str, str]) -> str:
+    return f"{about['table']} in {about['place']}" if "began" in about else ""
+
+
+def _loaded(about: dict[str, str], entities: tuple[EntityProgress, ...], letters: int) -> str:
+    if "began" not in about:
+        return ""
+    rows = sum(one.rows for one in entities)
+    when = f"finished {about['finished']}" if "finished" in about else f"began {about['began']}, not finished"
+    return f"{rows:,} rows; {when}" + (f"; {letters:,} dead letters" if letters else "")
+
+
+def _is_followed(about: dict[str, str]) -> bool:
+    """A load without `--follow`, while nobody writes, has nothing to follow."""
+    return "finished" in about and (not about.get("log") or bool(about.get("caught_up")) or "cut_over" in about)
+
+
+def _followed(about: dict[str, str]) -> str:
+    if not about.get("log"):
+        return (
+            "no changes are kept: nobody may write until the cut-over"
+            if "finished" in about and "cut_over" not in about
+            else ""
+        )
+    return (
+        f"by {about['log']}; caught up {about['caught_up']}"
+        if about.get("caught_up")
+        else f"by {about['log']}, not caught up"
+    )
+
+
+def _warnings(about: dict[str, str], now: datetime | None) -> list[Diagnostic]:
+    if about.get("log") not in ("postgresql", "outbox"):
+        return []
+    last = about.get("caught_up") or about["began"]
+    idle = (now or datetime.now(UTC)) - datetime.fromisoformat(last)
+    if idle < _IDLE:
+        return []
+    what = f"the replication slot {about['log_name']}" if about["log"] == "postgresql" else "the outbox"
+    message = f"{what} of {about['source']} keeps changes, and was not read to its end since {last}"
+    fix = "it fills the disk of the database: run `prejoin migrate follow`, or `prejoin migrate rollback` to remove it"
+    return [codes.UNREAD_LOG.at(None, message, fix)]
+
+
+def _following(steps: tuple[Step, ...], about: dict[str, str], letters: int) -> str:
+    if "cut_over" in about:
+        return "work through the checklist of cutover-report.md"
+    if "finished" in about and letters:
         return "correct the rows in dead-letters.jsonl or the mapping, then `prejoin migrate load --replay`"
     return {
-        "discover": "`prejoin discover URL` writes the document and the mapping",
-        "design": "`prejoin design --yes` designs the table; `prejoin migrate plan` then shows what a load takes",
-        "load": "`prejoin migrate load` loads, or continues after an interruption",
-        "verify": "`prejoin migrate verify` compares both sides",
-        "": "both sides are equal: switch the application's reads and writes to the table",
-    }[first]
+        "analyse access patterns": "`prejoin discover URL` writes the document and the mapping",
+        "design keys": "`prejoin design --yes` designs the table; `prejoin migrate plan` then shows what a load takes",
+        "create the table": "`prejoin migrate load --follow` loads, and keeps changes; without it nobody may write",
+        "migrate": "`prejoin migrate load` loads, or continues after an interruption",
+        "dual-write": "`prejoin migrate follow` writes the changes since the load began",
+        "validate": "`prejoin migrate verify` compares both sides",
+        "switch reads": "compare with shadow reads; then stop the application's writes, and `prejoin migrate cutover`",
+    }[next(step.name for step in steps if not step.done)]

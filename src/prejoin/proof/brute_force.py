@@ -10,7 +10,7 @@ from typing import Any
 from prejoin.proof.data import Values
 from prejoin.types import Kind
 from prejoin.workload.constants import constant
-from prejoin.workload.lookup import bindings
+from prejoin.workload.lookup import alternatives, bindings
 from prejoin.workload.model import Attribute, Combine, Direction, Entity, Input, Op, Read, Result, Value, Workload
 
 Found = list[tuple[str, Values]]
@@ -42,21 +42,24 @@ class BruteForce:
 
     def _tests(self, entity: Entity, given: Mapping[str, Any]) -> list[Callable[[Values], bool]] | None:
         """The tests that an item of an entity has to pass; None if an input is missing, and none can."""
-        tests = []
-        for one in self.read.inputs:
-            name = self.bound[one].get(entity.name)
-            attribute = entity.attribute(name) if name else None
-            if name is None or attribute is None:
-                continue  # The entity has no such attribute: the input is about the others.
-            if one.op in {Op.EXISTS, Op.NOT_EXISTS}:
-                tests.append(_presence(name, one.op is Op.EXISTS))
-                continue
-            asked = [value_of(v, attribute, self.now) for v in one.values] or given.get(one.attribute)
-            if asked is not None:
-                values = asked if one.values or isinstance(asked, list | tuple) else [asked]
-                tests.append(_comparison(name, one, values))
-            elif not one.optional:
-                return None
+        tests: list[Callable[[Values], bool]] = []
+        for group in alternatives(self.read.inputs):
+            some: list[Callable[[Values], bool]] = []
+            for one in group:
+                name = self.bound[one].get(entity.name)
+                attribute = entity.attribute(name) if name else None
+                if name is None or attribute is None:
+                    continue  # The entity has no such attribute: the input is about the others.
+                if one.op in {Op.EXISTS, Op.NOT_EXISTS}:
+                    some.append(_presence(name, one.op is Op.EXISTS))
+                    continue
+                asked = [value_of(v, attribute, self.now) for v in one.values] or given.get(one.attribute)
+                if asked is not None:
+                    values = asked if one.values or isinstance(asked, list | tuple) else [asked]
+                    some.append(_comparison(name, one, values))
+                elif not one.optional:
+                    return None
+            tests += [_any(some)] if some else []
         return tests
 
     def _ordered(self, items: Iterable[Values], entity: str) -> list[Values]:
@@ -85,6 +88,10 @@ class BruteForce:
                 if low < high:
                     break
         return ""
+
+
+def _any(tests: Sequence[Callable[[Values], bool]]) -> Callable[[Values], bool]:
+    return lambda values: any(test(values) for test in tests)
 
 
 def _presence(name: str, present: bool) -> Callable[[Values], bool]:

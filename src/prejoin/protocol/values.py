@@ -89,6 +89,8 @@ def canonical(value: Any, depth: int = 1) -> Value:
     """
     if len(value) != 1 or None in value.values():
         value = {name: content for name, content in value.items() if content is not None}
+        for name, content in value.items() if len(value) != 1 else ():
+            canonical({name: content}, depth)  # an invalid one is reported first
         if len(value) != 1:
             refuse(_SEVERAL if value else _EMPTY)
     for name, content in value.items():

@@ -121,7 +121,6 @@ Method = Callable[..., Any]
 SERVICES = frozenset({"dynamodb", "dynamodbstreams"})
 _THEIRS = ("botocore.", "aiobotocore.")
 _REGION = "us-east-1"
-_ACCOUNT = "123456789012"  # that of moto
 OtherServices = Literal["pass", "refuse"]
 
 
@@ -154,7 +153,7 @@ def _enter(given: Embedded | None, other_services: OtherServices, *, regions: bo
             _made.add(engine)
         apart = next((stay.regions for stay in _stays if stay.engine is engine and stay.regions), None)
         if apart is None and regions:
-            apart = Regions(engine, _ACCOUNT)
+            apart = Regions(engine)
         stay = ActiveMock(engine, other_services, apart if regions else None)
         _stays.append(stay)
         _replace_all()

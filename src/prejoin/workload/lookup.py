@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from prejoin.types import STRING
 from prejoin.workload.memo import remembered
-from prejoin.workload.model import Action, Attribute, Change, Entity, Op, Read, Verb, Workload, Write
+from prejoin.workload.model import Action, Attribute, Change, Entity, Input, Op, Read, Verb, Workload, Write
 from prejoin.workload.tenants import common_tenant, is_owned
 
 _MANY = 100
@@ -271,6 +271,24 @@ def _taken(workload: Workload, write: Write) -> set[str]:
             elif change.value.param:
                 found.add(change.value.param)
     return found
+
+
+def alternatives(inputs: Iterable[Input]) -> list[tuple[Input, ...]]:
+    """Inputs in groups: an item has to pass one of each group. Most groups have one input.
+
+    >>> status, priority = Input("status", either=True), Input("priority")
+    >>> [len(group) for group in alternatives((Input("team"), status, priority))]
+    [1, 2]
+    """
+    groups: list[tuple[Input, ...]] = []
+    open_ = False
+    for one in inputs:
+        if open_:
+            groups[-1] += (one,)
+        else:
+            groups.append((one,))
+        open_ = one.either
+    return groups
 
 
 def equalities(read: Read) -> tuple[str, ...]:

@@ -176,6 +176,8 @@ class Input(Model, frozen=True):
     """Whether the author accepts that items are read and then discarded."""
     keeps: float | None = None
     """Per cent of the items that pass the condition."""
+    either: bool = False
+    """Whether this condition or the next input is enough: `status = OPEN or priority = HIGH`. Both are filters."""
 
     @property
     def constant(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from prejoin.cli.command import SETTINGS, command
-from prejoin.cli.commands.migrate_follow import follow, status
+from prejoin.cli.commands.migrate_follow import cutover, follow, rollback, status
 from prejoin.cli.commands.migrate_options import dead_letters, input_options, state_option, table_place, target_options
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.progress import ProgressSteps
@@ -328,6 +328,14 @@ def _bytes(size: float) -> str:
     return f"{size:.1f} GB"
 
 
-_COMMANDS = {"plan": plan, "load": load, "follow": follow, "verify": verify, "status": status}
+_COMMANDS = {
+    "plan": plan,
+    "load": load,
+    "follow": follow,
+    "verify": verify,
+    "cutover": cutover,
+    "rollback": rollback,
+    "status": status,
+}
 for _name, _command in _COMMANDS.items():
     migrate.add_command(_command, _name)

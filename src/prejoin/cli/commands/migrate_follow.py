@@ -1,4 +1,4 @@
-"""`prejoin migrate follow` and `status`."""
+"""`prejoin migrate follow`, `cutover`, `rollback` and `status`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+import msgspec
 
 from prejoin.cli.command import command
 from prejoin.cli.commands.migrate_options import (
@@ -18,13 +19,15 @@ from prejoin.cli.commands.migrate_options import (
     target_options,
 )
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
-from prejoin.cli.progress import ProgressLine
+from prejoin.cli.progress import ProgressLine, ProgressSteps
 from prejoin.cli.text.messages import safe
 from prejoin.cli.text.tables import titled
 from prejoin.migrate import codes
+from prejoin.migrate.cutover import REPORT, cut_over
 from prejoin.migrate.follow.follow import FollowResult, follow_table
 from prejoin.migrate.mapping.model import MAPPING
 from prejoin.migrate.migration import open_migration
+from prejoin.migrate.rollback import roll_back
 from prejoin.migrate.status import migration_status
 from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.errors import Source
@@ -125,6 +128,82 @@ def _follow_json(result: FollowResult) -> dict[str, Any]:
     }
 
 
+# --- Cut-over and rollback ------------------------------------------------------------------------------------------
+
+
+@command("migrate cutover", format_aware=True)
+@input_options
+@target_options
+@state_option
+@click.option("--by", required=True, metavar="NAME", help="Who signs it off.")
+@click.option(
+    "--report", type=click.Path(dir_okay=False), default=REPORT, show_default=True, help="The report to write."
+)
+def cutover(
+    source: str | None,
+    document: str,
+    mapping: str,
+    table: str | None,
+    db: str | None,
+    endpoint: str | None,
+    aws: bool,
+    region: str | None,
+    state: str,
+    by: str,
+    report: str,
+    as_json: bool,
+) -> Outcome:
+    """Finish the migration: follow the last changes, verify, remove the slot, and write a report with a checklist.
+
+    Stop the writes of the application first. It is refused, and nothing is removed, if both sides differ, rows are
+    dead letters, or the database is still being changed.
+    """
+    place = table_place(db, endpoint, aws, region)
+    with open_migration(document, mapping, source) as migration, ProgressSteps(silent=as_json) as progress:
+        made = cut_over(migration, place, by=by, table=table, state=state, report=report, progress=progress)
+    result = msgspec.to_builtins(made.cutover) | {"digest": made.cutover.digest, "report": made.file}
+    notes = (
+        f"the migration is finished: {made.file}",
+        "next: start the application with the table; then the checklist",
+    )
+    return Outcome(result=result, notes=notes)
+
+
+@command("migrate rollback", format_aware=True)
+@input_options
+@target_options
+@state_option
+@click.option("--delete-items", is_flag=True, help="Also delete the items of all mapped entities from the table.")
+@click.option("--yes", is_flag=True, help="Do it. Without, it only says what it would remove.")
+def rollback(
+    source: str | None,
+    document: str,
+    mapping: str,
+    table: str | None,
+    db: str | None,
+    endpoint: str | None,
+    aws: bool,
+    region: str | None,
+    state: str,
+    delete_items: bool,
+    yes: bool,
+    as_json: bool,
+) -> Outcome:
+    """Give the migration up before the cut-over: remove the slot or the rows of the outbox, and the state.
+
+    The application goes on with the database. After the cut-over there is no way back without losing writes.
+    """
+    place = table_place(db, endpoint, aws, region) if delete_items else None
+    with open_migration(document, mapping, source) as migration, ProgressSteps(silent=as_json) as progress:
+        found = roll_back(migration, place, table=table, state=state, dry_run=not yes, progress=progress)
+    what = [*found.removed, f"the state in {state}", *([counted(found.items, "item")] if delete_items else [])]
+    notes = [f"{'removed' if yes else 'would remove'}: {', '.join(what)}"]
+    if not yes:
+        notes.append("nothing was removed: pass `--yes`")
+    result = {"removed": list(found.removed), "items": found.items, "done": yes}
+    return Outcome(result=result, notes=tuple(notes))
+
+
 # --- Status ---------------------------------------------------------------------------------------------------------
 
 
@@ -133,16 +212,17 @@ def _follow_json(result: FollowResult) -> dict[str, Any]:
 @click.option("--for", "document", type=click.Path(), default=DOCUMENT, help=f"The document (default: {DOCUMENT}).")
 @state_option
 def status(document: str, mapping: str, state: str) -> Outcome:
-    """Show where the migration stands, and what to do next."""
+    """Show where the migration stands in its eight steps, and what to do next."""
     found = migration_status(document, mapping, state)
-    rows = [("done" if step.done else "open", step.name, safe(step.detail)) for step in found.steps]
-    lines: list[Line] = list(titled(("", "Step", ""), rows, ("", "bold", "dim")))
+    rows = [("done" if s.done else "open", s.name, s.command, safe(s.detail)) for s in found.steps]
+    lines: list[Line] = list(titled(("", "Step", "Command", ""), rows, ("", "bold", "", "dim")))
     for (entity, code), n in found.dead.items():
         lines.append((f"  {n:,} dead letters of {safe(entity)}: ", (code, "bold")))
     result = {
-        "steps": [{"name": s.name, "done": s.done, "detail": s.detail} for s in found.steps],
+        "steps": [{"name": s.name, "done": s.done, "detail": s.detail, "command": s.command} for s in found.steps],
         "entities": [{"entity": e.entity, "rows": e.rows, "done": e.done} for e in found.entities],
         "dead": [{"entity": e, "code": c, "count": n} for (e, c), n in found.dead.items()],
         "next": found.following,
     }
-    return Outcome(result=result, page=lines, notes=(f"next: {found.following}",))
+    said = (Source("", "", found.warnings),) if found.warnings else ()
+    return Outcome(result=result, page=lines, sources=said, notes=(f"next: {found.following}",))

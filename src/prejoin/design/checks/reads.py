@@ -19,7 +19,7 @@ from prejoin.keys import KeyForm, KeyText, Lookup, Plan, Template, disjoint
 from prejoin.keys.template.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
 from prejoin.workload.checks.reporter import name_list
-from prejoin.workload.lookup import bare_name
+from prejoin.workload.lookup import alternatives, bare_name
 from prejoin.workload.model import Accept, Entity, Input, Op, Read, Result, Workload
 
 MOST_REQUESTS = 10
@@ -239,7 +239,7 @@ def _filters(r: Report, read: Read, found: KeyAnswer) -> None:
     sorting = [other for other in r.answers.values() if form in other.plan.facets if _depends(other.plan.lookup)]
     if entity is None or sorting:
         return
-    for one in read.inputs:
+    for one in (group[0] for group in alternatives(read.inputs) if len(group) == 1):
         name = bare_name(one.attribute)
         attribute = entity.attribute(name)
         if not one.filter or one.optional or one.op is not Op.EQ or attribute is None:

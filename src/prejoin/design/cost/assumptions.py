@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from operator import mul
 
 from prejoin.types import Kind
-from prejoin.workload.lookup import bindings, chain, foreign_key, identified, target
+from prejoin.workload.lookup import alternatives, bindings, chain, foreign_key, identified, target
 from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
     RANGES,
@@ -412,6 +413,15 @@ def kept_by(workload: Workload, read: Read, one: Input) -> float:
         if entity and attribute and one.op is Op.IN and one.values:
             return min(1.0, len(one.values) / values_of(workload, entity, attribute))
     return KEPT
+
+
+def kept_by_all(workload: Workload, read: Read, inputs: Iterable[Input]) -> float:
+    """The fraction of items that pass several filters; of alternatives, one is enough."""
+    found = 1.0
+    for group in alternatives(inputs):
+        kept = [kept_by(workload, read, one) for one in group]
+        found *= kept[0] if len(kept) == 1 else 1 - math.prod(1 - one for one in kept)
+    return found
 
 
 def share_within(workload: Workload, entity: Entity, one: Input) -> float:

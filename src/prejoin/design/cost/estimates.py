@@ -20,6 +20,7 @@ from prejoin.design.cost.assumptions import (
     count_by,
     count_of,
     kept_by,
+    kept_by_all,
     several,
     share_within,
     size_of,
@@ -29,7 +30,7 @@ from prejoin.design.cost.assumptions import (
 )
 from prejoin.design.cost.footprint import EntryWrite, PageRead
 from prejoin.design.mapping.facets import usable_facets
-from prejoin.design.mapping.map_reads import filter_text, is_membership
+from prejoin.design.mapping.map_reads import group_text, is_membership
 from prejoin.design.model import (
     TABLE,
     Call,
@@ -45,7 +46,7 @@ from prejoin.design.model import (
     UpdateClause,
 )
 from prejoin.protocol.limits import PAGE_SIZE
-from prejoin.workload.lookup import bindings
+from prejoin.workload.lookup import alternatives, bindings
 from prejoin.workload.model import RANGES, Entity, Input, Op, Read, Result, Verb, Workload, Write
 
 _BUCKET_SIZES = {"year": 4, "month": 7, "week": 8, "day": 10, "hour": 13}
@@ -83,7 +84,7 @@ class Estimates:
     def items(self, read: Read, request: Request) -> float:
         """The number of items that one call of a read returns, of all its entities."""
         limit = read.limit or read.page
-        kept = math.prod(kept_by(self.workload, read, i) for i in _filtered(read, request))
+        kept = kept_by_all(self.workload, read, _filtered(read, request))
         found = max(1.0, kept * sum(self.found(read, request, name) for name in request.entities))
         if request.each:
             found *= LISTED
@@ -119,7 +120,7 @@ class Estimates:
         buckets = float(self._buckets(read, request))
         each = total / buckets / request.shards
         if limit := read.limit or read.page:
-            wanted = limit / math.prod(kept_by(self.workload, read, i) for i in _filtered(read, request))
+            wanted = limit / kept_by_all(self.workload, read, _filtered(read, request))
             each_wanted = min(each, wanted)
             # Time buckets are read one after the other until there are enough items.
             buckets = min(buckets, math.ceil(wanted / (each * request.shards)))
@@ -299,7 +300,7 @@ def _expires(write: Write, action: ItemAction) -> bool:
 
 
 def _filtered(read: Read, request: Request) -> list[Input]:
-    return [i for i in read.inputs if filter_text(i) in request.filters]
+    return [i for group in alternatives(read.inputs) if group_text(group) in request.filters for i in group]
 
 
 def share_in(workload: Workload, entity: Entity, facet: keys.Facet) -> float:

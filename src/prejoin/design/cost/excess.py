@@ -14,7 +14,7 @@ from prejoin.design.cost.assumptions import (
     count_by,
     is_count_known,
     is_value_count_known,
-    kept_by,
+    kept_by_all,
     share_within,
     size_of,
     span,
@@ -98,7 +98,7 @@ def excess(read: Read, workload: Workload) -> Excess | None:
         assumed |= any(i.op in (Op.EXISTS, Op.NOT_EXISTS) for i in bound)
     if not found or all(identified(e, _given(workload, names, e, read, left)) for e in entities):
         return None
-    kept = math.prod(kept_by(workload, read, i) for i in left)
+    kept = kept_by_all(workload, read, left)
     limit = read.limit or read.page
     part = min(1.0, limit / kept / found) if limit else 1.0
     consistency = STRONG if read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL} else EVENTUAL

@@ -40,7 +40,7 @@ from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.grammar.writes import write_actions
-from prejoin.workload.lookup import bare_name, foreign_key, root, target
+from prejoin.workload.lookup import alternatives, bare_name, foreign_key, root, target
 from prejoin.workload.model import (
     RANGES,
     Accept,
@@ -190,6 +190,7 @@ def _changes(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     yield from counter(workload, read)
     yield from _required(workload, read)
     yield from _each(workload, read)
+    yield from _queries(workload, read)
     yield from _paged(workload, read)
     yield from _geohash(workload, read)
     yield from _words(workload, read)
@@ -286,6 +287,25 @@ def _each(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     if excess(asked, workload) is None:
         row = f"{read.id}: {write_inputs(inputs)} | No under Paginated"
         yield DocumentChange(f"a Query for each `{one.attribute}`, without pages", with_read(workload, asked), (row,))
+
+
+def _queries(workload: Workload, read: Read) -> Iterator[DocumentChange]:
+    """A read for each of several alternatives, which the application merges."""
+    group = next((group for group in alternatives(read.inputs) if len(group) > 1), None)
+    pinned = any(getattr(d.pin, "pattern", "") == read.id for d in workload.decisions)
+    if group is None or pinned or read.result is not Result.MANY:
+        return
+    parts = []
+    for number, chosen in enumerate(group, 1):
+        alone = replace(chosen, filter=False, either=False)
+        inputs = tuple(alone if i is chosen else i for i in read.inputs if i is chosen or i not in group)
+        parts.append(replace(read, id=f"{read.id}-{number}", name="", inputs=inputs))
+    if any(excess(part, workload) or workload.pattern(part.id) for part in parts):
+        return
+    reads = tuple(one for old in workload.reads for one in (parts if old.id == read.id else [old]))
+    rows = tuple(f"{part.id}: {write_inputs(part.inputs)}" for part in parts)
+    what = f"{count(len(parts), 'read')} in place of `or`, merged by the application"
+    yield DocumentChange(what, replace(workload, reads=reads), rows)
 
 
 def _paged(workload: Workload, read: Read) -> Iterator[DocumentChange]:

@@ -4,21 +4,26 @@ In a sort key the type comes first, `ORDER#{orderId}`. If several types are read
 the type follows the attributes of that part: `ORDER#{orderId}` and `ORDER#{orderId}#ITEM#{itemId}`.
 
 Words also decide the order of types in a partition, so they decide whether types that are read together are
-neighbours. For each partition, each read of several types is a set that must be contiguous. Finding such an order is
-the consecutive-ones problem (Booth and Lueker, 1976). The sets are few and small, so a bounded depth-first search
-(`contiguous_order`) is enough. Where there is no order, `apart` names a minimal set of reads that exclude each other;
-the solver gets it as a cut.
+neighbours. For each partition, each read of several types is a set that must be contiguous (`contiguous.py`). Where
+there is no such order, `apart` names a minimal set of reads that exclude each other; the solver gets it as a cut.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import count, permutations, product
-from typing import TypeVar
 
 from prejoin import keys
+from prejoin.design.layout.contiguous import (
+    MOST_STEPS,
+    contiguous_order,
+    ends,
+    excluding_sets,
+    is_contiguous,
+    side_by_side,
+)
 from prejoin.design.layout.sharding import bucket_of, shards_of, spread_by
 from prejoin.design.model import Facet, When
 from prejoin.design.solver.candidates import Candidate, serves
@@ -38,12 +43,8 @@ from prejoin.workload.lookup import chain, root
 from prejoin.workload.model import Attribute, Direction, Entity, Workload
 from prejoin.workload.tenants import is_owned, own_id
 
-_MOST_STEPS = 20_000
-"""The most partial orders of the types in one partition that are tried."""
 _MOST_ORDERED = 6
 """The most types in one partition for which all orders are compared."""
-
-Unit = TypeVar("Unit", bound=Hashable)
 
 
 def _asked(need: Need) -> list[str]:
@@ -156,7 +157,7 @@ class KeyWords:
                 all(p.item == OWN and not p.candidate.type_position for p in there)
                 and contiguous_order(there, whole) is None
             ):
-                self.apart.append(frozenset(ways[one] for one in _fewest(there, whole)))
+                self.apart.append(frozenset(ways[one] for one in excluding_sets(there, whole)))
 
     def facet(self, placed: Placement, slot: str) -> Facet:
         candidate = placed.candidate
@@ -251,6 +252,8 @@ class KeyWords:
         if self._is_tenant(entity, attribute):
             return "TENANT"
         owner, field = self._same.root(entity, attribute)
+        if not owner and field in self._workload.shared_ids.values():
+            return self._shared_word(field)
         whose = self._workload.entity(owner)
         if whose and (found := whose.attribute(field)) and found.id and self._names(whose, found):
             return self._id_word(whose, found)
@@ -263,6 +266,14 @@ class KeyWords:
             word = short
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
+
+    def _shared_word(self, kind: str) -> str:
+        """The word for an id of one of several entities, from an attribute that holds it: `OWNER` for `ownerName`."""
+        every = [(e, a) for e in self._workload.entities for a in e.attributes if a.references_or]
+        names = sorted(upper(a.name) for e, a in every if self._same.root(e, a) == ("", kind))
+        taken = {upper(one.name) for one in self._workload.entities} | self._attributes
+        short = (without_id(name).removesuffix("_NAME") for name in names)
+        return next((word for word in short if word and word not in taken), names[0] if names else upper(kind))
 
     def _id_word(self, entity: Entity, id_: Attribute) -> str:
         """The word for an entity's id: the name of the entity, or its beginning if the id is named after that.
@@ -425,7 +436,7 @@ class KeyWords:
         found = [
             ordered(order)
             for order in (permutations(first) if len(first) <= _MOST_ORDERED else [tuple(first)])
-            if all(_contiguous(order, one) and _ends(order, one) == _ends(first, one) for one in sets)
+            if all(is_contiguous(order, one) and ends(order, one) == ends(first, one) for one in sets)
         ]
         return min(found, key=marks, default=ordered(first))
 
@@ -519,64 +530,11 @@ def _beside(heads: dict[str, str], fixed: set[str], sets: Sequence[frozenset[str
     for tried, choice in enumerate(product(*options)):
         found = heads | dict(zip(free, choice, strict=True))
         order = sorted(found, key=lambda label: f"{found[label]}#")
-        if len(set(found.values())) == len(found) and all(_contiguous(order, one) for one in sets):
+        if len(set(found.values())) == len(found) and all(is_contiguous(order, one) for one in sets):
             return found
-        if tried > _MOST_STEPS:
+        if tried > MOST_STEPS:
             break
     return heads
-
-
-def _contiguous(order: Sequence[Unit], wanted: frozenset[Unit]) -> bool:
-    places = [at for at, label in enumerate(order) if label in wanted]
-    return not places or places[-1] - places[0] == len(places) - 1
-
-
-def _ends(order: Sequence[Unit], wanted: frozenset[Unit]) -> tuple[Unit, Unit]:
-    found = [unit for unit in order if unit in wanted]
-    return found[0], found[-1]
-
-
-def side_by_side(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit]:
-    """The first order in which each set is contiguous; the usual order if there is none.
-
-    >>> side_by_side("abc", [frozenset("ac"), frozenset("bc")])
-    ['a', 'c', 'b']
-    """
-    return contiguous_order(usual, sets) or list(usual)
-
-
-def contiguous_order(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit] | None:
-    """The first order in which each set is contiguous; None if there is none within the step limit.
-
-    >>> contiguous_order("abcd", [frozenset("ab"), frozenset("ac"), frozenset("ad")])
-    """
-    steps = 0
-    wanted = [one for one in dict.fromkeys(sets) if 1 < len(one) < len(usual)]
-
-    def extended(order: list[Unit]) -> list[Unit] | None:
-        nonlocal steps
-        steps += 1
-        if len(order) == len(usual) or steps > _MOST_STEPS:
-            return order if len(order) == len(usual) else None
-        begun = [one for one in wanted if one & set(order) and not one <= set(order)]
-        for unit in usual:
-            if unit not in order and all(unit in one for one in begun):
-                found = extended([*order, unit])
-                if found is not None:
-                    return found
-        return None
-
-    return extended([])
-
-
-def _fewest(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[frozenset[Unit]]:
-    """A minimal subset of sets that cannot all be contiguous."""
-    left = list(dict.fromkeys(sets))
-    for one in list(left):
-        rest = [other for other in left if other != one]
-        if contiguous_order(usual, rest) is None:
-            left = rest
-    return left
 
 
 def without_id(word: str) -> str:

@@ -17,7 +17,7 @@ from prejoin.protocol.limits import MB
 from prejoin.protocol.prices import MONTH_SECONDS, dollars
 from prejoin.workload.constants import constant_or_text
 from prejoin.workload.grammar.values import write_comparison
-from prejoin.workload.lookup import bare_name, bindings, equalities, foreign_parts, targets
+from prejoin.workload.lookup import alternatives, bare_name, bindings, equalities, foreign_parts, targets
 from prejoin.workload.model import (
     ARITY,
     RANGES,
@@ -145,11 +145,6 @@ def _ask_of(read: Read, workload: Workload) -> Lookup:
     if len(ranges) > 1:
         raise ValueError(
             f"{' and '.join(i.attribute for i in ranges)} are two ranges; a key serves one, the other is a filter"
-        )
-    if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_tested(i) and i.optional]):
-        raise ValueError(
-            f"{' and '.join(tested)} would be an optional filter, and a read of several kinds of items has none: "
-            "ask for it always, or ask for each kind by itself"
         )
     if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_membership(i)]):
         raise ValueError(
@@ -285,7 +280,11 @@ def _request(found: Plan, read: Read) -> Request:
         limit=read.limit or read.page,
         consistent=found.lookup.consistent,
         count=read.result is Result.COUNT,
-        filters=tuple(filter_text(i) for i in read.inputs if is_filtered(i, found) or is_compared(i, found)),
+        filters=tuple(
+            group_text(group)
+            for group in alternatives(read.inputs)
+            if any(is_filtered(one, found) or is_compared(one, found) for one in group)
+        ),
         attributes=read.needs,
     )
 
@@ -373,6 +372,12 @@ def filter_text(one: Input) -> str:
     name = bare_name(one.attribute)
     said = write_comparison(one.op, one.values, _NONE).rstrip()
     return f"{name} {said}" if one.values or not ARITY.get(one.op, 1) else f"{name} {said} {{{name}}}"
+
+
+def group_text(group: Sequence[Input]) -> str:
+    """A filter in words; if one of several is enough, in parentheses: `(status = OPEN or priority = HIGH)`."""
+    text = " or ".join(map(filter_text, group))
+    return f"({text})" if len(group) > 1 else text
 
 
 def sort_condition(found: Plan) -> str:

@@ -30,6 +30,7 @@ The functions `lost`, `complexity`, `money`, `reading` and `taste` are the costs
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from itertools import combinations, pairwise, permutations
 
@@ -57,7 +58,7 @@ from prejoin.design.solver.placement import (
 from prejoin.design.solver.pricing import Answer, Price, Prices
 from prejoin.design.solver.taste import Taste
 from prejoin.workload.lookup import root
-from prejoin.workload.model import Action, Entity, Write
+from prejoin.workload.model import Action, Entity, Result, Write
 
 _FINEST = 1e-4
 """The smallest difference between two prices that counts, in dollars a month."""
@@ -135,6 +136,12 @@ class Formulation:
             self._add_options(entity)
         self.most_indexes = max(map(len, self._needs.values()), default=0) + problem.fixed.indexes
         """More indexes would be of no use."""
+
+    def cut(self, problem: Problem) -> Formulation:
+        """The same options with the contiguity cuts of another problem."""
+        found = copy(self)
+        found._problem = problem
+        return found
 
     # --- Options ------------------------------------------------------------------------------------------------------
 
@@ -242,6 +249,60 @@ class Formulation:
         if (write.id, action) not in self._knowing:
             self._knowing[write.id, action] = known(self._workload, write, action)
         return self._knowing[write.id, action].issuperset(place.candidate.attributes)
+
+    # --- Alternatives -------------------------------------------------------------------------------------------------
+
+    def narrowing(self, placed: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:
+        """Each selected key of an entity with reads that name the attributes they want, and its alternatives.
+
+        An index that holds only these attributes may cost less than the program knows.
+        """
+        there = list(placed)
+        for place in there:
+            if self._is_narrow(place.entity):
+                for option in self._alternatives(place, there):
+                    yield place, replace(place, candidate=option.place.candidate)
+
+    def sparing(self, placed: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:
+        """Each selected key, and its cheaper alternatives that the program avoids, because a write has to read first.
+
+        With natural keys the write may not have to.
+        """
+        there = list(placed)
+        for place in there:
+            for option in self._alternatives(place, there):
+                mine, theirs = self._option_of(place).price, option.price
+                if theirs.dollars < mine.dollars and theirs.read_first - mine.read_first:
+                    yield place, replace(place, candidate=option.place.candidate)
+
+    def _alternatives(self, place: Placement, placed: Sequence[Placement]) -> list[Option]:
+        """The options that serve whatever no other selected key of the entity serves."""
+        if place.entity not in self._others or place.candidate.fixed:
+            return []
+        others = [self._serving(p) for p in placed if p.entity == place.entity and p != place]
+        alone = self._serving(place).difference(*others)
+        return [
+            option
+            for option in self._options(place)
+            if option.place.candidate != place.candidate and alone <= _served(_moved(option, place.slot))
+        ]
+
+    def _is_narrow(self, name: str) -> bool:
+        """Whether some read of an entity names the attributes that it wants."""
+        asked = (q.read for q in self._component.reads if name in q.ask.entities)
+        return any(read.needs or read.result is Result.COUNT for read in asked)
+
+    def _options(self, place: Placement) -> list[Option]:
+        kind = self._copies if place.item != OWN else self._bases if place.slot == BASE else self._others
+        return kind[place.entity]
+
+    def _serving(self, place: Placement) -> frozenset[object]:
+        if place.candidate.fixed:
+            return _served(self._fixed_option(place))
+        return _served(_moved(self._option_of(place), place.slot))
+
+    def _option_of(self, place: Placement) -> Option:
+        return next(one for one in self._options(place) if one.place.candidate == place.candidate)
 
     # --- Costs --------------------------------------------------------------------------------------------------------
 
@@ -576,6 +637,11 @@ def _distributed(
             if rest is not None:
                 return [(at, groups[0]), *rest]
     return None
+
+
+def _served(option: Option) -> frozenset[object]:
+    """The reads that a key serves, and the writes that find their items by it."""
+    return frozenset((*option.serves, *option.finds))
 
 
 def _moved(option: Option, slot: int) -> Option:

@@ -36,19 +36,28 @@ class OutOfTimeError(Exception):
 class TimeLimit:
     """A wall-clock limit, shared by all programs of a design.
 
-    After it, each program keeps its best selection. A program without one gets the same time again to find its first.
-    The result then depends on the machine, so a design that was cut short is not reproducible.
+    The search ends before it and leaves a reserve, in which its last programs are solved. If these need longer, each
+    gets a little more time. The result then depends on the machine, so a design that was cut short is not reproducible.
     """
+
+    _RESERVE = 0.3
+    """The reserve as a part of the whole time."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._end = time.monotonic() + seconds
+        self._end = time.monotonic() + seconds * (1 - self._RESERVE)
         self.struck = False
         """Whether some search was cut short."""
 
     @property
     def left(self) -> float:
+        """The seconds until the search ends."""
         return self._end - time.monotonic()
+
+    @property
+    def reserve(self) -> float:
+        """The seconds until the whole time is over."""
+        return self.left + self.seconds * self._RESERVE
 
 
 class IntegerProgram:
@@ -105,10 +114,8 @@ class IntegerProgram:
 
     def minimise(self, costs: Mapping[int, int], slack: int = 0) -> int:
         """Minimise a cost and return it. From here on no selection may cost more, or more than `slack` more."""
-        if self._limit is not None and not self._within(self._limit):
-            # The selection for the earlier goals satisfies all constraints.
-            self.exact, self.bound = False, 0
-            return sum(cost for at, cost in costs.items() if at in self.chosen)
+        if self._limit is not None:
+            self._set_time(self._limit)
         self._declare_integers()
         columns = list(range(self._count))
         self._highs.changeColsCost(self._count, columns, [float(costs.get(at, 0)) for at in columns])
@@ -117,11 +124,11 @@ class IntegerProgram:
         self.exact &= status in (self._highspy.HighsModelStatus.kOptimal, self._highspy.HighsModelStatus.kInfeasible)
         out_of_time = False
         if self._limit is not None:
-            statuses = self._highspy.HighsModelStatus
-            self._limit.struck |= status == statuses.kTimeLimit
-            out_of_time = status == statuses.kTimeLimit or (self._limit.struck and status == statuses.kSolutionLimit)
+            out_of_time = status == self._highspy.HighsModelStatus.kTimeLimit
+            self._limit.struck |= out_of_time
         if info.primal_solution_status != self._highspy.kSolutionStatusFeasible:
             if out_of_time and self._found:
+                # The selection for the earlier goals satisfies all constraints.
                 self.bound = 0
                 return sum(cost for at, cost in costs.items() if at in self.chosen)
             if out_of_time:
@@ -138,16 +145,12 @@ class IntegerProgram:
             self._row(-math.inf, best + slack + 0.5, costs)
         return best
 
-    def _within(self, limit: TimeLimit) -> bool:
-        """Set the solver's limits to the remaining time; false if there is none and a selection exists."""
+    def _set_time(self, limit: TimeLimit) -> None:
+        """Set the solver's limit to the remaining time, or to a little more."""
         left = limit.left
         if left <= 0:
             limit.struck = True
-            if self._found:
-                return False
-            # Any selection will do now.
-            self._highs.setOptionValue("mip_max_improving_sols", 1)
-            left = max(left + limit.seconds, 0.0)
+            # Most programs take milliseconds, and a selection that minimises nothing is worth nothing.
+            left = max(limit.reserve / 4, limit.seconds / (50 if self._found else 1))
         # The solver's clock continues from one run to the next.
         self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
-        return True

@@ -81,24 +81,26 @@ class Prices:
         self._writes = writes_to(self._workload, entity)
         self._without = self._design(self._own, guards=self._forced)
         self._always = self._first(self._without)
+        self._plain = self._design(self._own)
+        self._plain_table = self._table(self._plain)
+        self._guarded: dict[tuple[Guard, ...], Price] = {}
+        """What guards cost; they are all that depends on the key in the table, except for the reads."""
 
     def base(self, candidate: Candidate, facet: Facet | None = None) -> Price:
         """The own item with this key in the table. Its entries cost the same with every key."""
         facet = facet or self._facet(Placement(self._entity.name, OWN, BASE, candidate), TABLE)
         guards = tuple(guards_of(self._workload, self._entity, candidate)) if not candidate.fixed else self._forced
-        design = self._design(facet, guards=guards)
-        more = self._design(self._own, guards=tuple(g for g in guards if g not in self._forced))
-        plain = self._design(self._own)
-        answers, finds, cut = self._answered(design, facet, candidate)
-        return Price(
-            self._table(more) - self._table(plain),
-            answers,
-            self._first(self._design(self._own, guards=guards)) - self._always,
-            self._together(more, plain),
-            finds,
-            cut,
-            len(more.guards),
-        )
+        answers, finds, cut = self._answered(self._design(facet, guards=guards), facet, candidate)
+        if guards not in self._guarded:
+            more = self._design(self._own, guards=tuple(g for g in guards if g not in self._forced))
+            self._guarded[guards] = Price(
+                self._table(more) - self._plain_table,
+                {},
+                self._first(self._design(self._own, guards=guards)) - self._always,
+                self._together(more, self._plain),
+                guards=len(more.guards),
+            )
+        return msgspec.structs.replace(self._guarded[guards], answers=answers, finds=finds, cut=cut)
 
     def index(self, candidate: Candidate, facet: Facet | None = None) -> Price:
         """The own item with this key in an index."""
@@ -118,13 +120,13 @@ class Prices:
         """A copy with this key in the table."""
         facet = self._facet(Placement(self._entity.name, OWN + 1, BASE, candidate), TABLE)
         copy = Item(self._entity.name, _COPY, (facet,), _COPY)
-        design, plain = self._design(self._own, copy=copy), self._design(self._own)
+        design = self._design(self._own, copy=copy)
         answers, finds, cut = self._answered(design, facet, candidate, copy)
         return Price(
-            self._table(design) - self._table(plain),
+            self._table(design) - self._plain_table,
             answers,
             self._first(design) - self._always,
-            self._together(design, plain),
+            self._together(design, self._plain),
             finds,
             cut,
         )

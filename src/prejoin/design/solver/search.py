@@ -11,19 +11,19 @@ copies, `_limited` distributes them by dynamic programming over the components.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property
 from zlib import crc32
 
 import msgspec
 
-from prejoin.design.cost.objective import WEIGHTS
+from prejoin.design.cost.objective import WEIGHTS, pattern_weight
 from prejoin.design.model import Design
 from prejoin.design.solver.constraints import DesignConstraints, constraints_of
 from prejoin.design.solver.fixed_keys import fixed_keys
 from prejoin.design.solver.formulation import ComponentProgram, Formulation
-from prejoin.design.solver.integer_program import InfeasibleError, TimeLimit
+from prejoin.design.solver.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.needs import ReadNeeds, find_needs
 from prejoin.design.solver.placement import CollectionPlace, Component, Placement, Problem, Selection
 from prejoin.design.solver.violations import has_contradiction, violations
@@ -75,16 +75,31 @@ def components(problem: Problem) -> list[Component]:
     ]
 
 
-def choose(problem: Problem) -> Selection:
+class Formulations:
+    """The formulations of the components of a workload. To price all keys takes time, and cuts do not change them."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Formulation] = {}
+
+    def of(self, problem: Problem, component: Component) -> Formulation:
+        names = tuple(entity.name for entity in component.entities)
+        key = (names, tuple(question.read.id for question in problem.reads), problem.refused)
+        if key not in self._known:
+            self._known[key] = Formulation(problem, component)
+        return self._known[key].cut(problem)
+
+
+def choose(problem: Problem, formulations: Formulations | None = None) -> Selection:
     """The best selection: all that can be served is served, with the least complexity, at the least cost.
 
     If limits do not allow that, patterns of the lowest rate are not served. Raises InfeasibleError if an approved
-    design exceeds a limit already.
+    design exceeds a limit already. `formulations` are kept from one selection to the next.
     """
+    formulations = formulations or Formulations()
     if has_contradiction(problem.workload) or any(violations(problem.fixed.design, problem.workload)):
         raise InfeasibleError
     limits = problem.constraints
-    pieces = [_Search(problem, component) for component in components(problem)]
+    pieces = [_Search(problem, formulations.of(problem, component)) for component in components(problem)]
     if limits.money:
         return _bounded(problem, _cheapest(pieces, limits) or _limited(problem, pieces))
     most = max([problem.fixed.indexes, *(piece.most_indexes for piece in pieces)])
@@ -92,7 +107,7 @@ def choose(problem: Problem) -> Selection:
     totals: dict[int, int] = {}
     """The complexity in halves, by the number of indexes."""
     for indexes in range(problem.fixed.indexes, most + 1):
-        if totals and (_index(indexes) >= min(totals.values()) or _out_of_time(problem)):
+        if totals and (_index(indexes) > min(totals.values()) or _out_of_time(problem)):
             break
         known = f": a complexity of {min(totals.values()) / 2:g} is possible" if totals else ""
         problem.told(f"{_counted(indexes, 'index', 'indexes')}{known}")
@@ -110,6 +125,8 @@ def choose(problem: Problem) -> Selection:
         (_joined([piece.solve(at) for piece in pieces]) for at in sorted(totals) if totals[at] == least),
         key=lambda chosen: (chosen.reading, chosen.money, chosen.copies),
     )
+    if problem.limit and problem.limit.struck:
+        found = _quick(problem, pieces, most, found)
     ended = found.ended and all(piece.ended for piece in pieces) and not (problem.limit and problem.limit.struck)
     bound = least if ended else max((piece.bound for piece in pieces), default=0)
     constant = sum(piece.constant for piece in pieces)
@@ -126,6 +143,26 @@ def _out_of_time(problem: Problem) -> bool:
         return False
     problem.limit.struck = True
     return True
+
+
+def _quick(problem: Problem, pieces: Sequence[_Search], most: int, found: Selection) -> Selection:
+    """A selection with any number of indexes, if that is better than what a search found that was cut short.
+
+    The search counts indexes upwards, so its first selections have more copies than an expert would accept.
+    """
+    limits = problem.constraints
+    weights = {pattern.id: pattern_weight(pattern) for pattern in problem.workload.patterns}
+    try:
+        other = _joined([piece.solve_within(most, limits.copies) for piece in pieces])
+    except OutOfTimeError:
+        return found
+    if other.copies > limits.copies or other.indexes + other.copies > limits.structures:
+        return found
+
+    def measure(one: Selection) -> tuple[int, int]:
+        return sum(weights[name] for name in one.unserved), _index(one.indexes) + one.halves
+
+    return min(found, other, key=measure)
 
 
 def _bounded(problem: Problem, chosen: Selection) -> Selection:
@@ -190,6 +227,7 @@ def _joined(found: Sequence[Selection]) -> Selection:
         all(chosen.ended for chosen in found),
         candidates=sum(chosen.candidates for chosen in found),
         reading=sum(chosen.reading for chosen in found),
+        halves=sum(chosen.halves for chosen in found),
     )
 
 
@@ -204,9 +242,9 @@ class _Needed(msgspec.Struct, frozen=True):
 class _Search:
     """The search in one component, by the number of indexes."""
 
-    def __init__(self, problem: Problem, component: Component) -> None:
+    def __init__(self, problem: Problem, formulation: Formulation) -> None:
         self._problem = problem
-        self._formulation = Formulation(problem, component)
+        self._formulation = formulation
         self._kept = self._formulation.kept
         self._needed: dict[int, _Needed | None] = {}
         self._left: dict[tuple[int, int], int] = {}
@@ -325,7 +363,7 @@ class _Search:
         if found is None:
             return None
         placed, together = found
-        dollars = formulation.dollars(model)
+        dollars, halves = formulation.dollars(model), formulation.complexity(model, indexes=False)
         return Selection(
             placed,
             together,
@@ -336,6 +374,7 @@ class _Search:
             program.exact,
             candidates=formulation.candidates,
             reading=reading,
+            halves=sum(halves[at] for at in chosen if at in halves),
         )
 
 

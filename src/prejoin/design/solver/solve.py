@@ -3,7 +3,8 @@
 It repeats three steps. The search selects keys (`search`), the layout gives them literal words and an order (`layout`),
 and the planner maps every pattern to the result (`mapping`). If the planner refuses a read that the search counted as
 served, its types are not neighbours in their partition. Then the search gets a cut that forbids this selection, and
-runs again; see `formulation`. Last, indexes get their projections.
+runs again; see `formulation`. Last, indexes get their form and their projections, and the selection is improved by the
+real bill (`local_search`).
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from prejoin.design.layout.lay_out import lay_out
 from prejoin.design.layout.projection import with_projections
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.arrangement import arranged
 from prejoin.design.solver.integer_program import TimeLimit
+from prejoin.design.solver.local_search import improved, narrower, natural
 from prejoin.design.solver.needs import read_needs
 from prejoin.design.solver.placement import Forbidden, Problem, Score, Selection
-from prejoin.design.solver.search import choose, problem_of
+from prejoin.design.solver.search import Formulations, choose, problem_of
 from prejoin.workload.model import Read, Workload
 
 MOST_TRIES = 30
 """How often keys are selected again, because types that are read together cannot be neighbours."""
+LATE_TRIES = 4
+"""The same after the time limit."""
 
 
 class Solution(msgspec.Struct, frozen=True):
@@ -69,18 +72,19 @@ def solve(
     """
     asked, hopeless = read_needs(workload)
     problem = problem_of(workload, asked, kept, told, limit)
+    formulations = Formulations()
     tries = 0
     unserved: set[str] = set(hopeless)
     ended = True
     while True:
-        chosen = choose(problem)
+        chosen = choose(problem, formulations)
         design = map_patterns(lay_out(problem, chosen), workload)
         words = KeyWords(problem, chosen, design.separator)
         found = list(_apart(problem, chosen, design, words))
         apart = frozenset(there for _, there in found if not _stay(there))
         refused = {(read, placed) for read, there in found if _stay(there) for placed in there} - problem.refused
         tries += 1
-        if not (apart or refused) or tries == MOST_TRIES or (limit and limit.struck):
+        if not (apart or refused) or tries >= (LATE_TRIES if limit and limit.struck else MOST_TRIES):
             lost = _refused(problem, design)
             if lost:  # keys for a read that is not served in the end are wasted
                 rest = tuple(q for q in problem.reads if q.read.id not in lost)
@@ -90,7 +94,7 @@ def solve(
                 continue
             missing = tuple(sorted({*chosen.unserved, *unserved}))
             chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
-            return Solution(*_finished(problem, chosen, design, kept))
+            return Solution(*_finished(problem, chosen, formulations, kept))
         if refused:
             problem = replace(problem, refused=problem.refused | refused)
         elif words.apart:
@@ -99,22 +103,24 @@ def solve(
             problem = replace(problem, forbidden=(*problem.forbidden, *sorted(apart, key=sorted)))
 
 
-def _finished(problem: Problem, chosen: Selection, design: Design, kept: Design | None) -> tuple[Design, Selection]:
-    """The design with the form of index keys, the projections and the arrangement of indexes that make it best."""
+def _finished(
+    problem: Problem, chosen: Selection, formulations: Formulations, kept: Design | None
+) -> tuple[Design, Selection]:
+    """The design with the form of index keys and the projections that make it best, improved by its real bill."""
     workload = problem.workload
 
     def projected(mapped: Design) -> Design:
         return with_projections(mapped, workload, kept)
 
-    def rearranged(selection: Selection) -> Design:
+    def with_texts(selection: Selection) -> Design:
         return projected(map_patterns(lay_out(problem, selection), workload))
 
-    chosen, design = arranged(problem, chosen, projected(design), rearranged)
-    # Once, after the arrangement: both forms of each index are mapped and priced.
-    texts = map_patterns(lay_out(problem, chosen), workload)
-    natural = with_index_keys(texts, workload, problem.fixed.design, projected)
-    if natural is not texts:
-        design = projected(natural)
+    def finished(selection: Selection) -> Design:
+        texts = map_patterns(lay_out(problem, selection), workload)
+        return projected(with_index_keys(texts, workload, problem.fixed.design, projected))
+
+    chosen, _ = improved(problem, chosen, narrower, formulations, with_texts)
+    chosen, design = improved(problem, chosen, natural, formulations, finished)
     return design, chosen
 
 

@@ -42,6 +42,7 @@ SHORT_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "DescribeTable"
 """DescribeTable writes nothing, but it is fast only in memory: in a file the items are counted."""
 SHORT_BODY = 64 * KB
 """Reading a body below this size takes less time than handing it to a thread."""
+_NOT_JSON = "SerializationException"
 _JSON_TYPES = frozenset({b"application/x-amz-json-1.0", b"application/json"})
 
 
@@ -126,7 +127,7 @@ class RequestHandler:
         target = request.header(b"x-amz-target") or b""
         operation = _operation(target)
         if operation is None:
-            return UNKNOWN_OPERATION
+            return UNKNOWN_OPERATION if not request.body or _is_json(request.body) else outer_error(_NOT_JSON, "")
         if self.keys is not None:
             refused = signature.refusal(request, self.keys)
             if refused is not None:
@@ -173,7 +174,15 @@ def _operation(target: bytes) -> str | None:
 def _content_type(request: HttpRequest) -> str:
     """The type of a response: that of the request, one of two names for JSON."""
     given = request.header(b"content-type") or b""
-    return PLAIN_JSON if given[:16].lower() == b"application/json" else JSON
+    return JSON if given[:18].lower() == b"application/x-amz-" else PLAIN_JSON
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 def _encoded(request: HttpRequest, response: HttpResponse) -> HttpResponse:

@@ -52,7 +52,8 @@ class _RefusedError(Exception):
 
 def has_token(request: HttpRequest) -> bool:
     """Whether a request carries any signature."""
-    return (request.header(b"authorization") or b"").lstrip().startswith(b"AWS4-")
+    given = request.header(b"authorization")
+    return (given or b"").lstrip().startswith(b"AWS4-") or (given is None and b"X-Amz-Signature=" in request.url)
 
 
 _CREDENTIAL = re.compile(rb"Credential=([^/,\s]+)/[^/,\s]*/([^/,\s]+)/")

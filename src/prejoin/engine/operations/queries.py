@@ -81,6 +81,9 @@ def query(database: Database, request: QueryInput) -> ResponseBody:
     )
     text = request.key_condition_expression
     if text is None and request.key_conditions is None:
+        legacy.filter_condition(request.query_filter, request.conditional_operator)
+        if request.attributes_to_get is not None:
+            legacy.projection(request.attributes_to_get)
         refuse("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
     names, values = request.expression_attribute_names, request.expression_attribute_values
     substitutions = Substitutions(names, values, newer_words=True)
@@ -116,12 +119,12 @@ def scan(database: Database, request: ScanInput) -> ResponseBody:
         request.expression_attribute_names,
         request.expression_attribute_values,
     )
-    _check_segments(request)
     substitutions = Substitutions(request.expression_attribute_names, request.expression_attribute_values)
+    checked = _check_read(request, substitutions, old_filter=request.scan_filter)
+    _check_segments(request)
     segment = None
     if request.segment is not None and request.total_segments is not None:
         segment = (request.segment, request.total_segments)
-    checked = _check_read(request, substitutions, old_filter=request.scan_filter)
     return _read(database, name, request, checked, segment=segment)
 
 
@@ -295,9 +298,13 @@ def _position(
     segment: tuple[int, int] | None,
 ) -> bytes:
     """The key bytes after which to continue."""
-    names = table.position_names(index)
-    if set(start) != set(names):
+    if len(start) != len(table.position_names(index)):
         refuse(_START if keys is not None or index is not None else f"{_START}: {_MISMATCH}")
+    for attribute in (index or table).keys.attributes if keys is not None or index is not None else ():
+        if attribute.name not in start:
+            refuse(_START)
+        if index is not None and attribute.type not in start[attribute.name]:
+            refuse(_MISMATCH)
     _check_position(table.keys, start)
     position = storage_key(table, start)
     if index is not None:
@@ -348,7 +355,7 @@ _MISMATCH = "The provided key element does not match the schema"
 
 def _check_position(keys: KeySchema, start: Item) -> None:
     for attribute in keys.attributes:
-        if attribute.type not in start[attribute.name]:
+        if attribute.type not in start.get(attribute.name, {}):
             refuse(f"{_START}: {_MISMATCH}")
         check_not_empty(attribute, start[attribute.name])
 

@@ -100,6 +100,7 @@ def _expression(piece: Chars | Either) -> str:
     return f"[{ranges}]{'*' * piece.many}"
 
 
+@lru_cache(maxsize=4096)
 def meet(one: Shape, other: Shape) -> bool:
     """Whether some text has both shapes.
 

@@ -23,6 +23,8 @@ _DELETED = 500
 
 
 class OutboxLog(ChangeLog):
+    created = (f"what {NAME} holds",)
+
     def __init__(self, source: SourceDatabase, columns: Columns) -> None:
         self._source = source
         self._names = {name.lower(): name for name in columns} | {

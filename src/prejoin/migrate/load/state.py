@@ -97,6 +97,9 @@ class LoadState:
         row = self._db.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else ""
 
+    def all_about(self) -> dict[str, str]:
+        return dict(self._db.execute("SELECT name, value FROM about"))
+
     def say(self, **values: str) -> None:
         self._db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", list(values.items()))
 

@@ -9,7 +9,8 @@ from prejoin import keys
 from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, is_tested, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
-from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
+from prejoin.render.python.conditions import any_of, as_lambda, comparison, value_text
+from prejoin.render.python.layout import STEP, WIDTH, Group, Part, call, flat, keyword, listing, mapping, string
 from prejoin.render.python.method import (
     LOCAL,
     InputValue,
@@ -23,9 +24,9 @@ from prejoin.render.python.method import (
     body_lines,
 )
 from prejoin.render.python.names import free, identifier, plural, single
-from prejoin.render.python.values import annotation, constant_text, moment_text
+from prejoin.render.python.values import annotation
 from prejoin.types import Kind
-from prejoin.workload.lookup import bare_name, bindings
+from prejoin.workload.lookup import alternatives, bare_name, bindings
 from prejoin.workload.model import (
     RANGES,
     Attribute,
@@ -35,7 +36,6 @@ from prejoin.workload.model import (
     Op,
     Read,
     Result,
-    Value,
 )
 from prejoin.workload.tenants import tenant_of
 
@@ -50,14 +50,6 @@ _SUFFIX = {
     Op.IN: "in",
 }
 _NUMBERS = {Op.LT: "below", Op.LE: "at_most", Op.GT: "above", Op.GE: "at_least"}
-_SIGN = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">="}
-_CALLS = {
-    Op.BETWEEN: "between",
-    Op.BEGINS_WITH: "begins_with",
-    Op.CONTAINS: "contains",
-    Op.IN: "one_of",
-    Op.EXISTS: "exists",
-}
 _NO_VALUES = frozenset({Op.EXISTS, Op.NOT_EXISTS})
 _RESERVED = RESERVED | LOCAL | {"limit", "after", "now"}
 _COUNT = ReturnType(ReturnKind.COUNT)
@@ -91,10 +83,9 @@ class _Given:
     def optional(self) -> bool:
         return self.input.optional and not self.input.values
 
-    def test(self, module: RenderContext, field: str = "", attribute: Attribute | None = None) -> Part:
-        """The comparison of the input; with another class's field and attribute, if given."""
-        values, given = self.values, not self.input.values
-        return comparison(self.input.op, field or self.field, values, attribute or self.attribute, module, given)
+    def test(self, module: RenderContext) -> Part:
+        """The comparison of the input."""
+        return comparison(self.input.op, self.field, self.values, self.attribute, module, given=not self.input.values)
 
 
 class _ReadMethod:
@@ -292,13 +283,18 @@ class _ReadMethod:
     def _tests_by_class(self) -> Part | None:
         """The `filters` argument: for each class that has the attributes, the tests of its objects."""
         module = self.module
-        tests: dict[str, list[Part]] = {}
-        for given in (g for g in self.given if is_tested(g.input)):
-            for entity, name in bindings(module.workload, self.entities, given.input.attribute).items():
-                attribute = single(module.workload, entity, name)
-                field = module.names.field(entity, name)
-                tests.setdefault(module.cls(entity), []).append(given.test(module, field, attribute))
-        return mapping((cls, as_lambda(found)) for cls, found in tests.items()) if tests else None
+        tests: dict[str, Part] = {}
+        tested = [g for g in self.given if is_tested(g.input)]
+        for entity in self.entities:
+            bound = [(g, bindings(module.workload, self.entities, g.input.attribute).get(entity)) for g in tested]
+            own = [
+                replace(g, attribute=single(module.workload, entity, name), field=module.names.field(entity, name))
+                for g, name in bound
+                if name
+            ]
+            if own:
+                tests[module.cls(entity)] = self._filter(own, entity)
+        return mapping(tests.items()) if tests else None
 
     def _with_others(self, first: list[Part], result: ReturnType) -> tuple[list[Part], ReturnType]:
         """Adds the second half of a join: the items that the first ones refer to, by their ids."""
@@ -394,8 +390,8 @@ class _ReadMethod:
             parts.append("**more")
         return parts
 
-    def _filter(self, left: Sequence[_Given]) -> Part:
-        """The filter. An optional input is tested only if it is given."""
+    def _filter(self, left: Sequence[_Given], entity: str = "") -> Part:
+        """The filter, or that of one `entity` of several. An optional input is tested only if it is given."""
         optional = [g for g in left if g.optional]
         if not optional:
             return condition(left, self.module)
@@ -406,21 +402,24 @@ class _ReadMethod:
         module = self.module
         module.imports.name("functools", "reduce")
         module.imports.name("operator", "and_")
-        tests = [(g, g.test(module)) for g in left]
-        self.before += ["", f"def matches(o: {module.cls(self.first)}) -> bool:"]
-        self.before.append(listing([test for given, test in tests if not given.optional], "    tests: list[bool] = "))
-        for given, test in tests:
-            if given.optional:
-                self.before += [f"    if {_is_given(given)}:", call("        tests.append", test)]
+        suffix = f" {module.names.classes[entity]}" if entity else ""
+        taken = [param.name for param in self.params]
+        matches, listed = (free(identifier(f"{name}{suffix}"), taken) for name in ("matches", "asked"))
+        self.before += ["", f"def {matches}(o: {module.cls(entity or self.first)}) -> bool:"]
+        required = tests_of([g for g in left if not g.optional], module)
+        self.before.append(listing(required, "    tests: list[bool] = "))
+        for given in optional:
+            (test,) = tests_of([given], module)
+            self.before += [f"    if {_is_given(given)}:", call("        tests.append", test)]
         self.before += ["    return reduce(and_, tests)", ""]
         if len(optional) < len(left):
-            return "matches"
+            return matches
         asked = [_is_given(one) for one in optional]
-        text = f"matches if {' or '.join(asked)} else None"
+        text = f"{matches} if {' or '.join(asked)} else None"
         if len(text) <= _ROOM and not any(" and " in one for one in asked):
             return text
-        self.before.append(listing(asked, "asked = "))
-        return "matches if any(asked) else None"
+        self.before.append(listing(asked, f"{listed} = "))
+        return f"{matches} if any({listed}) else None"
 
     def _consistent(self) -> list[Part]:
         return ["consistent=True"] if self.plan.lookup.consistent else []
@@ -503,66 +502,12 @@ def input_type(one: Input, entity: str, attribute: Attribute, module: RenderCont
     return type_
 
 
-def value_text(value: Value, attribute: Attribute, module: RenderContext) -> str:
-    """A constant, or a time relative to now, as code."""
-    if value.now is not None:
-        return moment_text(value, attribute, module.imports)
-    return constant_text(value.const or "", attribute, module.imports)
-
-
 def condition(given: Sequence[_Given], module: RenderContext) -> Part:
     """A condition on the items: `lambda o: between(o.placed_at, low, high)`."""
-    return as_lambda([g.test(module) for g in given])
+    return as_lambda(tests_of(given, module))
 
 
-def as_lambda(tests: Sequence[Part], looped: bool = False) -> Part:
-    """A lambda of an item. In a loop it uses the loop's variables, and is called before these change."""
-    first = tests[0]
-    if looped:
-        noted = [Noted(f"{'& ' * bool(at)}{_apart(test, tests)}", "noqa: B023") for at, test in enumerate(tests)]
-        if len(tests) == 1:
-            return Noted(f"lambda o: {noted[0].code}", noted[0].remark)
-        return Group("lambda o: (", tuple(noted), ")", commas=False)
-    if len(tests) == 1 and isinstance(first, Group):
-        return replace(first, head=f"lambda o: {first.head}")
-    parts = tuple(f"{'& ' * bool(at)}{_apart(test, tests)}" for at, test in enumerate(tests))
-    return Group("lambda o: (", parts, ")", commas=False, loose=True)
-
-
-def _apart(test: Part, tests: Sequence[Part]) -> str:
-    """A test beside others, in parentheses if it is a comparison: `&` binds tighter."""
-    return flat(test) if len(tests) == 1 or isinstance(test, Group) else f"({flat(test)})"
-
-
-def comparison(
-    op: Op, field: str, values: Sequence[str], attribute: Attribute, module: RenderContext, given: bool = False
-) -> Part:
-    """A comparison in a condition of the client.
-
-    `given` is whether the values are parameters, and not constants; for `in`, one parameter that is a list.
-    """
-    at = f"o.{field}"
-    if op in _CALLS:
-        module.imports.name("prejoin", _CALLS[op])
-    match op:
-        case Op.IN:
-            return call("one_of", at, values[0] if given else listing(values))
-        case Op.NOT_EXISTS:
-            module.imports.name("operator", "eq")
-            return call("eq", at, "None")
-        case Op.EQ | Op.NE if attribute.type.kind is Kind.BOOLEAN and not given:
-            # Linters take `== True` for a mistake, which it would be of anything but a recorder.
-            function = "eq" if op is Op.EQ else "ne"
-            module.imports.name("operator", function)
-            return call(function, at, values[0])
-        case Op.EQ | Op.NE:
-            return f"{at} {_SIGN[op]} {values[0]}"
-        case _ if op in _CALLS:
-            return call(_CALLS[op], at, *values)
-        case _ if attribute.optional:
-            # To a type checker what may be None cannot be compared; to the recorder it is an attribute like others.
-            module.imports.name("typing", "cast")
-            type_ = string(annotation(attribute.type, module.imports))
-            return f"cast({type_}, {at}) {_SIGN[op]} {values[0]}"
-        case _:
-            return f"{at} {_SIGN[op]} {values[0]}"
+def tests_of(given: Sequence[_Given], module: RenderContext) -> list[Part]:
+    """The tests of an item, all of which it has to pass. Alternatives are one test: `(a) | (b)`."""
+    by_input = {one.input: one.test(module) for one in given}
+    return [any_of([by_input[one] for one in group]) for group in alternatives(by_input)]

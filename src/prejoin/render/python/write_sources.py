@@ -8,9 +8,9 @@ from prejoin.design.mapping.addressing import NEW, actions_of, known, links, loo
 from prejoin.design.model import Operation
 from prejoin.keys import TABLE
 from prejoin.render.naming import RESERVED
+from prejoin.render.python.conditions import value_text
 from prejoin.render.python.method import LOCAL, InputValue, KnownValue, Param, RecordValue, RenderContext
 from prejoin.render.python.names import free, identifier, plural
-from prejoin.render.python.reads import value_text
 from prejoin.render.python.values import annotation, literal
 from prejoin.workload.constants import constant
 from prejoin.workload.lookup import gives_object, target

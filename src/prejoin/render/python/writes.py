@@ -13,6 +13,7 @@ from prejoin.design.mapping.addressing import NEW, is_absence, known, known_of_c
 from prejoin.design.mapping.facets import ending
 from prejoin.design.mapping.shared_values import agreements, shared_inputs
 from prejoin.design.model import Call, Operation
+from prejoin.render.python.conditions import as_lambda, comparison
 from prejoin.render.python.layout import STEP, Group, Part, call, flat, keyword, mapping, string
 from prejoin.render.python.method import (
     LOCAL,
@@ -27,7 +28,6 @@ from prejoin.render.python.method import (
     body_lines,
 )
 from prejoin.render.python.names import free, identifier
-from prejoin.render.python.reads import as_lambda, comparison
 from prejoin.render.python.write_sources import Loop, LoopValue, Sources
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, member_of

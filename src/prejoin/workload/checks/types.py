@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from math import ceil, floor
@@ -15,7 +16,7 @@ from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.writes import write_actions
-from prejoin.workload.lookup import bindings, changes
+from prejoin.workload.lookup import alternatives, bindings, changes
 from prejoin.workload.model import (
     RANGES,
     Action,
@@ -128,6 +129,9 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
                     codes.CONTRADICTION, (*path, "inputs"), message, "say it once; `between` takes both ends of a range"
                 )
             given.add(one.attribute)
+    for group in alternatives(read.inputs):
+        for problem, fix in _alternatives(r, read, group):
+            r.say(codes.CONTRADICTION, (*path, "inputs"), problem, fix, group[0].attribute)
     for sort in read.sort:
         attribute = _meant(r, read.entities, sort.attribute)
         if attribute and not attribute.type.scalar:
@@ -138,6 +142,21 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
     if read.result is Result.COUNT and (read.needs or read.sort):
         what = "attributes" if read.needs else "order"
         r.say(codes.CONTRADICTION, (*path, "result"), f"a `Count` has no {what}", "leave it out, or write `Collection`")
+
+
+def _alternatives(r: Reporter, read: Read, group: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
+    """What is wrong with inputs of which one is enough."""
+    if group[-1].either:
+        yield f"nothing follows `or` after `{group[-1].attribute}`", "write the other condition, or leave `or` out"
+    if len(group) == 1:
+        return
+    if unlike := next((one for one in group if one.optional or one.many or not one.filter), None):
+        what = "optional" if unlike.optional else "a list" if unlike.many else "not a filter"
+        message = f"`{unlike.attribute}` is {what}, and one of several conditions of which one is enough"
+        yield message, "write `filter status = OPEN or priority = HIGH`"
+    if len({frozenset(bindings(r.workload, read.entities, one.attribute)) for one in group}) > 1:
+        names = " or ".join(f"`{one.attribute}`" for one in group)
+        yield f"{names}: these are attributes of different entities", "compare attributes of the same entity"
 
 
 def _passed(a: Attribute, op: Op | None, values: tuple[Value, ...]) -> bool:

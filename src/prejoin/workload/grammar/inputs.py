@@ -1,15 +1,19 @@
-"""Inputs of a pattern: `userId, status?, createdAt between, filter category = BOOKS`."""
+"""Inputs of a pattern: `userId, status?, createdAt between, filter category = BOOKS or price < 5`."""
 
 from __future__ import annotations
+
+from msgspec.structs import replace
 
 from prejoin.workload.grammar.lexer import CellTokens, write_name
 from prejoin.workload.grammar.quantities import plain_number
 from prejoin.workload.grammar.values import OP_FIX, read_keeps, read_op, read_span, read_values, write_comparison
+from prejoin.workload.lookup import alternatives
 from prejoin.workload.model import Input, Op, Value
 
 INPUT_FIX = (
     "write attributes, separated by commas: `userId`, `status?` (optional), `orderId[]` (a list of ids), "
-    "`status = PENDING` (a constant), `createdAt between`, `createdAt last 7 days`, `filter category`"
+    "`status = PENDING` (a constant), `createdAt between`, `createdAt last 7 days`, `filter category`, "
+    "`filter status = OPEN or priority = HIGH`"
 )
 _NO_INPUTS: frozenset[str] = frozenset()
 
@@ -24,11 +28,22 @@ def read_inputs(text: str) -> tuple[Input, ...]:
     inputs = []
     tokens.separators()
     while not tokens.done:
-        inputs.append(_input(tokens))
+        inputs += _alternatives(tokens)
         if not tokens.separators() and not tokens.done:
             near = f"`{tokens.next.raw}` is not understood after `{inputs[-1].attribute}`"
             raise tokens.inexact(near, f"{OP_FIX}; {INPUT_FIX}")
     return tuple(inputs)
+
+
+def _alternatives(tokens: CellTokens) -> list[Input]:
+    """An input, or several with `or` between them, which are filters."""
+    found = [_input(tokens)]
+    while tokens.word("or"):
+        found.append(_input(tokens))
+    if len(found) == 1:
+        return found
+    *others, last = (replace(one, filter=True) for one in found)
+    return [*(replace(one, either=True) for one in others), last]
 
 
 def _input(tokens: CellTokens) -> Input:
@@ -47,7 +62,12 @@ def _input(tokens: CellTokens) -> Input:
 
 
 def write_inputs(inputs: tuple[Input, ...]) -> str:
-    return ", ".join(_write(i) for i in inputs)
+    return ", ".join(" or ".join(map(_write, _once(group))) for group in alternatives(inputs))
+
+
+def _once(group: tuple[Input, ...]) -> list[Input]:
+    """Alternatives with `filter` before the first only."""
+    return [group[0], *(replace(one, filter=False) for one in group[1:])]
 
 
 def _write(i: Input) -> str:

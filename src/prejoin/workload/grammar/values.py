@@ -89,6 +89,8 @@ def read_keeps(tokens: CellTokens) -> float | None:
 
 def _value_is_next(tokens: CellTokens) -> bool:
     token = tokens.next
+    if token.kind is TokenKind.WORD and token.text.lower() == "or":
+        return False  # the caller gives the value, and another condition follows
     return token.kind in {TokenKind.STRING, TokenKind.NUMBER, TokenKind.WORD, TokenKind.NAME} or token.text in {
         ":",
         "-",
@@ -206,5 +208,7 @@ def write_comparison(op: Op, values: tuple[Value, ...], inputs: frozenset[str]) 
     return " ".join([op.value, *written])
 
 
-_RESERVED = frozenset({"now", "and", "filter", "last", "not", "exists", "unique", "as", "via", "remove", "append"})
+_RESERVED = frozenset(
+    {"now", "and", "filter", "last", "not", "exists", "unique", "as", "or", "via", "remove", "append"}
+)
 """Keywords that need quotes as constants."""

@@ -1,9 +1,11 @@
-"""Which keys share an index: `arranged(problem, chosen, design, finished)` tries other arrangements by the real bill.
+"""Better keys by the real bill, in small steps: `improved(problem, chosen, steps, finished)`, a local search.
 
-The number of an index means nothing to the integer program, but an index whose reads all name the attributes they want
-may hold less than whole items. So keys with such reads are worth keeping apart from the others. Two indexes exchange
-the keys that depend on each other (two keys of one entity cannot be in one index, and keys that are read together must
-be): a Kempe chain, as in graph colouring. Exchanges are tried in a fixed order until none gives a better design.
+The prices in the integer program are estimates in two respects. An index whose reads all name the attributes they want
+may hold less than whole items, and that depends on all keys in it (`narrower`). And natural keys can spare a write that
+reads first (`natural`). So the selection is changed step by step, and each step is measured as the finished design. A
+step replaces one key by another that serves the same reads; or two indexes exchange the keys that depend on each other
+(two keys of one entity cannot be in one index, and keys that are read together must be): a Kempe chain, as in graph
+colouring. Steps are tried in a fixed order until none gives a better design.
 """
 
 from __future__ import annotations
@@ -17,43 +19,77 @@ from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.layout.projection import attributes_read
 from prejoin.design.model import Design
 from prejoin.design.solver.placement import BASE, CollectionPlace, Placement, Problem, Selection, lies_in
+from prejoin.design.solver.search import Formulations, components
+from prejoin.design.solver.taste import Taste
+from prejoin.design.solver.violations import violations
 from prejoin.workload.model import Result
 
-MOST_EXCHANGES = 200
-"""The most arrangements that are compared."""
+MOST_STEPS = 200
+"""The most steps that are tried."""
+
+Steps = Callable[[Problem, Selection, Design, Formulations], Iterator[Selection]]
 
 
-def arranged(
-    problem: Problem, chosen: Selection, design: Design, finished: Callable[[Selection], Design]
+def improved(
+    problem: Problem,
+    chosen: Selection,
+    steps: Steps,
+    formulations: Formulations,
+    finished: Callable[[Selection], Design],
 ) -> tuple[Selection, Design]:
-    """The best arrangement of the selected keys in the indexes, and its design. `finished` makes the design."""
-    best = _measure(problem, design)
+    """The best selection that the steps lead to, and its design. `finished` makes the design of a selection."""
+    design = finished(chosen)
+    taste = Taste(problem.workload)
+    best = _measure(problem, chosen, design, taste)
     tried = 0
-    improved = _may_be_narrow(problem)
-    while improved:
-        improved = False
-        for other in _exchanges(problem, chosen, design):
-            if tried == MOST_EXCHANGES or (problem.limit and problem.limit.left <= 0):
+    better = True
+    while better:
+        better = False
+        for other in steps(problem, chosen, design, formulations):
+            if tried == MOST_STEPS or (problem.limit and problem.limit.left <= 0):
                 return chosen, design
             tried += 1
             made = finished(other)
-            found = _measure(problem, made)
-            if found < best:
-                best, chosen, design, improved = found, other, made, True
+            found = _measure(problem, other, made, taste)
+            if found < best and not any(violations(made, problem.workload)):
+                best, chosen, design, better = found, other, made, True
                 break
     return chosen, design
 
 
-def _measure(problem: Problem, design: Design) -> tuple[object, ...]:
+def _measure(problem: Problem, chosen: Selection, design: Design, taste: Taste) -> tuple[object, ...]:
     found: Objective = objective(problem.workload, design)
+    equals = sum(taste(place) for place in chosen.placed)
     if problem.constraints.money:
-        return found.lost, found.dollars, found.complexity
-    return found.lost, found.complexity, found.reading_writes, found.dollars
+        return found.lost, found.dollars, found.complexity, equals
+    return found.lost, found.complexity, found.reading_writes, found.dollars, equals
 
 
-def _may_be_narrow(problem: Problem) -> bool:
-    """Whether some read names the attributes that it wants."""
-    return any(q.read.needs or q.read.result is Result.COUNT for q in problem.reads)
+def narrower(problem: Problem, chosen: Selection, design: Design, formulations: Formulations) -> Iterator[Selection]:
+    """Steps that may allow an index to hold less than whole items."""
+    if not any(q.read.needs or q.read.result is Result.COUNT for q in problem.reads):
+        return
+    yield from _exchanges(problem, chosen, design)
+    for component in components(problem):
+        for place, other in formulations.of(problem, component).narrowing(chosen.placed):
+            replaced = _replaced(chosen, place, other)
+            yield replaced
+            # The planner prefers the first of equal indexes: there the key relieves others of their reads.
+            first = problem.fixed.indexes + 1
+            if place.slot > first:
+                moved = {p for p in replaced.placed if p.slot in (first, place.slot)}
+                yield _exchanged(problem, replaced, moved, first, place.slot)
+
+
+def natural(problem: Problem, chosen: Selection, _: Design, formulations: Formulations) -> Iterator[Selection]:
+    """Steps to cheaper keys that are as good if they are natural."""
+    for component in components(problem):
+        for place, other in formulations.of(problem, component).sparing(chosen.placed):
+            yield _replaced(chosen, place, other)
+
+
+def _replaced(chosen: Selection, place: Placement, other: Placement) -> Selection:
+    return replace(chosen, placed=tuple(sorted({*chosen.placed, other} - {place})))
 
 
 def _exchanges(problem: Problem, chosen: Selection, design: Design) -> Iterator[Selection]:

@@ -1,0 +1,158 @@
+"""`cut_over`: the end of a migration. It refuses until both sides agree, then signs off and cleans up.
+
+From now on the application must not write to the database. A look at the log after the verification tells whether it
+still does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from prejoin.migrate import codes
+from prejoin.migrate.follow.follow import FollowResult, follow_table
+from prejoin.migrate.follow.logs import end_log
+from prejoin.migrate.load.load import require_state
+from prejoin.migrate.load.state import FOLDER, LoadState, now_text
+from prejoin.migrate.migration import Migration
+from prejoin.migrate.verify.verify import VerifyResult, verify_table
+from prejoin.pipeline.connection import TablePlace
+from prejoin.pipeline.errors import PipelineError, RefusedError
+from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.summary import counted
+
+REPORT = "cutover-report.md"
+
+
+class CutoverEntity(msgspec.Struct, frozen=True):
+    """Rows and items of one entity."""
+
+    entity: str
+    table: str
+    rows: int
+    items: int
+
+
+class Cutover(msgspec.Struct, frozen=True):
+    """What was established at the cut-over."""
+
+    by: str
+    """Who signed it off."""
+    at: str
+    source: str
+    table: str
+    place: str
+    entities: tuple[CutoverEntity, ...]
+    patterns: tuple[str, ...]
+    """Access patterns that were run on both sides."""
+    not_compared: tuple[str, ...]
+    followed: str
+    """How changes were followed: `postgresql`, `mysql` (MariaDB), `outbox`, or empty."""
+    removed: tuple[str, ...]
+    """What was removed from the database."""
+
+    @property
+    def digest(self) -> str:
+        """A checksum of all facts, so that a changed report is recognised."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class CutoverResult:
+    cutover: Cutover
+    report: str
+    """The text of the report, with the checklist."""
+    file: str
+
+
+def cut_over(
+    migration: Migration,
+    place: TablePlace,
+    *,
+    by: str,
+    table: str | None = None,
+    state: str | Path = FOLDER,
+    report: str | Path = REPORT,
+    progress: Progress = SILENT,
+) -> CutoverResult:
+    """Follows the last changes, verifies, and finishes the migration. Call it while the application does not write.
+
+    Raises a `RefusedError` that names each reason, if there are dead letters, both sides differ, or the database was
+    changed during the verification. Nothing is removed then.
+    """
+    name = table or migration.table
+    with LoadState(state) as kept:
+        if not kept.about("finished"):
+            raise PipelineError(codes.NOT_STARTED, "the load is not finished", "run `prejoin migrate load` to its end")
+        require_state(migration, kept, name, place)
+        kind = kept.about("log")
+        dead = sum(kept.dead_counts().values())
+    if kind:
+        follow_table(migration, place, table=table, state=state, until_caught_up=True, progress=progress)
+    verified = verify_table(migration, place, table=table, progress=progress)
+    last = FollowResult(dead=dead)
+    if kind:
+        last = follow_table(migration, place, table=table, state=state, until_caught_up=True, progress=progress)
+    if reasons := list(_reasons(verified, last)):
+        fix = "stop the writes of the application, correct what is named, and repeat; nothing was removed"
+        raise RefusedError(codes.NOT_READY, "; ".join(reasons), fix)
+    with LoadState(state) as kept:
+        tables = {one.entity.name: one.mapping.table for one in migration.rows}
+        found = Cutover(
+            by,
+            now_text(),
+            str(migration.source),
+            name,
+            str(place),
+            tuple(CutoverEntity(e.entity, tables[e.entity], e.rows, e.items) for e in verified.entities),
+            tuple(one.pattern for one in verified.patterns if one.runs),
+            tuple(f"{one.pattern} ({one.skipped})" for one in verified.patterns if one.skipped),
+            kind,
+            end_log(migration, kept),
+        )
+        text = "\n".join(_report(found)) + "\n"
+        Path(report).write_text(text, encoding="utf-8")
+        kept.say(cut_over=found.at, signed=f"{by}, {found.digest[:16]}", verified=f"equal, {found.at}")
+    return CutoverResult(found, text, str(report))
+
+
+def _reasons(verified: VerifyResult, last: FollowResult) -> Iterator[str]:
+    if last.dead:
+        yield f"{counted(last.dead, 'row')} could not be written (dead letters)"
+    if last.transactions:
+        yield f"the database was changed during the verification ({counted(last.transactions, 'transaction')})"
+    if not verified.equal:
+        counts = ", ".join(f"{n:,} {kind} of {entity or '-'}" for (entity, kind), n in verified.counts.items())
+        yield f"the table differs from the database: {counts}"
+
+
+def _report(found: Cutover) -> Iterator[str]:
+    yield from ("# Cut-over", "", f"Signed off by {found.by}, {found.at}.", "")
+    yield f"- From {found.source} to the table `{found.table}` in {found.place}"
+    yield f"- Changes followed: {found.followed or 'no; the application did not write during the migration'}"
+    yield f"- Checksum of these facts: `{found.digest}`"
+    yield from ("", "| Entity | Table | Rows | Items |", "| --- | --- | --- | --- |")
+    yield from (f"| {e.entity} | {e.table} | {e.rows:,} | {e.items:,} |" for e in found.entities)
+    yield from ("", "All rows and their items are equal. There are no dead letters.", "")
+    yield f"Access patterns with equal answers on both sides: {', '.join(found.patterns) or 'none'}."
+    if found.not_compared:
+        yield f"Not compared: {', '.join(found.not_compared)}."
+    yield from ("", "## Decommission", "")
+    yield "- [x] all rows moved and verified"
+    yield "- [x] no dead letters, no changes left to follow"
+    yield from (f"- [x] removed from the database: {one}" for one in found.removed)
+    yield "- [ ] the application reads and writes the table only; its old connection is removed from the configuration"
+    if found.followed == "outbox":
+        yield "- [ ] `record_changes` and the table `prejoin_outbox` are removed from the application"
+    if found.followed == "postgresql":
+        yield "- [ ] `REPLICA IDENTITY FULL` is set back to `DEFAULT` where it was only set for this"
+    yield "- [ ] shadow reads are removed"
+    yield "- [ ] jobs, reports and backups that read the database have a new source"
+    yield "- [ ] point-in-time recovery, alarms and deletion protection of the table are on"
+    yield f"- [ ] a last backup of these tables is stored: {', '.join(sorted({e.table for e in found.entities}))}"
+    yield "- [ ] these tables are dropped, or the database is shut down"
+    yield "- [ ] the folder of the state is deleted, after the last look at `prejoin migrate status`"

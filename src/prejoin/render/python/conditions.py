@@ -1,0 +1,86 @@
+"""Conditions of the client as code: comparisons, and the lambda that joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from prejoin.render.python.layout import Group, Noted, Part, call, flat, listing, string
+from prejoin.render.python.method import RenderContext
+from prejoin.render.python.values import annotation, constant_text, moment_text
+from prejoin.types import Kind
+from prejoin.workload.model import Attribute, Op, Value
+
+_SIGN = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">="}
+_CALLS = {
+    Op.BETWEEN: "between",
+    Op.BEGINS_WITH: "begins_with",
+    Op.CONTAINS: "contains",
+    Op.IN: "one_of",
+    Op.EXISTS: "exists",
+}
+
+
+def value_text(value: Value, attribute: Attribute, module: RenderContext) -> str:
+    """A constant, or a time relative to now, as code."""
+    if value.now is not None:
+        return moment_text(value, attribute, module.imports)
+    return constant_text(value.const or "", attribute, module.imports)
+
+
+def as_lambda(tests: Sequence[Part], looped: bool = False) -> Part:
+    """A lambda of an item. In a loop it uses the loop's variables, and is called before these change."""
+    first = tests[0]
+    if looped:
+        noted = [Noted(f"{'& ' * bool(at)}{_apart(test, tests)}", "noqa: B023") for at, test in enumerate(tests)]
+        if len(tests) == 1:
+            return Noted(f"lambda o: {noted[0].code}", noted[0].remark)
+        return Group("lambda o: (", tuple(noted), ")", commas=False)
+    if len(tests) == 1 and isinstance(first, Group):
+        return replace(first, head=f"lambda o: {first.head}")
+    parts = tuple(f"{'& ' * bool(at)}{_apart(test, tests)}" for at, test in enumerate(tests))
+    return Group("lambda o: (", parts, ")", commas=False, loose=True)
+
+
+def any_of(tests: Sequence[Part]) -> Part:
+    """A test that an item passes if it passes one of these: `(a) | (b)`."""
+    return tests[0] if len(tests) == 1 else " | ".join(_apart(test, tests) for test in tests)
+
+
+def _apart(test: Part, tests: Sequence[Part]) -> str:
+    """A test beside others, in parentheses if it is a comparison: `&` binds tighter."""
+    return flat(test) if len(tests) == 1 or isinstance(test, Group) else f"({flat(test)})"
+
+
+def comparison(
+    op: Op, field: str, values: Sequence[str], attribute: Attribute, module: RenderContext, given: bool = False
+) -> Part:
+    """A comparison in a condition of the client.
+
+    `given` is whether the values are parameters, and not constants; for `in`, one parameter that is a list.
+    """
+    at = f"o.{field}"
+    if op in _CALLS:
+        module.imports.name("prejoin", _CALLS[op])
+    match op:
+        case Op.IN:
+            return call("one_of", at, values[0] if given else listing(values))
+        case Op.NOT_EXISTS:
+            module.imports.name("operator", "eq")
+            return call("eq", at, "None")
+        case Op.EQ | Op.NE if attribute.type.kind is Kind.BOOLEAN and not given:
+            # Linters take `== True` for a mistake, which it would be of anything but a recorder.
+            function = "eq" if op is Op.EQ else "ne"
+            module.imports.name("operator", function)
+            return call(function, at, values[0])
+        case Op.EQ | Op.NE:
+            return f"{at} {_SIGN[op]} {values[0]}"
+        case _ if op in _CALLS:
+            return call(_CALLS[op], at, *values)
+        case _ if attribute.optional:
+            # To a type checker what may be None cannot be compared; to the recorder it is an attribute like others.
+            module.imports.name("typing", "cast")
+            type_ = string(annotation(attribute.type, module.imports))
+            return f"cast({type_}, {at}) {_SIGN[op]} {values[0]}"
+        case _:
+            return f"{at} {_SIGN[op]} {values[0]}"

@@ -1,0 +1,127 @@
+"""Designs that the integer program alone does not find: its prices do not know what an index will hold, and its search
+may be cut short.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from tests.design.brute_force import best_design
+
+from prejoin.design.cost.objective import objective
+from prejoin.design.model import ProjectionKind
+from prejoin.design.solver.integer_program import TimeLimit
+from prejoin.design.solver.solve import solve
+from prejoin.diagnostics import Severity
+from prejoin.workload.files import read_text
+from prejoin.workload.model import Workload
+
+NARROW = """# Things
+
+## Entities
+
+### Thing
+
+- **Attributes**:
+  - `thingId` (string, generated)
+  - `state` (OPEN | DONE, mutable)
+  - `at` (datetime, immutable)
+  - `due` (datetime, optional, mutable)
+  - `rank` (integer, immutable)
+- **Cardinality**: 30,000 total
+- **Size**: 3 KB
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Thing | at >= | Collection | at ASC | Yes | 50/s |
+| AP-002 | Thing | state, thingId, rank < | Collection | rank DESC | Yes | 50/s |
+| AP-003 | Thing | state | Collection | - | Yes | 0.1/s |
+| AP-004 | Thing | state, thingId, due >= | Collection (thingId, state) | due DESC | Yes | 0.1/s |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-005 | Thing | thingId, state, at, due, rank | create Thing | No | - | 20/s |
+| AP-006 | Thing | thingId, state | update Thing (state) | No | - | 20/s |
+"""
+TIED = """# Parts
+
+## Entities
+
+### Whole
+
+- **Attributes**:
+  - `wholeId` (string, natural)
+
+### Part
+
+- **Attributes**:
+  - `wholeId` (string, natural, → Whole)
+  - `partId` (string, natural)
+  - `state` (OPEN | DONE, mutable)
+  - `rank` (integer, immutable)
+- **Size**: 3 KB
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Part | wholeId, partId, rank >= | Collection | rank ASC | Yes | 5/s |
+| AP-002 | Part | wholeId, state | Collection | rank ASC | Yes | 5/s |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-003 | Part | wholeId, partId, state, rank | create Part | No | - | 5/s |
+| AP-004 | Part | wholeId, partId, state | update Part (state) | No | - | 5/s |
+"""
+
+
+def workload(text: str) -> Workload:
+    read = read_text(text, "md")
+    assert all(one.severity is not Severity.ERROR for one in read.diagnostics)
+    return read.workload
+
+
+def test_key_is_chosen_that_makes_room_for_a_narrow_index() -> None:
+    """`state / thingId, rank` serves AP-003 as well, so that only AP-004 is left in the index by `due`."""
+    things = workload(NARROW)
+    design = solve(things).design
+    assert objective(things, design) <= objective(things, best_design(things))
+    by_due = next(f.slot for f in design.items[0].facets if "due" in "".join((*f.pk, *f.sk)))
+    slot = design.slot(by_due)
+    assert slot
+    assert slot.projection.kind is not ProjectionKind.ALL
+
+
+def test_more_indexes_instead_of_a_guard_are_compared_too() -> None:
+    """An index more and a guard of the key less are of the same complexity: the bill decides."""
+    parts = workload(TIED)
+    found, best = objective(parts, solve(parts).design), objective(parts, best_design(parts))
+    assert found.complexity == best.complexity == Decimal(2)
+    assert found <= best
+
+
+def test_search_that_is_cut_short_prefers_indexes_to_copies() -> None:
+    class Struck(TimeLimit):
+        """A limit that is over before the search begins, whatever the machine."""
+
+        @property
+        def left(self) -> float:
+            return -1.0
+
+    things = workload(NARROW)
+    limit = Struck(1000)
+    found = solve(things, limit=limit)
+    assert limit.struck
+    assert not found.ended
+    assert not found.chosen.unserved
+    assert not found.design.copies
