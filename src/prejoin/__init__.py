@@ -120,7 +120,7 @@ if TYPE_CHECKING:
     from prejoin.patterns.history import restore_version as restore_version
     from prejoin.patterns.history import version_of as version_of
     from prejoin.patterns.integrity.audit import audit as audit
-    from prejoin.patterns.integrity.expected import Finding as Finding
+    from prejoin.patterns.integrity.findings import Finding as Finding
     from prejoin.patterns.integrity.repair import repair as repair
     from prejoin.patterns.integrity.reshard import Resharded as Resharded
     from prejoin.patterns.integrity.reshard import reshard as reshard

@@ -49,7 +49,7 @@ _NAMES = {
     "prejoin.patterns.aggregates.recount": "Recounted recount recount_all",
     "prejoin.patterns.aggregates.sharded": "total",
     "prejoin.patterns.integrity.audit": "audit",
-    "prejoin.patterns.integrity.expected": "Finding",
+    "prejoin.patterns.integrity.findings": "Finding",
     "prejoin.patterns.integrity.repair": "repair",
     "prejoin.patterns.integrity.reshard": "Resharded reshard",
     "prejoin.patterns.trees.tree": "Tree ancestors children subtree",

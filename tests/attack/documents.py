@@ -85,6 +85,19 @@ HOSTILE = [
         "~",
     ],
     *["&a [*a]", "*a", "!!python/object:os.system", "? ", ": ", "%", "'", '"', "\\", "${HOME}", "$(id)", "../../etc"],
+    *[
+        " or ",
+        "or",
+        "filter a or b = 1 or",
+        "a or " * 300,
+        "filter ",
+        "(keeps 5%)",
+        "(keeps 0%)",
+        " / ",
+        "?",
+        "upsert ",
+    ],
+    *["- User needs its own restore", "- A, A and B need their own stream", " and " * 300, "- **Retention**: 9 days"],
     *["x" * 5000, "(" * 300, "[" * 300, "> " * 300, "a, " * 300, "{a}#" * 100, "| a " * 200],
 ]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.attack import cancellations, documents, keys, kills, patterns, server_kills
+from tests.attack import cancellations, documents, keys, kills, operations, patterns, server_kills
 from tests.attack.result import Result
 from tests.engine.crashing import Writer
 from tests.patterns.faults import items
@@ -181,3 +181,20 @@ def test_mutated_documents(tmp_path: Path) -> None:
 )
 def test_improper_response_is_detected(status: int, text: str, problem: str) -> None:
     assert problem in documents.problem(status, text, b"one\ntwo\n")
+
+
+def test_operations_notice_an_engine_that_fails_or_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Embedded() as engine:
+        assert operations.attempt(engine, "ListTables", b"{}") == ""
+        assert operations.attempt(engine, "GetItem", b"{}") == ""
+        monkeypatch.setattr(operations, "SECONDS", -1.0)
+        assert "of CPU" in operations.attempt(engine, "ListTables", b"{}")
+        monkeypatch.setattr(engine, "send", lambda operation, body: {}[operation])
+        assert operations.attempt(engine, "ListTables", b"{}") == "KeyError('ListTables')"
+
+
+def test_mutated_requests_are_the_same_for_a_seed() -> None:
+    request = {"TableName": "shop", "Item": {"pk": {"S": "a"}, "l": {"L": [{"N": "1"}, {"N": "2"}]}}}
+    first, second = ([operations.mutated(request, Random(seed)) for seed in range(50)] for _ in range(2))
+    assert first == second
+    assert sum(each != request for each in first) > 40

@@ -36,11 +36,12 @@ def test_commands_of_the_guide_run_as_they_stand(
     assert "u1@x.org" in ran.out
     status = prejoin("migrate", "status", "--format", "json").json
     assert [step["done"] for step in status["result"]["steps"]] == [True] * 6 + [False] * 2
-    code = re.search(r"```python\n(.*?)```", GUIDE, re.DOTALL)
-    assert code is not None
     Path("shop-table.db").unlink()
-    namespace: dict[str, object] = {}
-    exec(code[1].replace("create=True)", 'create=True, state="other")'), namespace)
+    blocks = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        code = block.replace("create=True)", 'create=True, state="other")')
+        exec(compile(code, "guide", "exec", dont_inherit=True), {"__name__": "guide"})
 
 
 def test_discover_refuses_to_overwrite(shop: Path, prejoin: Prejoin) -> None:  # noqa: F811

@@ -292,6 +292,29 @@ def test_requests_beside_the_files_are_those_of_aws(opened: Opened, operation: s
     assert not report.has_errors(), report.generate_report()
 
 
+def test_rows_of_different_pages_with_the_same_id_are_dead_letters(opened: Opened) -> None:
+    text = Path("mapping.toml").read_text(encoding="utf-8")
+    assert '\nsku = "sku"' in text
+    head, product, rest = text.partition("[entities.Product.attributes]")
+    Path("mapping.toml").write_text(
+        head + product + rest.replace('\nsku = "sku"', '\nsku = { column = "sku", as = "lower" }', 1), encoding="utf-8"
+    )
+    with sqlite3.connect("shop.db") as db:
+        (sku,) = db.execute("SELECT sku FROM products ORDER BY sku LIMIT 1").fetchone()
+        other = sku.lower() if sku != sku.lower() else sku.upper()
+        db.execute("INSERT INTO products SELECT ?, title, price, 999, category, photo FROM products LIMIT 1", (other,))
+    db.close()
+    migration = opened()
+    assert [one.entity.name for one in migration.rows if not one.keeps_key] == ["Product"]
+    migration.of("Product").page = 1
+    for _ in range(2):  # a second run of the same pages finds the same rows
+        result = load_table(migration, PLACE, create=True, force=True, restart=True)
+        assert result.dead == 1
+    letter = json.loads(Path(result.dead_file).read_text(encoding="utf-8"))
+    assert (letter["code"], letter["entity"]) == ("PJ724", "Product")
+    assert letter["key"] in ([sku], [other])
+
+
 def test_rows_are_read_in_pages_by_composite_keys(opened: Opened) -> None:
     migration = opened()
     rows = migration.of("OrderItem")

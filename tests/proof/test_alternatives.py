@@ -91,9 +91,10 @@ def proven(workload: Workload) -> Proof:
         tickets("filter assignee or assignee not exists"),
         tickets("filter status = OPEN or priority = HIGH, filter assignee?, dueOn <"),
         tickets("filter status = OPEN or priority = HIGH", "Count", sort="-"),
+        tickets("filter status = OPEN or priority = HIGH, filter priority = HIGH"),
         tickets("filter Ticket.status or Ticket.dueOn <", sort="-", entity="Team, Ticket", combine="Collection"),
     ],
-    ids=["constants", "three", "absent", "beside others", "count", "several entities"],
+    ids=["constants", "three", "absent", "beside others", "count", "one twice", "several entities"],
 )
 def test_one_of_several_conditions_is_enough(workload: Workload) -> None:
     proof = proven(workload)

@@ -13,7 +13,9 @@ GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("guide", "number", "tests"), [("testing.md", 9, 11), ("weather.md", 3, 3)])
+@pytest.mark.parametrize(
+    ("guide", "number", "tests"), [("testing.md", 9, 11), ("weather.md", 3, 3), ("from-moto.md", 1, 1)]
+)
 def test_the_examples_of_the_guide_are_tests_that_pass(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, guide: str, number: int, tests: int
 ) -> None:

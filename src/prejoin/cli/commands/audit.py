@@ -14,7 +14,7 @@ from prejoin.cli.output import say, show
 from prejoin.cli.text.messages import safe
 from prejoin.engine import Embedded
 from prejoin.patterns.integrity.audit import audit as audit_table
-from prejoin.patterns.integrity.expected import Finding
+from prejoin.patterns.integrity.findings import Finding
 from prejoin.patterns.integrity.repair import repair as repair_finding
 from prejoin.pipeline import codes
 from prejoin.pipeline.connection import TablePlace, connect, load_schema

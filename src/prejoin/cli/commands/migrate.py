@@ -194,6 +194,10 @@ def load(
             )
         warnings = migration.warnings()
     notes.insert(0, _loaded(result))
+    if keep_changes:
+        notes.append(
+            "the database keeps its changes until `prejoin migrate cutover` or `rollback`; do not abandon them"
+        )
     following = "follow" if keep_changes or outbox else "verify"
     notes.append(
         f"next: `prejoin migrate {following}`, with the same place" if place else "next: import the files from S3"

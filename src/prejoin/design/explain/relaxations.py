@@ -298,7 +298,8 @@ def _queries(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     parts = []
     for number, chosen in enumerate(group, 1):
         alone = replace(chosen, filter=False, either=False)
-        inputs = tuple(alone if i is chosen else i for i in read.inputs if i is chosen or i not in group)
+        others = [one for one in group if one is not chosen]
+        inputs = tuple(alone if i is chosen else i for i in read.inputs if not any(i is one for one in others))
         parts.append(replace(read, id=f"{read.id}-{number}", name="", inputs=inputs))
     if any(excess(part, workload) or workload.pattern(part.id) for part in parts):
         return

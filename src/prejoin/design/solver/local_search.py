@@ -1,4 +1,4 @@
-"""Better keys by the real bill, in small steps: `improved(problem, chosen, steps, finished)`, a local search.
+"""Better keys by the real bill, in small steps: `improved(problem, chosen, steps, …)`, a local search.
 
 The prices in the integer program are estimates in two respects. An index whose reads all name the attributes they want
 may hold less than whole items, and that depends on all keys in it (`narrower`). And natural keys can spare a write that

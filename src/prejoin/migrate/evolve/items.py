@@ -20,7 +20,7 @@ from prejoin.keys import TABLE
 from prejoin.migrate import codes
 from prejoin.migrate.evolve.transition import CodeVersion, Transition
 from prejoin.patterns.integrity.audit import Audit
-from prejoin.patterns.integrity.expected import Finding, values_of
+from prejoin.patterns.integrity.findings import Finding, values_of
 from prejoin.patterns.integrity.repair import repair
 from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.errors import RefusedError

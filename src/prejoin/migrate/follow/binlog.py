@@ -50,6 +50,9 @@ class BinaryLog(ChangeLog):
             self._require_no_cascades(snapshot)
             return _position(snapshot)
 
+    def require(self) -> None:
+        """Nothing was created. A log that was purged is found when it is read."""
+
     def end(self) -> None:
         """Nothing was created."""
 

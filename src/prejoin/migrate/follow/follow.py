@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from prejoin.migrate import codes
@@ -170,7 +171,8 @@ class _Follower:
         if part.whole:
             return f"{done}; caught up at {now_text()}"
         last = part.transactions[-1].committed if part.transactions else None
-        return f"{done}; behind{f', at {last:%Y-%m-%d %H:%M:%S}' if last else ''}"
+        lag = f", {(datetime.now(UTC) - last).total_seconds():,.0f} s" if last else ""
+        return f"{done}; behind: {self.result.behind:,} of the log{lag}"
 
 
 def _is_temporary(problem: Exception) -> bool:

@@ -62,6 +62,10 @@ class ChangeLog(ABC):
         """
 
     @abstractmethod
+    def require(self) -> None:
+        """Raises a `PipelineError` if what `begin` created is gone: changes since then are lost."""
+
+    @abstractmethod
     def read(self, snapshot: Snapshot, after: str, limit: int = LIMIT) -> LogPart:
         """The transactions after a position that the snapshot sees."""
 

@@ -21,9 +21,10 @@ def begin_log(migration: Migration, state: LoadState, outbox: bool = False) -> N
         # Recorded before anything is created, so that a rollback finds what a killed process created.
         state.say(log=kind, log_name=f"prejoin_{state.about('fingerprint')}")
     log = open_log(migration, state, Touched(migration).columns())
-    position = log.begin()
-    if not state.about("position"):
-        state.say(position=position)
+    if state.about("position"):
+        log.require()
+    else:
+        state.say(position=log.begin())
 
 
 def end_log(migration: Migration, state: LoadState) -> tuple[str, ...]:

@@ -38,6 +38,9 @@ class OutboxLog(ChangeLog):
             raise RefusedError(codes.NO_LOG, f"{self._source}: there is no table {NAME}", fix)
         return NAME
 
+    def require(self) -> None:
+        self.begin()
+
     def read(self, snapshot: Snapshot, after: str, limit: int = LIMIT) -> LogPart:
         sql = f"SELECT id, transaction_id, table_name, images FROM {NAME} ORDER BY id LIMIT {limit + 1}"  # noqa: S608
         rows = snapshot.rows(sql)

@@ -25,6 +25,8 @@ from prejoin.migrate.follow.pgoutput import Relation, decode
 from prejoin.migrate.source.connection import Snapshot, SourceDatabase, unreadable
 from prejoin.pipeline.errors import PipelineError, RefusedError
 
+_LOST = (psycopg.errors.UndefinedObject, psycopg.errors.ObjectNotInPrerequisiteState)
+"""What PostgreSQL raises for a slot that was dropped, or whose log it removed (`max_slot_wal_keep_size`)."""
 _BUSY = 60
 """Seconds to wait for a slot that the connection of a killed follower still holds."""
 
@@ -63,6 +65,15 @@ class PostgresLog(ChangeLog):
             if not self._slot(db):
                 db.exec_driver_sql("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (self.name,)).close()
             return str(_one(db, "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s", self.name))
+
+    def require(self) -> None:
+        with self._connection() as db:
+            if not self._slot(db):
+                raise self._lost("it does not exist any more")
+
+    def _lost(self, why: str) -> PipelineError:
+        message = f"changes are lost: the replication slot {self.name}: {why}"
+        return PipelineError(codes.LOG_LOST, message, "load again: `prejoin migrate load --follow --restart --force`")
 
     def end(self) -> None:
         with self._connection() as db:
@@ -153,10 +164,8 @@ class PostgresLog(ChangeLog):
             try:
                 return list(db.exec_driver_sql(sql, (self.name, *more, *([self.name] if sql is _PEEK else []))))
             except DBAPIError as problem:
-                if isinstance(problem.orig, psycopg.errors.UndefinedObject):
-                    message = f"the replication slot {self.name} does not exist any more, so changes are lost"
-                    fix = "load again: `prejoin migrate load --follow --restart --force`"
-                    raise PipelineError(codes.LOG_LOST, message, fix) from problem
+                if isinstance(problem.orig, _LOST):
+                    raise self._lost(str(problem.orig).split("\n")[0]) from problem
                 if not isinstance(problem.orig, psycopg.errors.ObjectInUse) or time.monotonic() - began > _BUSY:
                     raise
                 time.sleep(0.1)

@@ -161,7 +161,7 @@ class _Load:
         self.read = 0
 
     def _writer(self, rows: EntityRows) -> RowWriter:
-        return RowWriter(self.client, self.migration.package, rows, self.throttle, self.workers)
+        return RowWriter(self.client, self.migration.package, rows, self.throttle, self.workers, self.state)
 
     def all(self) -> int:
         """Loads what is left of each entity, all from one snapshot of the database."""

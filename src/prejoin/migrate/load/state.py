@@ -33,6 +33,8 @@ CREATE TABLE IF NOT EXISTS progress (
 CREATE TABLE IF NOT EXISTS dead (
     entity TEXT NOT NULL, key TEXT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL, row TEXT NOT NULL,
     at TEXT NOT NULL, PRIMARY KEY (entity, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ids (
+    entity TEXT NOT NULL, id TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (entity, id)) WITHOUT ROWID;
 """
 
 
@@ -104,7 +106,7 @@ class LoadState:
     def restart(self) -> None:
         """Forgets the load."""
         with self._transaction():
-            for table in ("about", "progress", "dead"):
+            for table in ("about", "progress", "dead", "ids"):
                 self._db.execute(f"DELETE FROM {table}")  # noqa: S608 - one of these names
 
     # --- Progress ---------------------------------------------------------------------------------------------------
@@ -152,6 +154,17 @@ class LoadState:
     def _transaction(self) -> Any:
         self._db.execute("BEGIN IMMEDIATE")
         return self._db  # its context commits, or rolls back
+
+    # --- Ids ---------------------------------------------------------------------------------------------------------
+
+    def claim(self, entity: str, ids: Mapping[str, str]) -> dict[str, str]:
+        """Records the row of each id, by its key, and returns the ids that belong to other rows, with their keys."""
+        with self._transaction():
+            rows = [(entity, id_, key) for id_, key in ids.items()]
+            self._db.executemany("INSERT OR IGNORE INTO ids VALUES (?, ?, ?)", rows)
+        sql = "SELECT key FROM ids WHERE entity = ? AND id = ?"
+        held = {id_: str(self._db.execute(sql, (entity, id_)).fetchone()[0]) for id_ in ids}
+        return {id_: key for id_, key in held.items() if key != ids[id_]}
 
     # --- Dead letters -----------------------------------------------------------------------------------------------
 

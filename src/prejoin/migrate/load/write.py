@@ -14,8 +14,9 @@ from typing import Any
 
 from prejoin.diagnostics import Code
 from prejoin.migrate import codes
-from prejoin.migrate.load.state import DeadLetter, now_text, row_json
+from prejoin.migrate.load.state import DeadLetter, LoadState, decode_key, encode_key, now_text, row_json
 from prejoin.migrate.mapping.rows import EntityRows, Row, RowError
+from prejoin.migrate.verify.compare import canonical_text
 from prejoin.pipeline.throttle import Throttle
 from prejoin.proof.package import LoadedPackage
 from prejoin.protocol.errors import DynamoDBError
@@ -43,7 +44,13 @@ class RowWriter:
     """Writes rows of one entity."""
 
     def __init__(
-        self, client: Client, package: LoadedPackage, rows: EntityRows, throttle: Throttle, workers: int = 1
+        self,
+        client: Client,
+        package: LoadedPackage,
+        rows: EntityRows,
+        throttle: Throttle,
+        workers: int = 1,
+        state: LoadState | None = None,
     ) -> None:
         self._client = client
         self._package = package
@@ -52,6 +59,8 @@ class RowWriter:
         self._workers = workers
         self._plain = is_plain(client, package.classes[rows.entity.name])
         self._ids = [a.name for a in rows.entity.id]
+        # Rows of different pages can only have the same id if the id is not the key of the table.
+        self._state = None if rows.keeps_key else state
 
     def write(self, rows: Sequence[Row]) -> Written:
         """Writes a page. Errors of single rows are dead letters; a table that cannot be reached raises."""
@@ -70,6 +79,16 @@ class RowWriter:
                 dead.append(self._letter(row, problem.code, problem.reason))
             except (TypeError, ValueError) as problem:
                 dead.append(self._letter(row, codes.VALUE, str(problem)))
+        if self._state is not None:
+            held = self._state.claim(
+                self._rows.entity.name, {canonical_text(key): encode_key(row.key) for key, row in seen.items()}
+            )
+            twice = {id(seen[key]): held[text] for key in seen if (text := canonical_text(key)) in held}
+            for row, _ in records:
+                if id(row) in twice:
+                    other = list(decode_key(twice[id(row)]))
+                    dead.append(self._letter(row, codes.TWICE, f"it has the same id as the row {other}"))
+            records = [(row, record) for row, record in records if id(row) not in twice]
         size = CHUNK if self._workers == 1 else max(25, min(CHUNK, -(-len(records) // self._workers)))
         chunks = [records[at : at + size] for at in range(0, len(records), size)]
         for found in self._each(chunks):

@@ -63,6 +63,13 @@ class EntityRows:
         zone = zone_of(source.zone or self.mapping.zone or self.whole.zone)
         return _Value(attribute, source, converter(attribute.type, source.form, zone, source.members))
 
+    @property
+    def keeps_key(self) -> bool:
+        """Whether the id has all columns of the key as they are, so that no two rows have the same id."""
+        sources = [self.mapping.source(a.name) for a in self.entity.id if a.name in self.mapping.attributes]
+        as_they_are = {one.column for one in sources if not (one.sql or one.form or one.members)}
+        return as_they_are.issuperset(self.key)
+
     # --- Reading ---------------------------------------------------------------------------------------------------
 
     def pages(self, snapshot: Snapshot, after: Sequence[Any] | None = None) -> Iterator[list[Row]]:

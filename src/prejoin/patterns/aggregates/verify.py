@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from prejoin.patterns.integrity.expected import Finding, Judge, values_of
+from prejoin.patterns.integrity.findings import Finding, Judge, values_of
 from prejoin.table.codec.values import Json
 from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import NotServed

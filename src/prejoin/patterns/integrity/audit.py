@@ -25,7 +25,7 @@ from prejoin.table.read.scan import MOST_SEGMENTS
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
-from .expected import Around, Finding, Judge, KeyTexts, same
+from .findings import Around, Finding, Judge, KeyTexts, same
 
 if TYPE_CHECKING:
     from prejoin.table.client.async_client import AsyncClient

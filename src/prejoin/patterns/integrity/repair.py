@@ -15,7 +15,7 @@ from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 from .audit import patiently, reasons
-from .expected import Finding, Judge, values_of
+from .findings import Finding, Judge, values_of
 
 if TYPE_CHECKING:
     from prejoin.table.client.async_client import AsyncClient

@@ -16,9 +16,9 @@ from prejoin.workload.grammar.statements import write_pin
 
 
 def design_frontier(result: DesignResult, *, progress: Progress = SILENT) -> tuple[FrontierPoint, ...]:
-    """The designs that serve as much and of which none is both simpler and cheaper than another, the simplest first.
+    """The designs to choose between, from the simplest to the cheapest. All serve the same access patterns.
 
-    One of them is the design of the result, without `decisions`; the others are made with theirs.
+    No design is both simpler and cheaper than another. One of them is the design of the result, without `decisions`.
     """
     progress.begin("looking for simpler and cheaper designs")
     request = result.request

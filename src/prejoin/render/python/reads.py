@@ -509,5 +509,6 @@ def condition(given: Sequence[_Given], module: RenderContext) -> Part:
 
 def tests_of(given: Sequence[_Given], module: RenderContext) -> list[Part]:
     """The tests of an item, all of which it has to pass. Alternatives are one test: `(a) | (b)`."""
-    by_input = {one.input: one.test(module) for one in given}
-    return [any_of([by_input[one] for one in group]) for group in alternatives(by_input)]
+    rest = iter(given)
+    groups = alternatives(one.input for one in given)
+    return [any_of([next(rest).test(module) for _ in group]) for group in groups]
