@@ -128,6 +128,8 @@ class Embedded:
                 "UnknownOperationException",
                 f"This engine has no {operation} yet" if operation in NOT_IMPLEMENTED else "",
             )
+        if time.monotonic() > self._next_expiry:
+            self._expire_some(self._store.try_write)
         try:
             response = self._front.perform(operation, handler, decode(handler.decoder, body))
             return response if isinstance(response, bytes) else _encode(response)
