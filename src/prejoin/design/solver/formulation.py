@@ -275,6 +275,17 @@ class Formulation:
                 if theirs.dollars < mine.dollars and theirs.read_first - mine.read_first:
                     yield place, replace(place, candidate=option.place.candidate)
 
+    def turning(self, placed: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:
+        """Keys of an entity as in `narrowing`, in the table and in a new index, that can replace each other."""
+        there = list(placed)
+        for base in there:
+            if (base.item, base.slot) != (OWN, BASE) or base.candidate.fixed or not self._is_narrow(base.entity):
+                continue
+            for index in (p for p in there if p.entity == base.entity and p.slot >= self.new):
+                turned = replace(base, slot=index.slot), replace(index, slot=BASE)
+                if all(any(o.place.candidate == p.candidate for o in self._options(p)) for p in turned):
+                    yield base, index
+
     def _alternatives(self, place: Placement, placed: Sequence[Placement]) -> list[Option]:
         """The options that serve whatever no other selected key of the entity serves."""
         if place.entity not in self._others or place.candidate.fixed:

@@ -3,9 +3,10 @@
 The prices in the integer program are estimates in two respects. An index whose reads all name the attributes they want
 may hold less than whole items, and that depends on all keys in it (`narrower`). And natural keys can spare a write that
 reads first (`natural`). So the selection is changed step by step, and each step is measured as the finished design. A
-step replaces one key by another that serves the same reads; or two indexes exchange the keys that depend on each other
-(two keys of one entity cannot be in one index, and keys that are read together must be): a Kempe chain, as in graph
-colouring. Steps are tried in a fixed order until none gives a better design.
+step replaces one key by another that serves the same reads; or an entity's key in the table and its key in an index
+change places; or two indexes exchange the keys that depend on each other (two keys of one entity cannot be in one
+index, and keys that are read together must be): a Kempe chain, as in graph colouring. Steps are tried in a fixed order
+until none gives a better design.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from prejoin.workload.model import Result
 MOST_STEPS = 200
 """The most steps that are tried."""
 
-Steps = Callable[[Problem, Selection, Design, Formulations], Iterator[Selection]]
+Finished = Callable[[Selection], Design]
+"""Makes the design of a selection."""
+Steps = Callable[[Problem, Selection, Finished, Formulations], Iterator[Selection]]
 
 
 def improved(
@@ -35,9 +38,9 @@ def improved(
     chosen: Selection,
     steps: Steps,
     formulations: Formulations,
-    finished: Callable[[Selection], Design],
+    finished: Finished,
 ) -> tuple[Selection, Design]:
-    """The best selection that the steps lead to, and its design. `finished` makes the design of a selection."""
+    """The best selection that the steps lead to, and its design."""
     design = finished(chosen)
     taste = Taste(problem.workload)
     best = _measure(problem, chosen, design, taste)
@@ -45,7 +48,7 @@ def improved(
     better = True
     while better:
         better = False
-        for other in steps(problem, chosen, design, formulations):
+        for other in steps(problem, chosen, finished, formulations):
             if tried == MOST_STEPS or (problem.limit and problem.limit.left <= 0):
                 return chosen, design
             tried += 1
@@ -65,11 +68,13 @@ def _measure(problem: Problem, chosen: Selection, design: Design, taste: Taste) 
     return found.lost, found.complexity, found.reading_writes, found.dollars, equals
 
 
-def narrower(problem: Problem, chosen: Selection, design: Design, formulations: Formulations) -> Iterator[Selection]:
+def narrower(
+    problem: Problem, chosen: Selection, finished: Finished, formulations: Formulations
+) -> Iterator[Selection]:
     """Steps that may allow an index to hold less than whole items."""
     if not any(q.read.needs or q.read.result is Result.COUNT for q in problem.reads):
         return
-    yield from _exchanges(problem, chosen, design)
+    yield from _exchanges(problem, chosen, finished(chosen))
     for component in components(problem):
         for place, other in formulations.of(problem, component).narrowing(chosen.placed):
             replaced = _replaced(chosen, place, other)
@@ -79,9 +84,14 @@ def narrower(problem: Problem, chosen: Selection, design: Design, formulations: 
             if place.slot > first:
                 moved = {p for p in replaced.placed if p.slot in (first, place.slot)}
                 yield _exchanged(problem, replaced, moved, first, place.slot)
+    for component in components(problem):
+        for base, index in formulations.of(problem, component).turning(chosen.placed):
+            turned = _exchanged(problem, chosen, {base, index}, BASE, index.slot)
+            yield turned
+            yield from _exchanges(problem, turned, finished(turned))
 
 
-def natural(problem: Problem, chosen: Selection, _: Design, formulations: Formulations) -> Iterator[Selection]:
+def natural(problem: Problem, chosen: Selection, _: Finished, formulations: Formulations) -> Iterator[Selection]:
     """Steps to cheaper keys that are as good if they are natural."""
     for component in components(problem):
         for place, other in formulations.of(problem, component).sparing(chosen.placed):
@@ -121,7 +131,7 @@ def _groups(problem: Problem, chosen: Selection) -> list[frozenset[Placement]]:
 
 def _lies(problem: Problem, place: Placement, way: CollectionPlace) -> bool:
     question = next((q for q in problem.reads if q.read.id == way.read), None)
-    return question is not None and way.slot != BASE and any(lies_in(place, question, n, way) for n in question.needs)
+    return question is not None and any(lies_in(place, question, n, way) for n in question.needs)
 
 
 def _chains(groups: list[frozenset[Placement]]) -> Iterator[list[frozenset[Placement]]]:
@@ -150,6 +160,7 @@ def _is_narrow(problem: Problem, design: Design, place: Placement) -> bool:
 
 
 def _exchanged(problem: Problem, chosen: Selection, places: set[Placement], one: int, other: int) -> Selection:
+    """The selection with some keys of two slots in the other slot."""
     turned = {one: other, other: one}
     ways = {way for way in chosen.together if any(_lies(problem, place, way) for place in places)}
     return replace(
