@@ -275,16 +275,30 @@ class Formulation:
                 if theirs.dollars < mine.dollars and theirs.read_first - mine.read_first:
                     yield place, replace(place, candidate=option.place.candidate)
 
-    def turning(self, placed: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:
-        """Keys of an entity as in `narrowing`, in the table and in a new index, that can replace each other."""
+    def turning(self, placed: Iterable[Placement]) -> Iterator[tuple[set[Placement], set[Placement]]]:
+        """The key in the table and a key in a new index of an entity as in `narrowing`, and two keys in place of both.
+
+        The new key in the table serves something that only the index served.
+        """
         there = list(placed)
         for base in there:
             if (base.item, base.slot) != (OWN, BASE) or base.candidate.fixed or not self._is_narrow(base.entity):
                 continue
-            for index in (p for p in there if p.entity == base.entity and p.slot >= self.new):
-                turned = replace(base, slot=index.slot), replace(index, slot=BASE)
-                if all(any(o.place.candidate == p.candidate for o in self._options(p)) for p in turned):
-                    yield base, index
+            own = [p for p in there if p.entity == base.entity]
+            for index in (p for p in own if p.slot >= self.new):
+                rest = [_anywhere(self._serving(p)) for p in own if p not in (base, index)]
+                for new_base, new_index in self._turned(self._option_of(base), self._option_of(index), rest):
+                    yield {base, index}, {new_base.place, replace(index, candidate=new_index.place.candidate)}
+
+    def _turned(self, base: Option, index: Option, rest: list[frozenset[object]]) -> Iterator[tuple[Option, Option]]:
+        """Two other options that serve whatever the rest of the keys does not. No write knows less of the new key."""
+        before, wanted = _anywhere(_served(base)), _anywhere(_served(index)) - _anywhere(_served(base))
+        alone = (before | wanted).difference(*rest)
+        for option in self._bases[base.place.entity]:
+            served = _anywhere(_served(option))
+            if served & wanted and option.knows >= base.knows:
+                others = self._others[base.place.entity]
+                yield from ((option, other) for other in others if alone <= served | _anywhere(_served(other)))
 
     def _alternatives(self, place: Placement, placed: Sequence[Placement]) -> list[Option]:
         """The options that serve whatever no other selected key of the entity serves."""
@@ -653,6 +667,11 @@ def _distributed(
 def _served(option: Option) -> frozenset[object]:
     """The reads that a key serves, and the writes that find their items by it."""
     return frozenset((*option.serves, *option.finds))
+
+
+def _anywhere(served: frozenset[object]) -> frozenset[object]:
+    """The same with reads of several entities in any slot."""
+    return frozenset(replace(one, slot=BASE) if isinstance(one, CollectionPlace) else one for one in served)
 
 
 def _moved(option: Option, slot: int) -> Option:

@@ -3,10 +3,10 @@
 The prices in the integer program are estimates in two respects. An index whose reads all name the attributes they want
 may hold less than whole items, and that depends on all keys in it (`narrower`). And natural keys can spare a write that
 reads first (`natural`). So the selection is changed step by step, and each step is measured as the finished design. A
-step replaces one key by another that serves the same reads; or an entity's key in the table and its key in an index
-change places; or two indexes exchange the keys that depend on each other (two keys of one entity cannot be in one
-index, and keys that are read together must be): a Kempe chain, as in graph colouring. Steps are tried in a fixed order
-until none gives a better design.
+step replaces one key by another that serves the same reads; or an entity's keys in the table and in an index by two
+others, so that the table serves what the index did; or two indexes exchange the keys that depend on each other (two
+keys of one entity cannot be in one index, and keys that are read together must be): a Kempe chain, as in graph
+colouring. Steps are tried in a fixed order until none gives a better design.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.layout.projection import attributes_read
 from prejoin.design.model import Design
-from prejoin.design.solver.placement import BASE, CollectionPlace, Placement, Problem, Selection, lies_in
+from prejoin.design.solver.placement import CollectionPlace, Placement, Problem, Selection, lies_in
 from prejoin.design.solver.search import Formulations, components
 from prejoin.design.solver.taste import Taste
 from prejoin.design.solver.violations import violations
@@ -77,7 +77,7 @@ def narrower(
     yield from _exchanges(problem, chosen, finished(chosen))
     for component in components(problem):
         for place, other in formulations.of(problem, component).narrowing(chosen.placed):
-            replaced = _replaced(chosen, place, other)
+            replaced = _replaced(problem, chosen, {place}, {other})
             yield replaced
             # The planner prefers the first of equal indexes: there the key relieves others of their reads.
             first = problem.fixed.indexes + 1
@@ -85,8 +85,8 @@ def narrower(
                 moved = {p for p in replaced.placed if p.slot in (first, place.slot)}
                 yield _exchanged(problem, replaced, moved, first, place.slot)
     for component in components(problem):
-        for base, index in formulations.of(problem, component).turning(chosen.placed):
-            turned = _exchanged(problem, chosen, {base, index}, BASE, index.slot)
+        for places, others in formulations.of(problem, component).turning(chosen.placed):
+            turned = _replaced(problem, chosen, places, others)
             yield turned
             yield from _exchanges(problem, turned, finished(turned))
 
@@ -95,11 +95,23 @@ def natural(problem: Problem, chosen: Selection, _: Finished, formulations: Form
     """Steps to cheaper keys that are as good if they are natural."""
     for component in components(problem):
         for place, other in formulations.of(problem, component).sparing(chosen.placed):
-            yield _replaced(chosen, place, other)
+            yield _replaced(problem, chosen, {place}, {other})
 
 
-def _replaced(chosen: Selection, place: Placement, other: Placement) -> Selection:
-    return replace(chosen, placed=tuple(sorted({*chosen.placed, other} - {place})))
+def _replaced(problem: Problem, chosen: Selection, places: set[Placement], others: set[Placement]) -> Selection:
+    """The selection with other keys in place of some. What was read together there is read where they are."""
+
+    def moved(way: CollectionPlace) -> CollectionPlace:
+        if not any(_lies(problem, place, way) for place in places):
+            return way
+        now = [there for one in sorted(others) if _lies(problem, one, there := replace(way, slot=one.slot))]
+        return way if way in now or not now else now[0]
+
+    return replace(
+        chosen,
+        placed=tuple(sorted({*chosen.placed} - places | others)),
+        together=tuple(sorted(map(moved, chosen.together))),
+    )
 
 
 def _exchanges(problem: Problem, chosen: Selection, design: Design) -> Iterator[Selection]:
