@@ -24,7 +24,7 @@ from prejoin.pipeline.document import Document
 from prejoin.render.pictures.drawing import Dot, write_svg
 from prejoin.render.pictures.frontier import draw_frontier
 from prejoin.workload.files import read_file, read_text
-from prejoin.workload.model import Decision, Minimise, Workload
+from prejoin.workload.model import AtMost, Decision, Minimise, Workload
 
 ROOT = Path(__file__).parents[2]
 SHOP = read_file(ROOT / "examples" / "shop" / "access-patterns.md").workload
@@ -46,6 +46,28 @@ TASKS = read_text(
 | ID | Entity | Input Parameters | Result | Paginated | Frequency |
 | --- | --- | --- | --- | --- | --- |
 | AP-001 | Task | state | Collection | Yes (20) | Hot |
+""",
+    "md",
+).workload
+ACCOUNTS = read_text(
+    """# Accounts
+
+## Entities
+
+### Account
+
+- **Attributes**:
+  - `accountId` (string, generated)
+  - `email` (string, mutable)
+  - `name` (string, mutable)
+
+## Access Patterns
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Account | email, name | update Account (name) | No | - | 1/s |
 """,
     "md",
 ).workload
@@ -74,6 +96,14 @@ def holds(workload: Workload) -> None:
 
 def test_frontier_of_the_shop() -> None:
     holds(SHOP)
+
+
+def test_every_design_finds_the_items_that_a_write_does_not_know() -> None:
+    """A design is not as good if it assumes that the caller of a write knows an id that the document does not give."""
+    found = solve(ACCOUNTS)
+    blind = replace(ACCOUNTS, decisions=(Decision(AtMost("GSIs", 0)),))
+    assert objective(ACCOUNTS, found.design).lost == 0 < objective(ACCOUNTS, solve(blind).design).lost
+    assert [point.indexes for point in frontier(ACCOUNTS, found)] == [1]
 
 
 @pytest.mark.slow

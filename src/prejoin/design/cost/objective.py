@@ -43,7 +43,9 @@ class Objective(msgspec.Struct, frozen=True, order=True):
     """The objective: smaller is better, and the first difference decides."""
 
     lost: int
-    """The weight of the patterns that are not served: see `pattern_weight`."""
+    """The weight of the patterns that are not served, and of writes that work only if the caller knows more of an
+    item's key than the document gives: see `pattern_weight`.
+    """
     complexity: Decimal
     """The sum of `WEIGHTS` over all structures and fan-out reads."""
     reading_writes: int
@@ -57,13 +59,13 @@ class Objective(msgspec.Struct, frozen=True, order=True):
 
 def objective(workload: Workload, design: Design) -> Objective:
     """The objective of a mapped design. It is computed without any figure from the solver."""
-    unserved = [o.pattern for o in design.operations if not o.served]
+    lost = {o.pattern for o in design.operations if not o.served or o.assumes}
     return Objective(
-        sum(pattern_weight(pattern) for pattern in workload.patterns if pattern.id in unserved),
+        sum(pattern_weight(pattern) for pattern in workload.patterns if pattern.id in lost),
         complexity(workload, design),
         sum((len(o.requests) > 1) + len(o.finds) for o in design.operations if not _is_read(workload, o)),
         bill(workload, design).total.quantize(Decimal("0.01")),
-        len(unserved),
+        sum(not o.served for o in design.operations),
     )
 
 
