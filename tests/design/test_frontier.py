@@ -13,18 +13,19 @@ from msgspec.structs import replace
 from tests.design.workloads import workloads
 from tests.place import examples
 
-from prejoin.cli.outcome import Line
+from prejoin.cli.outcome import Line as TextLine
 from prejoin.cli.text.frontier import proposal_lines
 from prejoin.design.cost.objective import objective
 from prejoin.design.explain.phrases import money
 from prejoin.design.frontier import LARGE_SAVING, FrontierPoint, frontier, proposal
 from prejoin.design.solver.solve import solve
 from prejoin.pipeline.design.design_table import design_table
+from prejoin.pipeline.design.frontier import frontier_command
 from prejoin.pipeline.document import Document
-from prejoin.render.pictures.drawing import Dot, write_svg
+from prejoin.render.pictures.drawing import Dot, Line, write_svg
 from prejoin.render.pictures.frontier import draw_frontier
 from prejoin.workload.files import read_file, read_text
-from prejoin.workload.model import AtMost, Decision, Minimise, Workload
+from prejoin.workload.model import Accept, AtMost, Decision, Minimise, Workload
 
 ROOT = Path(__file__).parents[2]
 SHOP = read_file(ROOT / "examples" / "shop" / "access-patterns.md").workload
@@ -84,7 +85,10 @@ def holds(workload: Workload) -> None:
         found = objective(workload, point.design)
         assert found.lost <= ours.lost
         assert (found.complexity, found.dollars) == (point.complexity, point.dollars)
-    others = [point for point in points if point.decisions]
+    for relaxed in (point for point in points if point.relaxed):
+        beating = [p for p in points if p.complexity <= relaxed.complexity and p.dollars <= relaxed.dollars]
+        assert beating == [relaxed]
+    others = [point for point in points if point.decisions and not point.relaxed]
     for simpler, cheaper in pairwise(others):
         assert simpler.complexity < cheaper.complexity
         assert simpler.dollars > cheaper.dollars
@@ -96,6 +100,18 @@ def holds(workload: Workload) -> None:
 
 def test_frontier_of_the_shop() -> None:
     holds(SHOP)
+
+
+def test_filter_that_spares_an_index_is_a_design_of_the_frontier() -> None:
+    """It is simpler and cheaper than the chosen design, which stays on the frontier: filters are for people to accept."""
+    found = design_table(Document.of(SHOP), prove=False)
+    first, chosen = frontier(SHOP, found.solution)
+    assert first.decisions == (Accept("AP-006", "filter"),)
+    assert first.relaxed
+    assert (chosen.decisions, chosen.relaxed) == ((), False)
+    assert (first.complexity, first.indexes) == (chosen.complexity - 1, chosen.indexes - 1)
+    assert first.dollars < chosen.dollars
+    assert frontier_command(found, first).endswith('--decide "AP-006 may filter"')
 
 
 def test_every_design_finds_the_items_that_a_write_does_not_know() -> None:
@@ -125,6 +141,14 @@ def test_chart_places_simpler_designs_left_and_cheaper_ones_lower() -> None:
     assert "complexity 4.5, $120.50 a month, 2 indexes, 1 copy: minimise money" in write_svg(drawing)
 
 
+def test_chart_draws_the_line_without_designs_that_need_a_filter() -> None:
+    relaxed = replace(point("1", "90"), decisions=(Accept("AP-006", "filter"),))
+    drawing = draw_frontier("Shop", (relaxed, point("2", "310"), point("4.5", "120.5", Minimise("money"))))
+    assert len([shape for shape in drawing.shapes if isinstance(shape, Dot)]) == 3
+    without = draw_frontier("Shop", (point("2", "310"), point("4.5", "120.5", Minimise("money"))))
+    assert [s for s in drawing.shapes if isinstance(s, Line)] == [s for s in without.shapes if isinstance(s, Line)]
+
+
 def test_much_cheaper_design_is_proposed_and_told_at_the_top() -> None:
     """A design with eight shards that nobody needs costs several times as much as the one without."""
     spread = design_table(Document.of(TASKS), decisions=["Task in 8 shards"], prove=False)
@@ -138,5 +162,5 @@ def test_much_cheaper_design_is_proposed_and_told_at_the_top() -> None:
     assert proposal(TASKS, solve(TASKS)) is None
 
 
-def plain(line: Line) -> str:
+def plain(line: TextLine) -> str:
     return "".join(piece if isinstance(piece, str) else piece[0] for piece in line)

@@ -2,6 +2,9 @@
 
 Every design on it serves as much as the best one, and none of them is both simpler and cheaper than another. Each comes
 from decisions, so that it can be taken by adding them to the document or to the command.
+
+If some reads may use a filter, a design can be simpler and cheaper than all of these. Such designs are listed as well,
+and take nothing off the front: a filter reads more than it returns, so it is for the reader to accept.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from prejoin.design.cost.objective import Objective, objective
+from prejoin.design.explain.relaxations import accepted_filters
 from prejoin.design.model import Design
 from prejoin.design.solver.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import Solution, solve
-from prejoin.workload.model import AtMost, Decision, Minimise, Model, Pin, Workload
+from prejoin.workload.model import Accept, AtMost, Decision, Minimise, Model, Pin, Workload
 
 LARGE_SAVING = Decimal("0.1")
 """The fraction of the bill that one more structure has to save to be proposed."""
@@ -37,6 +41,11 @@ class FrontierPoint(Model, frozen=True):
     design: Design
 
     @property
+    def relaxed(self) -> bool:
+        """Whether reads use a filter that they would not use without the decisions."""
+        return any(isinstance(pin, Accept) for pin in self.decisions)
+
+    @property
     def structures(self) -> int:
         return self.indexes + self.copies
 
@@ -44,20 +53,27 @@ class FrontierPoint(Model, frozen=True):
 def frontier(
     workload: Workload, solution: Solution, kept: Design | None = None, seconds: float | None = None
 ) -> tuple[FrontierPoint, ...]:
-    """The designs that no other one beats in both complexity and money, the simplest first.
+    """The designs that no other one beats in both complexity and money, and those with accepted filters that beat
+    them; the simplest first.
 
     `solution` is the design that is chosen without further decisions, and always one of them. `seconds` limits the time
     of each search.
     """
     ours = _Tries(workload, solution, kept, seconds)
-    found = [ours.chosen, *ours.others()]
+    front = _front([ours.chosen, *ours.others()])
+    relaxed = [point for point in _front([*front, *ours.relaxed(solution.design)]) if point.relaxed]
+    if ours.chosen not in front:  # beaten: the solver was stopped early, or other goals were decided
+        front.append(ours.chosen)
+    return tuple(sorted([*front, *relaxed], key=lambda one: (one.complexity, one.dollars, one.relaxed)))
+
+
+def _front(points: list[FrontierPoint]) -> list[FrontierPoint]:
+    """The points that no other one beats."""
     best: list[FrontierPoint] = []
-    for point in sorted(found, key=lambda one: (one.complexity, one.dollars, len(one.decisions), str(one.decisions))):
+    for point in sorted(points, key=lambda one: (one.complexity, one.dollars, len(one.decisions), str(one.decisions))):
         if not best or point.dollars < best[-1].dollars:
             best.append(point)
-    if ours.chosen not in best:  # beaten: the solver was stopped early, or other goals were decided
-        best.append(ours.chosen)
-    return tuple(sorted(best, key=lambda one: (one.complexity, one.dollars)))
+    return best
 
 
 def proposal(
@@ -95,6 +111,12 @@ class _Tries:
             if limited is None:
                 break
             yield limited
+
+    def relaxed(self, design: Design) -> Iterator[FrontierPoint]:
+        """Simpler designs in which some reads use a filter."""
+        for pins in accepted_filters(self.workload, design, self.kept):
+            if (found := self.tried(*pins)) is not None:
+                yield found
 
     def tried(self, *pins: Pin) -> FrontierPoint | None:
         """The design with these decisions; None if there is none that serves as much."""

@@ -89,17 +89,8 @@ def fewer_structures(
     """Designs with fewer structures that are not dearer, if some reads may use a filter; the cheapest first."""
     before = solution.design
     paid = total(workload, before)
-    found: dict[tuple[str, ...], float] = {}
-    for less in smaller_designs(before, kept):
-        accepted = _filtering(workload, before, less)
-        if accepted and (price := _price(workload, less, accepted)) is not None and price <= paid:
-            found[accepted] = price
-    ways = sorted(found, key=lambda one: (found[one], one))[: most - 1 if len(found) > 1 else most]
-    if len(ways) > 1:
-        ways.insert(0, tuple(sorted({pattern for way in ways for pattern in way})))
     told: dict[object, Alternative] = {}
-    for accepted in ways:
-        pins = tuple(Accept(pattern, "filter") for pattern in accepted)
+    for pins in accepted_filters(workload, before, kept, most):
         other = with_decisions(workload, tuple(map(Decision, pins)))
         try:
             after = solve(other, kept)
@@ -110,11 +101,27 @@ def fewer_structures(
         if fewer <= 0 or cost > paid or unserved_of(after.design) - unserved_of(before):
             continue
         text = (
-            f"if {listed(accepted)} may filter: {shape_of(after.design)} for {money(cost)} a month, "
+            f"if {listed(pin.pattern for pin in pins)} may filter: {shape_of(after.design)} for {money(cost)} a month, "
             f"{count(fewer, 'structure')} fewer and {money(paid - cost)} less"
         )
         told.setdefault(after.design.items, Alternative(text, -fewer, cost - paid, take=tuple(map(write_pin, pins))))
     return tuple(told.values())
+
+
+def accepted_filters(
+    workload: Workload, before: Design, kept: Design | None = None, most: int = MOST_RELAXED
+) -> list[tuple[Accept, ...]]:
+    """Decisions for filters that spare a structure and cost no more: all at once, then each way, the cheapest first."""
+    paid = total(workload, before)
+    found: dict[tuple[str, ...], float] = {}
+    for less in smaller_designs(before, kept):
+        accepted = _filtering(workload, before, less)
+        if accepted and (price := _price(workload, less, accepted)) is not None and price <= paid:
+            found[accepted] = price
+    ways = sorted(found, key=lambda one: (found[one], one))[: most - 1 if len(found) > 1 else most]
+    if len(ways) > 1:
+        ways.insert(0, tuple(sorted({pattern for way in ways for pattern in way})))
+    return [tuple(Accept(pattern, "filter") for pattern in way) for way in ways]
 
 
 def smaller_designs(design: Design, kept: Design | None) -> Iterator[Design]:

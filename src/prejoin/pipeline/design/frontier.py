@@ -18,7 +18,8 @@ from prejoin.workload.grammar.statements import write_pin
 def design_frontier(result: DesignResult, *, progress: Progress = SILENT) -> tuple[FrontierPoint, ...]:
     """The designs to choose between, from the simplest to the cheapest. All serve the same access patterns.
 
-    No design is both simpler and cheaper than another. One of them is the design of the result, without `decisions`.
+    No design is both simpler and cheaper than another, except for those that need a filter to be accepted (`relaxed`).
+    One of them is the design of the result, without `decisions`.
     """
     progress.begin("looking for simpler and cheaper designs")
     request = result.request

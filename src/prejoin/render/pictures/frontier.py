@@ -44,12 +44,13 @@ def draw_frontier(title: str, points: Sequence[FrontierPoint]) -> Drawing:
     axis = "Complexity: " + ", ".join(f"{what} {weight.normalize():f}" for what, weight in WEIGHTS.items())
     shapes.append(Words(_LEFT + _WIDE / 2, _TOP + _HIGH + 38, axis, _SMALL, _WIDE, "muted", "middle"))
     places = [(x(float(point.complexity)), y(float(point.dollars))) for point in points]
-    if len(places) > 1:
-        (left, top), *rest = places
+    line = [place for point, place in zip(points, places, strict=True) if not point.relaxed]
+    if len(line) > 1:
+        (left, top), *rest = line
         steps = "".join(f"H{across:.1f}V{down:.1f}" for across, down in rest)
         shapes.append(Line(f"M{left:.1f} {top:.1f}{steps}", "edge", 1.5))
     for number, (point, (across, down)) in enumerate(zip(points, places, strict=True), 1):
-        shapes.append(Dot(across, down, 10, f"t{0 if point.decisions else 1}"))
+        shapes.append(Dot(across, down, 10, f"t{2 if point.relaxed else 0 if point.decisions else 1}"))
         shapes.append(Words(across, down + 4, str(number), _NAME, 20, "page", "middle"))
     below = _TOP + _HIGH + 70.0
     for number, point in enumerate(points, 1):
