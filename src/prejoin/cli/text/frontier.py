@@ -8,6 +8,7 @@ from prejoin.cli.outcome import Line
 from prejoin.cli.text.design_answers import Choosable
 from prejoin.cli.text.messages import coded
 from prejoin.cli.text.tables import Row, titled
+from prejoin.design.cost.objective import objective
 from prejoin.design.explain.phrases import count, money
 from prejoin.design.frontier import FrontierPoint
 from prejoin.pipeline.design.design_table import DesignResult
@@ -43,6 +44,8 @@ def proposal_lines(result: DesignResult) -> Iterator[Line]:
     total = float(result.bill.total)
     more = point.structures - len(result.design.indexes) - len(result.design.copies)
     what = f"With {count(more, 'structure')} more" if more > 0 else "With other keys"
+    if point.reading_writes > objective(result.workload, result.design).reading_writes:
+        what += ", and more writes that read first,"
     saved = 1 - float(point.dollars) / total
     yield (
         (f"{what} it costs {money(point.dollars)} a month instead of {money(total)} ({saved:.0%} less): ", "bold"),
