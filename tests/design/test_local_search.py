@@ -169,6 +169,39 @@ REPLACED = """# Things
 | U1 | Alpha | alphaId, alphaState | update Alpha (alphaState) | No | - | 5/s |
 | U2 | Beta | alphaId, betaId, betaState | update Beta (betaState) | No | - | 0.1/s |
 """
+FILTERED = """# Tickets
+
+## Entities
+
+### Ticket
+
+- **Attributes**:
+  - `ticketId` (string, generated)
+  - `teamId` (string, immutable)
+  - `state` (OPEN | WAITING | SOLVED | CLOSED, mutable)
+  - `openedAt` (datetime, immutable)
+- **Cardinality**: 300 per teamId
+- **Size**: 3 KB
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Ticket | ticketId | Single | - | No | 1/s |
+| AP-002 | Ticket | teamId, state | Collection | openedAt ASC | Yes (20) | 20/s |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-003 | Ticket | ticketId, state | update Ticket (state) | No | - | 5/s |
+
+## Decisions
+
+- AP-002 may filter
+"""
 
 
 def workload(text: str) -> Workload:
@@ -219,3 +252,16 @@ def test_search_that_is_cut_short_prefers_indexes_to_copies() -> None:
     assert not found.ended
     assert not found.chosen.unserved
     assert not found.design.copies
+
+
+def test_accepted_filter_is_not_used_where_a_natural_key_is_cheaper() -> None:
+    """With a filter the partition is still the best that is given, and not the state. As attributes, the index's keys
+    spare the update a read, so that the key with the state is both cheaper and as good.
+    """
+    tickets = workload(FILTERED)
+    design = solve(tickets).design
+    strict = replace(tickets, decisions=())
+    assert objective(tickets, design) == objective(strict, solve(strict).design)
+    assert [(facet.pk, facet.sk) for facet in design.items[0].facets[1:]] == [
+        (("{teamId}",), ("{state}", "{openedAt}"))
+    ]

@@ -166,7 +166,8 @@ def _is_best(workload: Workload, entity: Entity, candidate: Candidate, needs: It
     """Whether no attribute that a read gives identifies better than the partition, for one of the reads it serves."""
     own = _best(workload, entity, candidate.pk)
     left_out = {attribute for attribute, _ in candidate.when}
-    return any(own >= _best(workload, entity, need.given - left_out) for need in needs if serves(candidate, need))
+    served = (need for need in needs if serves(candidate, need))
+    return any(own >= _best(workload, entity, (need.given | need.left) - left_out) for need in served)
 
 
 def _within_tenant(workload: Workload, entity: Entity, candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -272,7 +272,11 @@ class Formulation:
         for place in there:
             for option in self._alternatives(place, there):
                 mine, theirs = self._option_of(place).price, option.price
-                if theirs.dollars < mine.dollars and theirs.read_first - mine.read_first:
+                saved = mine.dollars - theirs.dollars
+                saved += sum(
+                    mine.answers[read].dollars - a.dollars for read, a in theirs.answers.items() if read in mine.answers
+                )
+                if saved > 0 and theirs.read_first - mine.read_first:
                     yield place, replace(place, candidate=option.place.candidate)
 
     def turning(self, placed: Iterable[Placement]) -> Iterator[tuple[set[Placement], set[Placement]]]:
