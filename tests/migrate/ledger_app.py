@@ -40,6 +40,9 @@ class Invoice(Base):
     customer_id: Mapped[int]
     state: Mapped[str]
     total: Mapped[float] = mapped_column(sa.Numeric(12, 2))
+    lines: Mapped[list[InvoiceLine]] = relationship(
+        primaryjoin="Invoice.id == foreign(InvoiceLine.invoice_id)", cascade="all, delete-orphan"
+    )
 
 
 class InvoiceLine(Base):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.orm import Session, selectinload, sessionmaker
 
 from prejoin import (
     Embedded,
@@ -70,6 +70,22 @@ def test_changed_keys_leave_no_item_behind(sessions: sessionmaker[Session], ledg
     caught_up(ledger)
 
 
+def test_rows_that_only_the_flush_changes_are_followed(sessions: sessionmaker[Session], ledger: Migration) -> None:
+    caught_up(ledger)
+    with sessions.begin() as db:
+        invoices = {n: db.get_one(Invoice, n, options=[selectinload(Invoice.lines)]) for n in range(1, 6)}
+        invoices[1].lines.clear()  # orphans are deleted
+        moved = invoices[2].lines.pop()
+        invoices[3].lines.append(moved)  # its foreign key is set
+        invoices[4].lines.append(InvoiceLine(id=40, position=2, label="new"))
+        db.delete(invoices[5])  # and its lines
+    result = caught_up(ledger)
+    assert result.rows == 5
+    with sessions() as db:
+        assert db.get(InvoiceLine, 1) is None
+        assert db.get_one(InvoiceLine, 2).invoice_id == 3
+
+
 def test_rolled_back_changes_are_not_recorded(sessions: sessionmaker[Session], ledger: Migration) -> None:
     caught_up(ledger)
     with sessions() as db:
@@ -87,7 +103,7 @@ def test_links_without_objects_are_recorded(sessions: sessionmaker[Session]) -> 
     with sessions.begin() as db:
         db.get_one(Customer, 1).tags = [db.get_one(Tag, 1), db.get_one(Tag, 2)]
     with sessions.begin() as db:
-        assert recorded(db) == [{"customer_id": 1, "tag_id": 1}, {"customer_id": 1, "tag_id": 2}] * 2
+        assert recorded(db) == [{"customer_id": 1, "tag_id": 1}, {"customer_id": 1, "tag_id": 2}]
         db.connection().execute(sa.delete(OUTBOX))
         db.delete(db.get_one(Customer, 1))
     with sessions() as db:

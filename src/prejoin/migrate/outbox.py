@@ -13,14 +13,15 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.orm import Mapper, ORMExecuteState, Session, object_mapper
+from sqlalchemy.engine import Connection
+from sqlalchemy.orm import Mapper, ORMExecuteState, Session, object_mapper, object_session
 
 from prejoin.errors import PrejoinError
 from prejoin.migrate.load.state import encode_values
 
 NAME = "prejoin_outbox"
 _LARGE = (sa.LargeBinary, sa.JSON)
-_BEFORE, _ALLOWED, _TRANSACTION = (f"prejoin_outbox_{name}" for name in ("before", "allowed", "transaction"))
+_RECORDING, _ALLOWED, _TRANSACTION = (f"prejoin_outbox_{name}" for name in ("recording", "allowed", "transaction"))
 Image = Mapping[str, Any]
 """The values of a row, by column. Large ones are left out: they make up no key."""
 
@@ -53,6 +54,15 @@ def record_changes(sessions: Any) -> None:
     event.listen(sessions, "before_flush", _before_flush)
     event.listen(sessions, "after_flush", _after_flush)
     event.listen(sessions, "do_orm_execute", _refuse_bulk)
+    # A flush also changes rows that the session does not list as changed: orphans, and foreign keys of related objects.
+    for name, record in (
+        ("before_update", _before),
+        ("before_delete", _before),
+        ("after_insert", _after),
+        ("after_update", _after),
+    ):
+        if not event.contains(Mapper, name, record):
+            event.listen(Mapper, name, record)
 
 
 def record_rows(session: Session, table: str, rows: Iterable[Image]) -> None:
@@ -65,34 +75,38 @@ def record_rows(session: Session, table: str, rows: Iterable[Image]) -> None:
     _record(session, [(table, row) for row in rows])
 
 
-def _before_flush(session: Session, context: object, instances: object) -> None:
-    before: list[tuple[str, Image]] = []
-    for one in (*session.deleted, *(o for o in session.dirty if session.is_modified(o))):
-        before += _stored(session, object_mapper(one), sa.inspect(one).identity or ())
-        before += _links(object_mapper(one), one, everything=one in session.deleted)
-    session.info[_BEFORE] = before
+def _before(mapper: Mapper[Any], connection: Connection, one: object) -> None:
+    _record_stored(mapper, connection, one, sa.inspect(one).identity or ())
 
 
-def _after_flush(session: Session, context: object) -> None:
-    changed: list[tuple[str, Image]] = session.info.pop(_BEFORE, [])
-    for one in (*session.new, *(o for o in session.dirty if session.is_modified(o))):
-        mapper = object_mapper(one)
-        changed += _stored(session, mapper, mapper.primary_key_from_instance(one))
-        changed += _links(mapper, one)
-    _record(session, changed)
+def _after(mapper: Mapper[Any], connection: Connection, one: object) -> None:
+    _record_stored(mapper, connection, one, mapper.primary_key_from_instance(one))
 
 
-def _stored(session: Session, mapper: Mapper[Any], key: Sequence[Any]) -> Iterator[tuple[str, Image]]:
-    """The rows of an object as they are stored: the session may not know the old values, nor those of the database.
+def _record_stored(mapper: Mapper[Any], connection: Connection, one: object, key: Sequence[Any]) -> None:
+    """Records the rows of an object as they are stored: the session may not know old values, nor generated ones.
 
     They are locked, as the flush does later anyway: else another transaction could change them in between, unseen.
     """
+    session = object_session(one)
+    if session is None or _RECORDING not in session.info:
+        return
     for table in mapper.tables:
         columns = [c for c in table.columns if not isinstance(c.type, _LARGE)]
         is_it = sa.and_(*(c == value for c, value in zip(table.primary_key, key, strict=True)))
-        found = session.connection().execute(sa.select(*columns).where(is_it).with_for_update()).first()
+        found = connection.execute(sa.select(*columns).where(is_it).with_for_update()).first()
         if found is not None:
-            yield _name(table), dict(found._mapping)
+            _record(session, [(_name(table), dict(found._mapping))])
+
+
+def _before_flush(session: Session, context: object, instances: object) -> None:
+    session.info[_RECORDING] = True
+    _record(session, [link for one in session.deleted for link in _links(object_mapper(one), one, everything=True)])
+
+
+def _after_flush(session: Session, context: object) -> None:
+    changed = (*session.new, *session.dirty)
+    _record(session, [link for one in changed for link in _links(object_mapper(one), one)])
 
 
 def _record(session: Session, changed: Iterable[tuple[str, Image]]) -> None:

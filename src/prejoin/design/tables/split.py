@@ -259,7 +259,7 @@ class _Part:
             inputs=self._inputs(write, actions, checks),
             actions=actions,
             checks=checks,
-            atomic=write.atomic if len(actions) > 1 or actions[0].many or others else False,
+            atomic=write.atomic if others or len(actions) > 1 or any(a.many for a in actions) else False,
         )
 
     def _inputs(self, write: Write, actions: Iterable[Action], checks: Iterable[Check]) -> tuple[Input, ...]:
