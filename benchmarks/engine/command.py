@@ -12,7 +12,7 @@ from typing import Any
 from common import before
 from common.tables import write_into
 
-from . import cold, growth, measure, report
+from . import cold, growth, measure, report, streams
 from .contenders import ContenderError, Setting
 from .machine import machine, versions
 from .results import Results, to_json
@@ -24,6 +24,9 @@ HERE = Path(__file__).resolve().parent
 
 def main(arguments: list[str]) -> int:
     given = _parser().parse_args(arguments)
+    if given.streams:
+        print(streams.report(2 if given.quick else 60))
+        return 0
     # moto takes most of the time, and its server is as moto itself.
     unasked = [way for way in WAYS if not (given.quick and way.engine == "moto server")]
     chosen = [BY_ID[name] for name in given.only.split(",")] if given.only else unasked
@@ -75,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FOLDER",
         help="ours beside ours of another clone: the ratio of the times; nothing is written",
     )
+    parser.add_argument("--streams", action="store_true", help="what a stream adds to a PutItem; nothing is written")
     parser.add_argument("--million", action="store_true", help="growth up to a million items")
     return parser
 

@@ -39,3 +39,11 @@ def test_the_benchmark_compares_all_our_ways_and_writes_nothing() -> None:
         assert all(re.fullmatch(r"[\d.e+*-]+×\**|-", cell.strip()) for cell in rows[f"prejoin, {way}"])
     assert {cell.strip() for cell in rows["prejoin serve, boto3"]} == {"**1.0×**"}
     assert page.read_text(encoding="utf-8") == before
+
+
+@pytest.mark.slow
+def test_the_cost_of_a_stream_is_measured_in_memory_and_on_a_file() -> None:
+    command = [sys.executable, "benchmarks/engine", "--streams", "--quick"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert len(re.findall(r"^\| (?:in memory|on a file), (?:one|no) index +\| +-?\d+% \|", result.stdout, re.M)) == 4

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import boto3  # type: ignore[import-untyped]
 import pytest
@@ -134,6 +136,12 @@ def test_a_refused_write_leaves_no_record(shop: Ask) -> None:
     assert [record["dynamodb"]["Keys"]["pk"]["S"] for record in found] == ["a", "b", "c", "a"]
 
 
+def test_items_with_the_same_bytes_in_another_order_are_different(shop: Ask) -> None:
+    for text in ("ab", "ba"):
+        shop("PutItem", Item={**KEY, "text": {"S": text}})
+    assert [record["eventName"] for record in records(shop)] == ["INSERT", "MODIFY"]
+
+
 def test_expired_items_are_removed_by_the_service(shop: Ask, dynamodb: Embedded) -> None:
     shop("UpdateTimeToLive", TimeToLiveSpecification={"AttributeName": "until", "Enabled": True})
     shop("PutItem", Item={**KEY, "until": {"N": "1900000000"}})
@@ -143,6 +151,15 @@ def test_expired_items_are_removed_by_the_service(shop: Ask, dynamodb: Embedded)
     assert removed["userIdentity"] == {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
     assert removed["dynamodb"]["Keys"] == KEY
     assert removed["dynamodb"]["OldImage"]["until"] == {"N": "1900000000"}
+
+
+def test_the_record_of_an_expired_item_has_its_key_without_images(ask: Ask, dynamodb: Embedded) -> None:
+    ask("CreateTable", **streamed("KEYS_ONLY"))
+    wish = {"AttributeName": "until", "Enabled": True}
+    ask("UpdateTimeToLive", TableName="shop", TimeToLiveSpecification=wish)
+    ask("PutItem", TableName="shop", Item={**KEY, "until": {"N": "1900000000"}})
+    assert dynamodb.expire(now=1_900_000_001) == 1
+    assert records(ask)[1]["dynamodb"]["Keys"] == KEY
 
 
 def test_iterators_begin_where_they_are_told(shop: Ask) -> None:
@@ -370,6 +387,22 @@ def test_a_stream_survives_a_restart(tmp_path: Path) -> None:
         assert [record["dynamodb"]["Keys"]["pk"]["S"] for record in found] == ["a", "b"]
         assert found[0]["dynamodb"]["SequenceNumber"] < found[1]["dynamodb"]["SequenceNumber"]
         assert engine.verify() == []
+
+
+def test_records_of_older_files_repeat_the_key(tmp_path: Path) -> None:
+    with Embedded(tmp_path / "db") as engine:
+        send(engine, "CreateTable", **streamed())
+        send(engine, "PutItem", Item=KEY)
+        (now,) = engine.changes("shop", oldest=True)
+    with sqlite3.connect(tmp_path / "db") as file:
+        (record,) = file.execute("SELECT record FROM records").fetchone()
+        number, event, seconds, keys, *images = json.loads(record)
+        assert keys is None
+        older = json.dumps([number, event, seconds, KEY, *images]).encode()
+        file.execute("UPDATE records SET record = ?, checksum = ?", (older, crc32(older, number)))
+    file.close()
+    with Embedded(tmp_path / "db") as engine:
+        assert list(engine.changes("shop", oldest=True)) == [now]
 
 
 def test_writers_of_one_file_share_the_sequence(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """Stream records: what a write adds to the stream of its table.
 
 A record is written in the transaction of its item, under the next sequence number of its table. It is stored as a short
-JSON array, because every write pays for it, and rendered as GetRecords returns it when it is read.
+JSON array, because every write pays for it, and rendered as GetRecords returns it when it is read. An image has the
+bytes of the item's row, and the keys are stored only where no image has them.
 """
 
 from __future__ import annotations
 
 import time
+from zlib import adler32
 
 import msgspec
 
@@ -29,7 +31,8 @@ class StreamRecord(msgspec.Struct, array_like=True, frozen=True):
     event: str
     seconds: int
     """When the item was written."""
-    keys: Item
+    keys: Item | None
+    """The key attributes, unless an image has them. Records of older files always have them."""
     new: msgspec.Raw
     """The image after the write, or null."""
     old: msgspec.Raw
@@ -40,12 +43,14 @@ class StreamRecord(msgspec.Struct, array_like=True, frozen=True):
 
     def render(self, table: TableDefinition, stream: StreamDefinition) -> dict[str, object]:
         """The record as GetRecords returns it."""
-        change: dict[str, object] = {"ApproximateCreationDateTime": self.seconds, "Keys": self.keys}
         images = {"NewImage": self.new, "OldImage": self.old}
-        change |= {member: image for member, image in images.items() if bytes(image) != b"null"}
+        images = {member: image for member, image in images.items() if bytes(image) != b"null"}
+        keyed = self.keys or rows.decode_item(bytes(next(iter(images.values()))))
+        keys = {name: keyed[name] for name in table.keys.names}
+        change: dict[str, object] = {"ApproximateCreationDateTime": self.seconds, "Keys": keys, **images}
         change |= {
             "SequenceNumber": sequence_number(self.number),
-            "SizeBytes": self.size + item_size(self.keys),
+            "SizeBytes": self.size + item_size(keys),
             "StreamViewType": stream.view,
         }
         shown: dict[str, object] = {
@@ -66,6 +71,7 @@ def sequence_number(number: int) -> str:
 
 
 _decode = msgspec.json.Decoder(StreamRecord).decode
+_FORM = b'[%d,"%b",%d,%b,%b,%b,%d,%b]'
 
 
 def record_change(
@@ -89,24 +95,31 @@ def record_change(
         return
     else:
         event = b"MODIFY"
-    by_service = b"false"
-    if not keyed:
-        assert before is not None, "only an item that exists can expire"
-        keyed, by_service = rows.decode_item(before.content), b"true"
-    new = old = b"null"
+    keys = new = old = b"null"
     size = 0
     if after is not None and stream.has_new_image:
         new, size = after.content, after.size
     if before is not None and stream.has_old_image:
         old, size = before.content, size + before.size
-    keys = _encode({name: keyed[name] for name in table.keys.names})
-    rest = b',"%b",%d,%b,%b,%b,%d,%b]' % (event, time.time(), keys, new, old, size, by_service)
-    session.append_record(table.id, stream.first, rest)
+    by_service = b"false" if keyed else b"true"
+    if not size:  # there is no image
+        if not keyed:
+            assert before is not None, "only an item that exists can expire"
+            keyed = rows.decode_item(before.content)
+        keys = _encode({name: keyed[name] for name in table.keys.names})
+    session.append_record(table.id, stream.first, _FORM, event, time.time(), keys, new, old, size, by_service)
 
 
 def _are_equal(before: StoredRow, after: StoredRow) -> bool:
-    """Whether two items are equal although their attributes may be in another order."""
-    return before.size == after.size and rows.decode_item(before.content) == rows.decode_item(after.content)
+    """Whether two items are equal although their attributes may be in another order.
+
+    Items are decoded only if their bytes have the same sum, which is the same in any order: the low half of Adler-32.
+    """
+    return (
+        before.size == after.size
+        and (adler32(before.content) ^ adler32(after.content)) & 0xFFFF == 0
+        and rows.decode_item(before.content) == rows.decode_item(after.content)
+    )
 
 
 def next_number(session: Session, table: TableDefinition, stream: StreamDefinition) -> int:

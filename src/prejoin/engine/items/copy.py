@@ -32,5 +32,5 @@ def copy_records(source: Session, old: int, target: Session, new: int) -> None:
     while found := source.records(old, first, MAX_RECORD, _RECORDS):
         for record in found:
             number, rest = record[1:].split(b",", 1)
-            target.append_record(new, int(number), b"," + rest)
+            target.append_record(new, int(number), b"[%d,%b", rest)
             first = int(number) + 1

@@ -45,8 +45,8 @@ def log_change(
     if before == after:
         return
     size, content = (0, b"null") if before is None else (before.size, before.content)
-    rest = b',%a,"%b",%d,%b]' % (time.time(), b64encode(key[len(table.prefix) :]), size, content)
-    session.append_record(table.id + RECOVERY_LOG, 0, rest)
+    place = b64encode(key[len(table.prefix) :])
+    session.append_record(table.id + RECOVERY_LOG, 0, b'[%d,%a,"%b",%d,%b]', time.time(), place, size, content)
 
 
 def stop_log(session: Session, table: TableDefinition) -> None:

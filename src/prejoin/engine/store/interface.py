@@ -99,9 +99,9 @@ class Session(ABC):
         """The index entries of a range. Damaged entries are raised, or added to a list."""
 
     @abstractmethod
-    def append_record(self, table: int, first: int, rest: bytes) -> None:
-        """Add a stream record of a table, under the next number, which is at least `first`. Its content is a JSON array
-        that begins with the number; `rest` is what follows.
+    def append_record(self, table: int, first: int, form: bytes, *values: object) -> None:
+        """Add a stream record of a table, under the next number, which is at least `first`. Its content is
+        `form % (number, *values)`. The store may format it when it is read.
         """
 
     @abstractmethod

@@ -291,20 +291,24 @@ class MemorySession(Session):
         values = self._entries.values
         return ((key, values[key]) for key in self._keys("entries", bounds))
 
-    def append_record(self, table: int, first: int, rest: bytes) -> None:
+    def append_record(self, table: int, first: int, form: bytes, *values: object) -> None:
         number = self._numbers[table] = max(self._numbers.get(table, 0) + 1, first)
         key = _record_key(table, number)
         self._undo.append((self._records, key, None))
-        self._records.add(key, b"[%d%b" % (number, rest))
+        self._records.add(key, (form, values))
 
     def records(self, table: int, first: int, last: int, limit: int) -> list[bytes]:
         bounds = Range(_record_key(table, first), _record_key(table, last + 1))
-        return [self._records.values[key] for key in self._records.keys(bounds, limit=limit)]
+        found = []
+        for key in self._records.keys(bounds, limit=limit):
+            form, values = self._records.values[key]
+            found.append(form % (_record_number(key), *values))
+        return found
 
     def last_record(self, table: int) -> int | None:
         bounds = Range(_record_key(table, 0), _record_key(table + 1, 0))
         newest = self._records.keys(bounds, forward=False, limit=1)
-        return int.from_bytes(newest[0][4:]) if newest else None
+        return _record_number(newest[0]) if newest else None
 
     def remove_records(self, table: int, last: int) -> None:
         bounds = Range(_record_key(table, 0), _record_key(table, last + 1))
@@ -409,6 +413,10 @@ def _due(second: int) -> bytes:
 
 def _record_key(table: int, number: int) -> bytes:
     return table.to_bytes(4) + number.to_bytes(8)
+
+
+def _record_number(key: bytes) -> int:
+    return int.from_bytes(key[4:])
 
 
 class MemoryStore(Store):

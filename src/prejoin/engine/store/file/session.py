@@ -221,7 +221,7 @@ class FileSession(Session):
             else:
                 damaged.append(DamageError(keyspace, key, content))
 
-    def append_record(self, table: int, first: int, rest: bytes) -> None:
+    def append_record(self, table: int, first: int, form: bytes, *values: object) -> None:
         # The number is mostly one more than this session's last. If another session has taken it meanwhile, the record
         # exists already.
         now = time.monotonic()
@@ -230,7 +230,7 @@ class FileSession(Session):
             number, known_until = self.last_record(table) or 0, now + _KNOWN_SECONDS
         while True:
             number = max(number + 1, first)
-            key, content = table << _RECORD_BITS | number, b"[%d%b" % (number, rest)
+            key, content = table << _RECORD_BITS | number, form % (number, *values)
             try:
                 self.execute("INSERT INTO records VALUES (?, ?, ?)", (key, crc32(content, number), _blob(content)))
                 break
