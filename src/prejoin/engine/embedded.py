@@ -58,6 +58,9 @@ class Embedded:
 
     `buckets` is a folder in place of S3, for exports and imports: each of its folders is a bucket.
 
+    With `newer_messages`, PutItem, UpdateItem and DeleteItem report an invalid request as AWS does since autumn 2026:
+    with `1 validation error detected: ` before the message.
+
     A file that cannot be opened, or is not ours, raises an OpenError, which is a ValueError; the file is not changed.
 
     >>> with Embedded() as dynamodb:
@@ -76,6 +79,7 @@ class Embedded:
         verify_all: bool = False,
         stream_shard_records: int = 0,
         buckets: str | os.PathLike[str] | None = None,
+        newer_messages: bool = False,
     ) -> None:
         if stream_shard_records < 0:
             raise ValueError(f"stream_shard_records is 0 or a number of records, not {stream_shard_records}")
@@ -95,6 +99,7 @@ class Embedded:
             ClientTokens(),
             stream_shard_records,
             None if buckets is None else os.path.abspath(buckets),
+            newer_messages,
         )
         self._handlers = OPERATIONS
         """The operations that are performed directly: none while there is bad weather."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypedDict
 
 from prejoin.protocol import limits, numbers
-from prejoin.protocol.errors import DynamoDBError, TwoWordingsError, refuse
+from prejoin.protocol.errors import DynamoDBError, TwoWordingsError, UnprefixedError, refuse
 
 
 class AttributeValue(TypedDict, total=False):
@@ -92,7 +92,7 @@ def canonical(value: Any, depth: int = 1) -> Value:
         for name, content in value.items() if len(value) != 1 else ():
             canonical({name: content}, depth)  # an invalid one is reported first
         if len(value) != 1:
-            refuse(_SEVERAL if value else _EMPTY)
+            raise UnprefixedError(_SEVERAL if value else _EMPTY)
     for name, content in value.items():
         if name in ("S", "BOOL"):
             return value  # type: ignore[no-any-return]
@@ -137,7 +137,7 @@ def _check_levels(value: Any, depth: int) -> None:
 def _check_depth(depth: int) -> None:
     # The attribute itself is the first level, so lists and maps can have one level less than the limit.
     if depth >= limits.NESTING:
-        refuse(
+        raise UnprefixedError(
             "Nesting Levels have exceeded supported limits: "
             "Attributes in the item have nested levels beyond supported limit"
         )

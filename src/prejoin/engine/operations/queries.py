@@ -88,7 +88,10 @@ def query(database: Database, request: QueryInput) -> ResponseBody:
     names, values = request.expression_attribute_names, request.expression_attribute_values
     substitutions = Substitutions(names, values, newer_words=True)
     keys = None if text is None else bind_key_conditions(text, substitutions)
-    checked = _check_read(request, substitutions, keys, request.key_conditions, request.query_filter)
+    try:
+        checked = _check_read(request, substitutions, keys, request.key_conditions, request.query_filter)
+    except DynamoDBError as error:
+        raise newer_wording(error) from None
     return _read(database, name, request, checked, forward=request.scan_index_forward is not False)
 
 
@@ -181,7 +184,7 @@ def _check_read(
             start = canonical_item(request.exclusive_start_key)
         except DynamoDBError as error:
             if conditions is not None:
-                raise newer_wording(error) from None
+                raise
             raise DynamoDBError(error.code, f"{_START}: {error.message}") from None
     _check_select(request, "" if conditions is None else "1 validation error detected: ")
     name = "Filter Expression" if old_filter is None else "QueryFilter"
