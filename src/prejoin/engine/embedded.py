@@ -15,7 +15,7 @@ from prejoin.engine.operations import NOT_IMPLEMENTED, OPERATIONS, Database
 from prejoin.engine.operations.client_tokens import ClientTokens
 from prejoin.engine.operations.streams import trim_streams
 from prejoin.engine.operations.time_to_live import EXPIRED_AT_ONCE, expire
-from prejoin.engine.serialization import decode
+from prejoin.engine.serialization import check_binary, decode
 from prejoin.engine.store.interface import BusyError, DamageError, Durability, OpenError, Store, StoreError
 from prejoin.engine.tables.catalog import Catalog
 from prejoin.engine.tables.totals import Counter
@@ -120,7 +120,8 @@ class Embedded:
             run = self._store.write if handler.writes else self._store.read
             response = run(handler.perform, self._engine, decode(handler.decoder, body))
             return response if isinstance(response, bytes) else _encode(response)
-        except DynamoDBError:
+        except DynamoDBError as error:
+            check_binary(handler.decoder, body, error)
             raise
         except Exception as error:
             raise self._as_dynamodb_error(error) from error
@@ -138,7 +139,10 @@ class Embedded:
         try:
             response = self._front.perform(operation, handler, decode(handler.decoder, body))
             return response if isinstance(response, bytes) else _encode(response)
-        except (DynamoDBError, ConnectionResetError):
+        except DynamoDBError as error:
+            check_binary(handler.decoder, body, error)
+            raise
+        except ConnectionResetError:
             raise
         except Exception as error:
             raise self._as_dynamodb_error(error) from error
@@ -158,7 +162,8 @@ class Embedded:
             return response if isinstance(response, bytes) else _encode(response)
         except BusyError:
             return None
-        except DynamoDBError:
+        except DynamoDBError as error:
+            check_binary(handler.decoder, body, error)
             raise
         except Exception as error:
             raise self._as_dynamodb_error(error) from error
