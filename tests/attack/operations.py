@@ -88,7 +88,8 @@ def mutated(request: Any, chance: random.Random) -> Any:
                 case 1 if isinstance(place, list):
                     place += [place[where]] * chance.choice((1, 30))
                 case _:
-                    place[where] = hostile(chance)
+                    # Members that repeat one object are made apart: a change within it would repeat, too.
+                    place[where] = json.loads(json.dumps(hostile(chance)))
             break
     return copy
 

@@ -360,6 +360,7 @@ def run(seconds: float, seed: int) -> Result:
     result = Result()
     found = list(cases())
     Random(seed).shuffle(found)
+    gc.freeze()  # the cases are many, and each attempt collects garbage
     until = time.monotonic() + seconds
     for name, sizes, make, place in found:
         if time.monotonic() > until:

@@ -459,6 +459,15 @@ def test_alternatives_are_solved_and_priced() -> None:
     assert all(len(entity.alternatives) <= 1 for entity in annotate.entities)
 
 
+def test_alternative_names_the_writes_that_would_read_first() -> None:
+    """A cheaper key is not better if more writes have to find or read their item."""
+    annotated = add_alternatives(*example("blog"))
+    (post,) = (entity for entity in annotated.entities if entity.entity == "Post")
+    (other,) = post.alternatives
+    assert other.dollars < 0
+    assert "would read more before writing" in other.text
+
+
 def test_choices_are_for_the_document_that_tells_the_design() -> None:
     workload, solution, explanation = example("shop")
     found = choices(explanation)

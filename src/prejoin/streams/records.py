@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -58,7 +58,7 @@ def read_records(event: Event) -> Iterator[StreamRecord]:
     >>> [(found.event, found.sequence) for found in read_records({"Records": [record]})]
     [('INSERT', '700')]
     """
-    records = event.get("Records") if isinstance(event, Mapping) else event
+    records: Any = cast("Mapping[str, Any]", event).get("Records") if isinstance(event, Mapping) else event
     if records is None or isinstance(records, (str, bytes)):
         raise StreamRecordError("the event has no Records. Pass the event of a Lambda function, or a list of records")
     for at, record in enumerate(records):

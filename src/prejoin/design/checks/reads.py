@@ -274,6 +274,8 @@ def _unasked(r: Report, read: Read) -> None:
         pattern_cost(read, replace(r.design, operations=(replace(operation, units=Units(units)),)))
         for units in (predict_units(operation, r.design, r.workload).read, only)
     )
+    if paid.units.read <= less.units.read:
+        return  # the items that do not match are within the same read unit
     names = " and ".join(f"`{filter_text(one)}`" for one in tested)
     r.say(
         codes.UNASKED_FILTER,

@@ -13,7 +13,7 @@ from prejoin.design.explain.phrases import count, listed, money, natural_order
 from prejoin.design.explain.relaxations import fewer_structures, instead_of_unserved
 from prejoin.design.explain.simplifications import simplifications
 from prejoin.design.layout.key_words import upper
-from prejoin.design.model import Design
+from prejoin.design.model import Design, Operation
 from prejoin.design.solver.candidates import Candidate, base_candidates
 from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.needs import read_needs
@@ -197,11 +197,24 @@ def _compared(
     lost = tuple(natural_order(unserved_of(after.design) - unserved_of(before.design) - set(aside)))
     now = [f"{count(len(after.design.indexes), 'GSI')} and {count(len(after.design.copies), 'copy', 'copies')}"]
     now.append(_difference(structures, then - paid))
+    first = natural_order(
+        one.pattern
+        for one in after.design.operations
+        if _reads_first(one) > _reads_first(before.design.operation(one.pattern))
+    )
+    if first:
+        now.append(f"{listed(first)} would read more before writing")
     if lost:
         now.append(f"{listed(lost)} not served")
     if gained := natural_order(unserved_of(before.design) - unserved_of(after.design) - set(aside)):
         now.append(f"{listed(gained)} served")
     return Alternative(f"{what}: {', '.join(now)}", structures, then - paid, lost)
+
+
+def _reads_first(operation: Operation | None) -> int:
+    """The reads of a write, before it writes."""
+    requests = operation.requests if operation else ()
+    return sum(not one.actions for one in requests) if any(one.actions for one in requests) else 0
 
 
 def _difference(structures: int, dollars: float) -> str:
