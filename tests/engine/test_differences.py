@@ -276,3 +276,15 @@ def test_invalid_base64_is_reported_before_an_invalid_table_name(
 def test_only_values_are_base64(ask: Ask) -> None:
     members = {"Item": {"B": {"S": "AAE"}}, "ExpressionAttributeNames": {"B": "AAE"}}
     assert refusal(ask, "PutItem", TableName="a b", **members).code == "ValidationException"
+
+
+def test_query_puts_a_prefix_before_messages_about_select_and_scan_does_not(shop: Ask) -> None:
+    key = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": values(p="a")}
+    for members in (
+        {"Select": "ALL_PROJECTED_ATTRIBUTES"},
+        {"Select": "SPECIFIC_ATTRIBUTES"},
+        {"Select": "COUNT", "ProjectionExpression": "x"},
+    ):
+        message = refusal(shop, "Scan", **members).message
+        assert refusal(shop, "Query", **key, **members).message == f"1 validation error detected: {message}"
+        assert "validation error" not in message

@@ -192,7 +192,7 @@ def _check_read(
 
 
 def _check_select(request: ReadOptions, prefix: str) -> None:
-    """Check Select. A Query, unlike a Scan, puts a prefix before two of its messages."""
+    """Check Select. A Query, unlike a Scan, puts a prefix before its messages."""
     select, member = request.select, "ProjectionExpression" if request.attributes_to_get is None else "AttributesToGet"
     projected = request.projection_expression is not None or request.attributes_to_get is not None
     if select == "SPECIFIC_ATTRIBUTES" and not projected:
@@ -203,7 +203,7 @@ def _check_select(request: ReadOptions, prefix: str) -> None:
         what = "only the Count" if select == "COUNT" else select
         refuse(f"{prefix}Cannot specify the {member} when choosing to get {what}")
     if select == "ALL_PROJECTED_ATTRIBUTES" and request.index_name is None:
-        refuse("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+        refuse(f"{prefix}ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
 
 
 def _read(
