@@ -207,6 +207,20 @@ def test_value_with_too_many_members_is_refused_first(
     assert gc.isenabled()
 
 
+def test_large_body_of_a_wrong_type_is_decoded_without_garbage_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serialization, "_LARGE", 100)
+    body = json.dumps({"Limit": "one", "ExclusiveStartKey": {str(n): {"S": ""} for n in range(20_000)}}).encode()
+    collections: list[str] = []
+    with Embedded() as engine:
+        gc.callbacks.append(count := lambda phase, _: collections.append(phase))
+        try:
+            with pytest.raises(DynamoDBError, match="STRING_VALUE cannot be converted to Integer"):
+                engine.send("Scan", body)
+        finally:
+            gc.callbacks.remove(count)
+    assert len(collections) < 20  # two for each collection; there were dozens
+
+
 def test_large_requests_of_small_parts_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serialization, "_LARGE", 100)
     monkeypatch.setattr(serialization, "_MEMBERS", 100)

@@ -248,3 +248,43 @@ def test_classes_of_index_members_have_the_names_of_java(ask: Ask) -> None:
     updates = [{"Create": []}]
     error = refusal(ask, "UpdateTable", GlobalSecondaryIndexUpdates=updates)
     assert error.message == f"{model}CreateGlobalSecondaryIndexAction"
+
+
+@pytest.mark.parametrize(
+    ("operation", "members"),
+    [
+        ("GetItem", {"Key": {"pk": {"B": "AAE"}}}),
+        ("PutItem", {"Item": {"x": {"L": [{"M": {"y": {"BS": ["AAE"]}}}]}}}),
+        ("DeleteItem", {"Expected": {"x": {"Value": {"B": "AAE"}}}}),
+        ("UpdateItem", {"AttributeUpdates": {"x": {"Value": {"B": "AAE"}}}}),
+        ("Query", {"ExpressionAttributeValues": {":x": {"B": "AAE"}}}),
+        ("Scan", {"ScanFilter": {"x": {"AttributeValueList": [{"B": "AAE"}]}}}),
+        ("BatchWriteItem", {"RequestItems": {"a b": [{"DeleteRequest": {"Key": {"x": {"B": "AAE"}}}}]}}),
+    ],
+)
+def test_invalid_base64_is_reported_before_an_invalid_table_name(
+    ask: Ask, operation: str, members: dict[str, Any]
+) -> None:
+    table = {} if "RequestItems" in members else {"TableName": "a b"}
+    error = refusal(ask, operation, **table, **members)
+    assert (error.code, error.message) == (
+        "SerializationException",
+        "Base64 encoded length is expected a multiple of 4 bytes but found: 3",
+    )
+
+
+def test_only_values_are_base64(ask: Ask) -> None:
+    members = {"Item": {"B": {"S": "AAE"}}, "ExpressionAttributeNames": {"B": "AAE"}}
+    assert refusal(ask, "PutItem", TableName="a b", **members).code == "ValidationException"
+
+
+def test_query_puts_a_prefix_before_messages_about_select_and_scan_does_not(shop: Ask) -> None:
+    key = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": values(p="a")}
+    for members in (
+        {"Select": "ALL_PROJECTED_ATTRIBUTES"},
+        {"Select": "SPECIFIC_ATTRIBUTES"},
+        {"Select": "COUNT", "ProjectionExpression": "x"},
+    ):
+        message = refusal(shop, "Scan", **members).message
+        assert refusal(shop, "Query", **key, **members).message == f"1 validation error detected: {message}"
+        assert "validation error" not in message

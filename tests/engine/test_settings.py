@@ -71,6 +71,11 @@ def test_a_resource_is_an_arn_of_a_table(shop: Ask) -> None:
         "ResourceNotFoundException",
         f"Requested resource not found: ResourcArn: {ARN}2 not found",
     )
+    error = refusal(shop, "GetResourcePolicy", ResourceArn=ARN + "2")
+    assert (error.code, error.message) == (
+        "ResourceNotFoundException",
+        "Requested resource not found: Table: shop2 not found",
+    )
     elsewhere = "arn:aws:dynamodb:us-east-1:123456789012:table/other"
     error = refusal(shop, "ListTagsOfResource", ResourceArn=elsewhere)
     assert (error.code, error.message) == (

@@ -64,11 +64,28 @@ def test_invalid_value_has_aws_message(value: dict[str, Any], complaint: str) ->
     assert (caught.value.code, caught.value.message) == ("ValidationException", complaint)
 
 
-@pytest.mark.parametrize("text", ["a", "AAE", "AAF=", "####", "é==="])
-def test_binary_that_is_not_base64_is_a_serialization_error(text: str) -> None:
+LAST = "Invalid last non-pad Base64 character dectected"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a", "Base64 encoded length is expected a multiple of 4 bytes but found: 1"),
+        ("AAE", "Base64 encoded length is expected a multiple of 4 bytes but found: 3"),
+        ("AAF=", LAST),
+        ("AB==", LAST),
+        ("=+/=", LAST),
+        ("=AA=", "Invalid Base64 character"),
+        ("####", "Invalid Base64 character"),
+        ("====", "Invalid Base64 character"),
+        ("é===", "Invalid Base64 character"),
+        ("AA\n=", "Invalid Base64 character"),
+    ],
+)
+def test_binary_that_is_not_base64_is_a_serialization_error(text: str, complaint: str) -> None:
     with pytest.raises(DynamoDBError) as caught:
         canonical({"B": text})
-    assert caught.value.code == "SerializationException"
+    assert (caught.value.code, caught.value.message) == ("SerializationException", complaint)
 
 
 def _nested(levels: int) -> dict[str, Any]:

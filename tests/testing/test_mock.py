@@ -96,6 +96,15 @@ def test_the_engine_of_a_mock_is_that_of_the_first_region() -> None:
         assert tables_of("us-east-1") == []
 
 
+def test_engines_of_a_mock_have_newer_messages_in_every_region() -> None:
+    with mock_dynamodb():
+        for region in ("eu-west-1", "us-east-1"):
+            client = boto3.client("dynamodb", **{**HERE, "region_name": region})
+            client.create_table(**SHOP)
+            with pytest.raises(ClientError, match="PutItem operation: 1 validation error detected: Invalid Condition"):
+                client.put_item(TableName="shop", Item={"pk": {"S": "a"}, "sk": {"S": "b"}}, ConditionExpression="")
+
+
 def test_regions_may_share_their_tables() -> None:
     with mock_dynamodb(regions=False):
         boto3.client("dynamodb", **HERE).create_table(**SHOP)

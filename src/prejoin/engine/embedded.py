@@ -15,7 +15,7 @@ from prejoin.engine.operations import NOT_IMPLEMENTED, OPERATIONS, Database
 from prejoin.engine.operations.client_tokens import ClientTokens
 from prejoin.engine.operations.streams import trim_streams
 from prejoin.engine.operations.time_to_live import EXPIRED_AT_ONCE, expire
-from prejoin.engine.serialization import decode
+from prejoin.engine.serialization import check_binary, decode
 from prejoin.engine.store.interface import BusyError, DamageError, Durability, OpenError, Store, StoreError
 from prejoin.engine.tables.catalog import Catalog
 from prejoin.engine.tables.totals import Counter
@@ -58,6 +58,9 @@ class Embedded:
 
     `buckets` is a folder in place of S3, for exports and imports: each of its folders is a bucket.
 
+    With `newer_messages`, PutItem, UpdateItem and DeleteItem report an invalid request as AWS does since autumn 2026:
+    with `1 validation error detected: ` before the message.
+
     A file that cannot be opened, or is not ours, raises an OpenError, which is a ValueError; the file is not changed.
 
     >>> with Embedded() as dynamodb:
@@ -76,6 +79,7 @@ class Embedded:
         verify_all: bool = False,
         stream_shard_records: int = 0,
         buckets: str | os.PathLike[str] | None = None,
+        newer_messages: bool = False,
     ) -> None:
         if stream_shard_records < 0:
             raise ValueError(f"stream_shard_records is 0 or a number of records, not {stream_shard_records}")
@@ -95,6 +99,7 @@ class Embedded:
             ClientTokens(),
             stream_shard_records,
             None if buckets is None else os.path.abspath(buckets),
+            newer_messages,
         )
         self._handlers = OPERATIONS
         """The operations that are performed directly: none while there is bad weather."""
@@ -115,7 +120,8 @@ class Embedded:
             run = self._store.write if handler.writes else self._store.read
             response = run(handler.perform, self._engine, decode(handler.decoder, body))
             return response if isinstance(response, bytes) else _encode(response)
-        except DynamoDBError:
+        except DynamoDBError as error:
+            check_binary(handler.decoder, body, error)
             raise
         except Exception as error:
             raise self._as_dynamodb_error(error) from error
@@ -133,7 +139,10 @@ class Embedded:
         try:
             response = self._front.perform(operation, handler, decode(handler.decoder, body))
             return response if isinstance(response, bytes) else _encode(response)
-        except (DynamoDBError, ConnectionResetError):
+        except DynamoDBError as error:
+            check_binary(handler.decoder, body, error)
+            raise
+        except ConnectionResetError:
             raise
         except Exception as error:
             raise self._as_dynamodb_error(error) from error
@@ -153,7 +162,8 @@ class Embedded:
             return response if isinstance(response, bytes) else _encode(response)
         except BusyError:
             return None
-        except DynamoDBError:
+        except DynamoDBError as error:
+            check_binary(handler.decoder, body, error)
             raise
         except Exception as error:
             raise self._as_dynamodb_error(error) from error

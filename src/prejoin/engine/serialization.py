@@ -7,6 +7,7 @@ the struct member by member, to name the first difference as AWS's Java does.
 from __future__ import annotations
 
 import gc
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NoReturn, TypeVar
 
@@ -14,6 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from prejoin.protocol.errors import DynamoDBError, invalid, refuse
+from prejoin.protocol.values import unbase64
 
 R = TypeVar("R")
 
@@ -46,6 +48,8 @@ _MEMBERS = 400 * 1024
 """Each member of an item counts at least one byte, so an item cannot have more."""
 _REQUESTS = 1_000
 """No request may have more parts, so what follows them is refused anyway."""
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""Errors of a body without types. Members that are not of the struct may have them even if it fits the struct."""
 _TOO_LARGE = "Item size has exceeded the maximum allowed size"
 _STRUCTURE = "Start of structure or map found where not expected"
 _NULL = "One or more parameter values were invalid: Null attribute value types must have the value of true"
@@ -61,12 +65,23 @@ def decode(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
             plain = _decode_untracked(_plain, body)
             if len(body) <= _LARGE or not _weighs_too_much(plain):
                 _check(plain, inspect.type_info(decoder.type), "")
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # what follows may be no JSON at all
+        except _UNREADABLE:
             raise DynamoDBError("SerializationException") from None
         # A number that is no integer, or too large for one.
         raise DynamoDBError("SerializationException", "DECIMAL_VALUE cannot be converted to Integer") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
+    except (*_UNREADABLE, TypeError):
         raise DynamoDBError("SerializationException") from None
+
+
+def check_binary(decoder: msgspec.json.Decoder[Any], body: bytes, refused: DynamoDBError) -> None:
+    """Refuse invalid base64, in a request that was `refused` for another reason.
+
+    DynamoDB decodes base64 with the rest of a request, so it reports it before an invalid table name. The engine
+    decodes it where it checks the values, and looks for it here only after another error.
+    """
+    if refused.code == "ValidationException" and b'"B' in body and len(body) <= _LARGE:
+        with suppress(*_UNREADABLE):
+            _check(_plain.decode(body), inspect.type_info(decoder.type), "")
 
 
 def _decode_large(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
@@ -177,6 +192,8 @@ def _check_member(value: Any, expected: inspect.Type, member: str) -> None:
 def _check_text(value: Any, java: str) -> None:
     """Check a text; `java` is empty for binary, which is text in base64."""
     if isinstance(value, str):
+        if not java:
+            unbase64(value)
         return
     if not java:
         if isinstance(value, list):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from prejoin.protocol import limits
-from prejoin.protocol.errors import invalid, refuse
+from prejoin.protocol.errors import TwoWordingsError, invalid, refuse
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]+")
 _ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})")
@@ -107,7 +107,5 @@ def expression_parameters(expressions: dict[str, str | None], legacy: dict[str, 
     takers = [parameter for parameter in expressions if parameter != "ProjectionExpression"]
     if values is not None and takers and not any(expressions[parameter] is not None for parameter in takers):
         verb = "are" if len(takers) > 1 else "is"
-        refuse(
-            "ExpressionAttributeValues can only be specified when using expressions: "
-            f"{' and '.join(takers)} {verb} null"
-        )
+        message = "ExpressionAttributeValues can only be specified when using expressions"
+        raise TwoWordingsError(f"{message}: {' and '.join(takers)} {verb} null", message)

@@ -94,7 +94,9 @@ def foreign(body: bytes, most: int) -> str:
 
 
 class TwoWordingsError(DynamoDBError):
-    """A ValidationException that DynamoDB words differently for GetItem, BatchGetItem and Query than elsewhere."""
+    """A ValidationException with a newer wording for GetItem, BatchGetItem and Query, and lately for PutItem,
+    UpdateItem and DeleteItem.
+    """
 
     def __init__(self, message: str, newer: str) -> None:
         super().__init__("ValidationException", message)
@@ -104,6 +106,20 @@ class TwoWordingsError(DynamoDBError):
 def newer_wording(error: DynamoDBError) -> DynamoDBError:
     """The same error in the newer wording, if it has one."""
     return invalid(error.newer) if isinstance(error, TwoWordingsError) else error
+
+
+class UnprefixedError(DynamoDBError):
+    """A ValidationException that never gets the prefix of `prefixed`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("ValidationException", message)
+
+
+def prefixed(error: DynamoDBError) -> DynamoDBError:
+    """The same error as PutItem, UpdateItem and DeleteItem report it lately: the newer wording, with a prefix."""
+    if error.code != "ValidationException" or isinstance(error, UnprefixedError):
+        return error
+    return invalid(f"1 validation error detected: {newer_wording(error).message}")
 
 
 def _rebuild(code: str, message: str, status: int, fields: dict[str, Any], request_id: str) -> DynamoDBError:

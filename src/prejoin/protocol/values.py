@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypedDict
 
 from prejoin.protocol import limits, numbers
-from prejoin.protocol.errors import DynamoDBError, TwoWordingsError, refuse
+from prejoin.protocol.errors import DynamoDBError, TwoWordingsError, UnprefixedError, refuse
 
 
 class AttributeValue(TypedDict, total=False):
@@ -92,7 +92,7 @@ def canonical(value: Any, depth: int = 1) -> Value:
         for name, content in value.items() if len(value) != 1 else ():
             canonical({name: content}, depth)  # an invalid one is reported first
         if len(value) != 1:
-            refuse(_SEVERAL if value else _EMPTY)
+            raise UnprefixedError(_SEVERAL if value else _EMPTY)
     for name, content in value.items():
         if name in ("S", "BOOL"):
             return value  # type: ignore[no-any-return]
@@ -137,7 +137,7 @@ def _check_levels(value: Any, depth: int) -> None:
 def _check_depth(depth: int) -> None:
     # The attribute itself is the first level, so lists and maps can have one level less than the limit.
     if depth >= limits.NESTING:
-        refuse(
+        raise UnprefixedError(
             "Nesting Levels have exceeded supported limits: "
             "Attributes in the item have nested levels beyond supported limit"
         )
@@ -194,15 +194,17 @@ def unbase64(text: str) -> bytes:
     """The bytes of a binary value. Anything but canonical base64 raises a SerializationException, as at AWS."""
     if len(text) % 4:
         _unserialisable(f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(text)}")
+    digits = text.rstrip("=")
+    unused_bits = {1: 0b11, 2: 0b1111}.get(len(text) - len(digits), 0)
+    if unused_bits and max(_BASE64.find(digits[-1:]), 0) & unused_bits:
+        _unserialisable("Invalid last non-pad Base64 character dectected")  # so AWS writes it
     try:
-        content = base64.b64decode(text, validate=True)
+        return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         _unserialisable("Invalid Base64 character")
-    if base64.b64encode(content) != text.encode():
-        _unserialisable("Invalid last non-pad Base64 character dectected")
-    return content
 
 
+_BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _SET_ORDER: dict[str, Callable[[str], Any] | None] = {"SS": None, "NS": numbers.value, "BS": unbase64}
 
 

@@ -102,7 +102,8 @@ def mock_dynamodb(
 
     Without an engine it is a new one in memory; inside of another it is that one's, so that the mock of a fixture and
     that of a test are about the same tables. No credentials or region are needed. Calls of other services go where
-    they always went, so that they can be stubbed by other means; with `other_services="refuse"` they raise.
+    they always went, so that they can be stubbed by other means; with `other_services="refuse"` they raise. A new
+    engine has `newer_messages`.
 
     Regions have tables of their own, and so have accounts: an access key of twelve digits is an account's number. The
     engine that is given, or returned, is that of the first caller. With `regions=False` all share its tables.
@@ -149,15 +150,20 @@ def _enter(given: Embedded | None, other_services: OtherServices, *, regions: bo
         elif _stays:
             engine = _stays[-1].engine
         else:
-            engine = Embedded()
+            engine = _new_engine()
             _made.add(engine)
         apart = next((stay.regions for stay in _stays if stay.engine is engine and stay.regions), None)
         if apart is None and regions:
-            apart = Regions(engine)
+            apart = Regions(engine, make=_new_engine)
         stay = ActiveMock(engine, other_services, apart if regions else None)
         _stays.append(stay)
         _replace_all()
         return stay
+
+
+def _new_engine() -> Embedded:
+    """An engine with AWS's newer messages, which moto's tests expect, too."""
+    return Embedded(newer_messages=True)
 
 
 def _leave(stay: ActiveMock) -> None:

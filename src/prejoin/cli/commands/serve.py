@@ -56,6 +56,11 @@ from prejoin.pipeline.errors import PipelineError
     type=click.Path(exists=True, file_okay=False),
     help="A folder in place of S3, for exports and imports. Its folders are buckets.",
 )
+@click.option(
+    "--newer-messages",
+    is_flag=True,
+    help="Put `1 validation error detected: ` before errors of PutItem, UpdateItem and DeleteItem, as AWS does lately.",
+)
 @click.option("--allow-host", metavar="NAME", multiple=True, help="A host name of the server, besides localhost.")
 @click.option("--allow-origin", metavar="ORIGIN", multiple=True, help="The origin of a web page that may use it.")
 def serve(
@@ -70,6 +75,7 @@ def serve(
     weather: str | None,
     snapshot: str | None,
     buckets: str | None,
+    newer_messages: bool,
     allow_host: tuple[str, ...],
     allow_origin: tuple[str, ...],
 ) -> Outcome:
@@ -92,7 +98,7 @@ def serve(
     conditions, shard_records = _conditions(weather), stream_shard_records or 0
 
     def make() -> Embedded:
-        engine = _open(db, durability, shard_records, buckets)
+        engine = _open(db, durability, shard_records, buckets, newer_messages)
         engine.weather_front().replace_all(conditions)
         return engine
 
@@ -115,10 +121,20 @@ def _conditions(weather: str | None) -> list[Conditions]:
 
 
 def _open(
-    db: str | None, durability: Literal["normal", "full"] | None, shard_records: int, buckets: str | None
+    db: str | None,
+    durability: Literal["normal", "full"] | None,
+    shard_records: int,
+    buckets: str | None,
+    newer_messages: bool,
 ) -> Embedded:
     try:
-        return Embedded(db, durability=durability, stream_shard_records=shard_records, buckets=buckets)
+        return Embedded(
+            db,
+            durability=durability,
+            stream_shard_records=shard_records,
+            buckets=buckets,
+            newer_messages=newer_messages,
+        )
     except (sqlite3.Error, ValueError, OSError) as problem:
         fix = "name another file with `--db`, or leave it out to keep tables in memory"
         raise PipelineError(codes.CANNOT_WRITE, str(problem), fix, db or "") from None

@@ -20,7 +20,7 @@ from prejoin.engine.requests import ConditionCheck, DeleteItemInput, PutItemInpu
 from prejoin.engine.store.interface import DamageError, Session, StoredRow
 from prejoin.engine.tables.definition import TableDefinition
 from prejoin.protocol import limits
-from prejoin.protocol.errors import condition_failed, invalid, refuse
+from prejoin.protocol.errors import UnprefixedError, condition_failed, invalid, refuse
 from prejoin.protocol.expressions import Update
 from prejoin.protocol.expressions.nodes import Placeholder, SetAction, Values
 from prejoin.protocol.sizes import changed_size, item_size, measured
@@ -54,18 +54,18 @@ class WriteResult(msgspec.Struct, frozen=True):
     after: StoredRow | None
 
 
-def prepare(request: WriteOptions, table_name: str) -> PreparedWrite:
-    """Check a write as far as possible without its table."""
+def prepare(request: WriteOptions, table_name: str, *, newer_words: bool = False) -> PreparedWrite:
+    """Check a write as far as possible without its table. `newer_words` is about the values of its expressions."""
     kind = _KINDS[type(request)]
     text = request.condition_expression
     update_expression = request.update_expression if kind == "update" else None  # type: ignore[attr-defined]
     content, size = measured((request.item if kind == "put" else request.key) or {})  # type: ignore[attr-defined]
     if kind == "put" and size > limits.ITEM_SIZE:
-        refuse("Item size has exceeded the maximum allowed size")
+        raise UnprefixedError("Item size has exceeded the maximum allowed size")
     if text is None and update_expression is None:
         return PreparedWrite(kind, table_name, content, size)
     names, values = request.expression_attribute_names, request.expression_attribute_values
-    found, bound = compile_expressions(text, update_expression, names, values)
+    found, bound = compile_expressions(text, update_expression, names, values, newer_words=newer_words)
     shown = request.return_values_on_condition_check_failure == "ALL_OLD"
     return PreparedWrite(kind, table_name, content, size, found, bound, shown)
 

@@ -50,7 +50,12 @@ NO_EXPRESSIONS = WriteExpressions()
 
 
 def compile_expressions(
-    condition: str | None, update: str | None, names: dict[str, str] | None, values: Any
+    condition: str | None,
+    update: str | None,
+    names: dict[str, str] | None,
+    values: Any,
+    *,
+    newer_words: bool = False,
 ) -> tuple[WriteExpressions, Values]:
     """Compile expressions, or find them in the cache, and check the values. Raise DynamoDB's errors."""
     key = (
@@ -61,8 +66,8 @@ def compile_expressions(
     )
     found = _programs.get(key)
     if found is not None:
-        return found, {} if values is None else checked_values(values)
-    substitutions = Substitutions(names, values)
+        return found, {} if values is None else checked_values(values, newer_words=newer_words)
+    substitutions = Substitutions(names, values, newer_words=newer_words)
     changed = None if update is None else bind_update(update, substitutions)
     tested = None if condition is None else bind_condition(condition, substitutions)
     substitutions.finish()

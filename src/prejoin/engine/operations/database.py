@@ -21,6 +21,8 @@ class Database:
     """The number of records after which a shard of a stream is closed; 0 for never."""
     buckets: str | None = None
     """The folder with the buckets of exports and imports."""
+    newer_messages: bool = False
+    """Whether PutItem, UpdateItem and DeleteItem report invalid requests as AWS does since autumn 2026."""
 
 
 ResponseBody = dict[str, Any] | bytes

@@ -31,7 +31,7 @@ from prejoin.engine.validation import (
     expression_parameters,
     table_name,
 )
-from prejoin.protocol.errors import DynamoDBError, newer_wording, refuse
+from prejoin.protocol.errors import DynamoDBError, newer_wording, prefixed, refuse
 from prejoin.protocol.expressions import ProjectionExpression, Substitutions, bind_projection, project
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
 from prejoin.protocol.values import Item, canonical_item
@@ -103,18 +103,12 @@ def rendered_item(content: bytes, projection: ProjectionExpression | None) -> An
 
 def put_item(database: Database, request: PutItemInput) -> dict[str, Any]:
     is_legacy = request.expected is not None or request.conditional_operator is not None
-    name = _check(request, is_legacy)
-    if request.return_values not in (None, "NONE", "ALL_OLD"):
-        refuse("ReturnValues can only be ALL_OLD or NONE")
-    return _write(database, request, _prepared(request, name, is_legacy))
+    return _write(database, request, _prepared(database, request, _check(request, is_legacy), is_legacy))
 
 
 def delete_item(database: Database, request: DeleteItemInput) -> dict[str, Any]:
     is_legacy = request.expected is not None or request.conditional_operator is not None
-    name = _check(request, is_legacy)
-    if request.return_values not in (None, "NONE", "ALL_OLD"):
-        refuse("ReturnValues can only be ALL_OLD or NONE")
-    return _write(database, request, _prepared(request, name, is_legacy))
+    return _write(database, request, _prepared(database, request, _check(request, is_legacy), is_legacy))
 
 
 def update_item(database: Database, request: UpdateItemInput) -> dict[str, Any]:
@@ -125,16 +119,32 @@ def update_item(database: Database, request: UpdateItemInput) -> dict[str, Any]:
         or request.conditional_operator is not None
         or request.attribute_updates is not None
     )
-    name = _check(request, is_legacy)
-    return _write(database, request, _prepared(request, name, is_legacy))
+    return _write(database, request, _prepared(database, request, _check(request, is_legacy), is_legacy))
 
 
-def _prepared(request: PutItemInput | DeleteItemInput | UpdateItemInput, name: str, is_legacy: bool) -> PreparedWrite:
+def _prepared(
+    database: Database, request: PutItemInput | DeleteItemInput | UpdateItemInput, name: str, is_legacy: bool
+) -> PreparedWrite:
+    """Prepare a write, with its errors as the settings want them."""
+    newer = database.newer_messages
+    try:
+        return _prepare(request, name, is_legacy, newer)
+    except DynamoDBError as error:
+        if newer:
+            raise prefixed(error) from None
+        raise
+
+
+def _prepare(
+    request: PutItemInput | DeleteItemInput | UpdateItemInput, name: str, is_legacy: bool, newer_words: bool
+) -> PreparedWrite:
     """Prepare a write that may have legacy parameters."""
+    if request.return_values not in (None, "NONE", "ALL_OLD") and not isinstance(request, UpdateItemInput):
+        refuse("ReturnValues can only be ALL_OLD or NONE")
     has_placeholders = not (request.expression_attribute_names is None and request.expression_attribute_values is None)
     if is_legacy or (has_placeholders and not _has_expression(request)):
         _check_parameters(request)
-    prepared = prepare(request, name)
+    prepared = prepare(request, name, newer_words=newer_words)
     if not is_legacy:
         return prepared
     expressions, values = legacy.write_expressions(request)

@@ -88,7 +88,10 @@ def query(database: Database, request: QueryInput) -> ResponseBody:
     names, values = request.expression_attribute_names, request.expression_attribute_values
     substitutions = Substitutions(names, values, newer_words=True)
     keys = None if text is None else bind_key_conditions(text, substitutions)
-    checked = _check_read(request, substitutions, keys, request.key_conditions, request.query_filter)
+    try:
+        checked = _check_read(request, substitutions, keys, request.key_conditions, request.query_filter)
+    except DynamoDBError as error:
+        raise newer_wording(error) from None
     return _read(database, name, request, checked, forward=request.scan_index_forward is not False)
 
 
@@ -181,7 +184,7 @@ def _check_read(
             start = canonical_item(request.exclusive_start_key)
         except DynamoDBError as error:
             if conditions is not None:
-                raise newer_wording(error) from None
+                raise
             raise DynamoDBError(error.code, f"{_START}: {error.message}") from None
     _check_select(request, "" if conditions is None else "1 validation error detected: ")
     name = "Filter Expression" if old_filter is None else "QueryFilter"
@@ -189,7 +192,7 @@ def _check_read(
 
 
 def _check_select(request: ReadOptions, prefix: str) -> None:
-    """Check Select. A Query, unlike a Scan, puts a prefix before two of its messages."""
+    """Check Select. A Query, unlike a Scan, puts a prefix before its messages."""
     select, member = request.select, "ProjectionExpression" if request.attributes_to_get is None else "AttributesToGet"
     projected = request.projection_expression is not None or request.attributes_to_get is not None
     if select == "SPECIFIC_ATTRIBUTES" and not projected:
@@ -200,7 +203,7 @@ def _check_select(request: ReadOptions, prefix: str) -> None:
         what = "only the Count" if select == "COUNT" else select
         refuse(f"{prefix}Cannot specify the {member} when choosing to get {what}")
     if select == "ALL_PROJECTED_ATTRIBUTES" and request.index_name is None:
-        refuse("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+        refuse(f"{prefix}ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
 
 
 def _read(

@@ -29,6 +29,8 @@ _TABLE_ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3
 _POLICY_BYTES = 20 * 1024
 _INSIGHTS_MODES = ("ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS")
 
+_TAGGING = frozenset({"TagResource", "UntagResource", "ListTagsOfResource"})
+
 
 def _resource(database: Database, session: Session, arn: str, operation: str) -> TableDefinition:
     """The table with this ARN. If the ARN is not of this engine, nobody may know that there is no such table."""
@@ -45,7 +47,8 @@ def _resource(database: Database, session: Session, arn: str, operation: str) ->
             f"on resource: {arn}",
         )
     if table is None:
-        raise not_found(f"Requested resource not found: ResourcArn: {arn} not found")  # so AWS writes it
+        missing = f"ResourcArn: {arn}" if operation in _TAGGING else f"Table: {match.group(1)}"  # so AWS writes it
+        raise not_found(f"Requested resource not found: {missing} not found")
     return table
 
 
