@@ -33,6 +33,7 @@ from prejoin.workload.model import (
     Minimise,
     Naming,
     OutOfScope,
+    OwnTable,
     Pin,
     Read,
     Spread,
@@ -257,13 +258,16 @@ PLACES = ["anew", "kept", "beside a key"]
 
 
 def test_every_form_of_the_grammar_is_tried() -> None:
-    assert {type(pin) for pin in FORMS} == set(get_args(Pin))
+    # An own table is no decision about the keys of one table: test_tables.py.
+    assert {type(pin) for pin in FORMS} == set(get_args(Pin)) - {OwnTable}
     tried = {
         (type(pin), getattr(pin, "what", ""), getattr(pin, "how", ""), getattr(pin, "bucket", "")) for pin in FORMS
     }
     for row in DECISIONS.rows:
         pin = read_pin(row.example)
         assert pin is not None
+        if isinstance(pin, OwnTable):
+            continue
         assert (type(pin), getattr(pin, "what", ""), getattr(pin, "how", ""), getattr(pin, "bucket", "")) in tried
     assert set(statements._WHAT.values()) == set(STRUCTURES)
 

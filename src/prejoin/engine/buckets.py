@@ -7,7 +7,7 @@ from pathlib import Path
 
 from prejoin.protocol.errors import refuse
 
-_BUCKET = re.compile(r"[a-z0-9A-Z]+[.\-\w]*[a-z0-9A-Z]+")
+_BUCKET = re.compile(r"[a-z0-9A-Z][.\-\w]++(?<=[a-z0-9A-Z])")
 
 
 class BucketError(Exception):
