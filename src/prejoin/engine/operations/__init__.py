@@ -57,6 +57,7 @@ from prejoin.engine.operations.tables import (
 )
 from prejoin.engine.operations.time_to_live import describe_time_to_live, update_time_to_live
 from prejoin.engine.operations.transactions import transact_get_items, transact_write_items
+from prejoin.protocol.decoders import json_decoder
 
 __all__ = ["NOT_IMPLEMENTED", "OPERATIONS", "STREAM_OPERATIONS", "Database", "OperationHandler"]
 
@@ -74,7 +75,7 @@ class OperationHandler(Generic[R]):
     @cached_property
     def decoder(self) -> msgspec.json.Decoder[R]:
         """Created on first use, because few programs use all operations."""
-        return msgspec.json.Decoder(self.request)
+        return json_decoder(self.request)
 
 
 _NO_BULK_OPERATION = missing(

@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from prejoin.engine.store.key_layout import EntryKey, ItemKey, entry_key, item_key
+from prejoin.protocol.decoders import json_decoder
 from prejoin.protocol.values import Item, Value
 
 LOCAL = "local:000000000000"
@@ -189,9 +190,9 @@ class TableDefinition:
             names.update(self.projected(index) or ())
         # msgspec may miss members of a TypedDict whose names are not ASCII.
         if not "".join(names).isascii():
-            return msgspec.json.Decoder(Item).decode
+            return json_decoder(Item).decode
         make: Any = TypedDict
-        return msgspec.json.Decoder(make("Indexed", dict.fromkeys(names, Value), total=False)).decode
+        return json_decoder(make("Indexed", dict.fromkeys(names, Value), total=False)).decode
 
     @cached_property
     def by_name(self) -> dict[str, IndexDefinition]:

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict
 import msgspec
 
 from prejoin.keys import TABLE, Facet, Template
+from prejoin.protocol.decoders import json_decoder
 from prejoin.table.codec.codec import Codec
 from prejoin.table.codec.values import Json, encode_any
 from prejoin.table.conversation import read_json
@@ -206,7 +207,7 @@ class ItemDecoder:
     @cached_property
     def _peek(self) -> Callable[[msgspec.Raw], Any]:
         tagged = msgspec.defstruct("Tagged", [("tag", _Text)], rename={"tag": self._type}, gc=False)
-        return msgspec.json.Decoder(tagged).decode
+        return json_decoder(tagged).decode
 
     def _untagged(self, item: Json) -> _ItemKind | None:
         """Return the kind of an item without a type tag, by its key.
@@ -269,12 +270,12 @@ class _Batch(msgspec.Struct):
 
 @cache
 def _slices() -> Callable[[bytes], _Slices]:
-    return msgspec.json.Decoder(_Slices).decode
+    return json_decoder(_Slices).decode
 
 
 @cache
 def _batches() -> Callable[[bytes], _Batch]:
-    return msgspec.json.Decoder(_Batch).decode
+    return json_decoder(_Batch).decode
 
 
 class _CompiledDecoder:
@@ -287,32 +288,32 @@ class _CompiledDecoder:
 
     @cached_property
     def decode(self) -> Callable[[msgspec.Raw], Any]:
-        return msgspec.json.Decoder(self._struct).decode
+        return json_decoder(self._struct).decode
 
     @cached_property
     def decode_page(self) -> Callable[[bytes], Any]:
         items = types.GenericAlias(list, (self._struct,))
         fields: list[Any] = [("Items", items), ("LastEvaluatedKey", Json | None, None)]
-        return msgspec.json.Decoder(msgspec.defstruct("Page", fields)).decode
+        return json_decoder(msgspec.defstruct("Page", fields)).decode
 
     @cached_property
     def decode_item(self) -> Callable[[bytes], Any]:
         fields = [("Item", self._struct | None, None)]
-        return msgspec.json.Decoder(msgspec.defstruct("Got", fields)).decode
+        return json_decoder(msgspec.defstruct("Got", fields)).decode
 
 
 @cache
 def keys_in(names: tuple[str, ...]) -> Any:
     """Return a decoder that reads only these attributes of an item."""
     key: Any = TypedDict("key", dict.fromkeys(names, dict[str, str]))  # type: ignore[misc]
-    return msgspec.json.Decoder(key)
+    return json_decoder(key)
 
 
 @cache
 def page_keys(names: tuple[str, ...]) -> Any:
     """Return a decoder that reads only these attributes of all items of a page."""
     items = types.GenericAlias(list, (keys_in(names).type,))
-    return msgspec.json.Decoder(msgspec.defstruct("Keys", [("Items", items)]))
+    return json_decoder(msgspec.defstruct("Keys", [("Items", items)]))
 
 
 def is_partial(schema: Schema, facet: Facet) -> bool:
