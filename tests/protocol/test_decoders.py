@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
+import pytest
+
 RACE = """
-import threading, time
+import os, threading, time
 import msgspec
 from prejoin.protocol.decoders import json_decoder
 
@@ -25,15 +28,37 @@ class Item(msgspec.Struct):
     inner: Inner
     last: int
 
+def decode():
+    print(json_decoder(list[Item]).decode(b'[{"first": 1, "inner": {"number": 2}, "last": 3}]'), flush=True)
+
 one = threading.Thread(target=json_decoder, args=(Item,))
 one.start()
 begun.wait()
-print(json_decoder(list[Item]).decode(b'[{"first": 1, "inner": {"number": 2}, "last": 3}]'))
+"""
+DECODE = """
+decode()
+one.join()
+"""
+FORK = """
+child = os.fork()
+if not child:
+    decode()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
 one.join()
 """
 
 
+def run(script: str) -> tuple[int, str, str]:
+    """Run a script in a process of its own, which a segmentation fault may end."""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    return ran.returncode, ran.stdout, ran.stderr
+
+
 def test_decoder_waits_for_a_struct_that_another_thread_completes() -> None:
-    """In a process of its own: without the lock it ends with a segmentation fault."""
-    ran = subprocess.run([sys.executable, "-c", RACE], capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "[Item(first=1, inner=Inner(number=2), last=3)]\n", "")
+    assert run(RACE + DECODE) == (0, "[Item(first=1, inner=Inner(number=2), last=3)]\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_fork_waits_for_a_struct_that_another_thread_completes() -> None:
+    assert run(RACE + FORK) == (0, "[Item(first=1, inner=Inner(number=2), last=3)]\n", "")

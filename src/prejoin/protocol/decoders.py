@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock  # a cold start does not load `threading`
+import os
+from _thread import RLock  # a cold start does not load `threading`; a signal's handler may make decoders, too
 from typing import Any
 
 import msgspec
 
-_making = allocate_lock()
+_making = RLock()
+if hasattr(os, "register_at_fork"):  # a child never starts with a lock, or a struct, that another thread left half done
+    os.register_at_fork(before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release)
 
 
 def json_decoder(of: Any) -> msgspec.json.Decoder[Any]:
