@@ -22,5 +22,5 @@ def check_follows(r: Report) -> None:
             r.say(codes.SOURCE_NOT_FOUND, message, fix, name)
         elif planned([key.form for key in r.keys], Lookup.of(name, equal=one.by.values())) is None:
             message = f"{what}, and no key finds each {name} by {name_list(list(one.by.values()))}"
-            fix = "serve the read that finds them; it must not share its key with items that lack it"
+            fix = f"serve a read that finds them, with all attributes: `{name}` by the reference, `Collection`"
             r.say(codes.SOURCE_NOT_FOUND, message, fix, name)

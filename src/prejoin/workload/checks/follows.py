@@ -68,8 +68,8 @@ def _unread(r: Reporter, entity: Entity, a: Attribute) -> tuple[str, str] | None
     for read in r.workload.reads:
         given = [bindings(r.workload, read.entities, name).get(entity.name) for name in equalities(read)]
         constant = any(one.values and not one.filter for one in read.inputs)
-        whole = entity.name in read.entities and not read.needs and not constant and read.id not in r.out_of_scope
-        if whole and given and set(given) <= set(by):
+        every = entity.name in read.entities and not constant and read.id not in r.out_of_scope
+        if every and given and set(given) <= set(by):
             return None
     source = a.follows.source if a.follows else ""
     fix = f"add a read of `{entity.name}` with the input {name_list(by)} and the result `Collection`"
