@@ -31,7 +31,6 @@ from prejoin.protocol.values import Item
 _FILE_ITEMS = 50_000
 """The number of items in a data file."""
 _PAGE = 25
-_OF_SUMMARY = ("ExportArn", "ExportStatus", "ExportType")
 _VIEWS = ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
 _encode = msgspec.json.Encoder().encode
 
@@ -52,7 +51,7 @@ def export_table(database: Database, request: ExportTableInput) -> dict[str, Any
             code = error.code if isinstance(error, BucketError) else "S3InternalError"
             description |= {"ExportStatus": "FAILED", "FailureCode": code, "FailureMessage": str(error)}
     with database.store.writing() as session:
-        Export(export.arn, description | {"EndTime": time.time()}).keep(session)
+        Export(export.id, description | {"EndTime": time.time()}).keep(session)
     return {"ExportDescription": export.describe()}
 
 
@@ -88,8 +87,7 @@ class _Export:
     """An export at work."""
 
     def __init__(self, table: TableDefinition, request: ExportTableInput, now: float) -> None:
-        identity = new_id()
-        self.arn = f"{table.arn}/export/{identity}"
+        self.id = new_id()
         self._table, self._request, self._begun, self._size = table, request, now, 0
         earliest, latest = restorable(table, now)
         self._moment = latest if request.export_time is None else request.export_time
@@ -106,7 +104,7 @@ class _Export:
             )
         prefix = (request.s3_prefix or "").strip("/")
         self._top = f"{prefix}/AWSDynamoDB" if prefix else "AWSDynamoDB"
-        self._root = f"{self._top}/{identity}"
+        self._root = f"{self._top}/{self.id}"
         # Incremental exports of a bucket share a folder for their data.
         self._data = f"{self._root}/data" if self._is_full else f"{self._top}/data"
 
@@ -115,7 +113,7 @@ class _Export:
         table, request = self._table, self._request
         wish = request.incremental_export_specification
         shown = {
-            "ExportArn": self.arn,
+            "ExportArn": f"{table.arn}/export/{self.id}",
             "ExportStatus": "IN_PROGRESS",
             "StartTime": self._begun,
             "TableArn": table.arn,
@@ -166,7 +164,7 @@ class _Export:
         )
         return {
             "version": "2020-06-30" if self._is_full else "2023-08-01",
-            "exportArn": self.arn,
+            "exportArn": f"{table.arn}/export/{self.id}",
             "startTime": _shown_time(self._begun),
             "endTime": _shown_time(time.time()),
             "tableArn": table.arn,
@@ -252,10 +250,19 @@ def describe_export(database: Database, request: ExportInput) -> dict[str, Any]:
 def list_exports(database: Database, request: ListExportsInput) -> dict[str, Any]:
     constraints = Constraints()
     constraints.at_least("maxResults", request.max_results, 1)
-    constraints.at_most("maxResults", request.max_results, _PAGE)
+    if request.max_results is not None and request.max_results > _PAGE:
+        constraints.fail("maxResults", request.max_results, f"Member must have value less than or equal to {_PAGE}")
     constraints.finish()
     with database.store.reading(snapshot=True) as session:
-        limit = request.max_results or _PAGE
-        page, token = Export.page(session, request.table_arn, request.next_token, limit)
-    summaries = [{member: export.description[member] for member in _OF_SUMMARY} for export in page]
-    return {"ExportSummaries": summaries} | ({"NextToken": token} if token else {})
+        every = Export.all(session)
+    found = [
+        {member: export.description[member] for member in ("ExportArn", "ExportStatus", "ExportType")}
+        for export in every
+        if (request.table_arn is None or export.description["TableArn"] == request.table_arn)
+        and export.id > (request.next_token or "")
+    ]
+    limit = request.max_results or _PAGE
+    response: dict[str, Any] = {"ExportSummaries": found[:limit]}
+    if len(found) > limit:
+        response["NextToken"] = found[limit - 1]["ExportArn"].rpartition("/")[2]
+    return response

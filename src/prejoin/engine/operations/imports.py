@@ -55,7 +55,9 @@ def import_table(database: Database, request: ImportTableInput) -> dict[str, Any
             rows.drop_all(session, identity)
             session.remove_table(identity)
             ended = {"ImportStatus": "FAILED", "FailureCode": error.code, "FailureMessage": str(error)}
-        Import(description["ImportArn"], description | ended | {"EndTime": time.time()}).keep(session)
+        Import(description["ImportArn"].rpartition("/")[2], description | ended | {"EndTime": time.time()}).keep(
+            session
+        )
     return {"ImportTableDescription": description}
 
 
@@ -195,12 +197,19 @@ def describe_import(database: Database, request: ImportInput) -> dict[str, Any]:
 def list_imports(database: Database, request: ListImportsInput) -> dict[str, Any]:
     constraints = Constraints()
     constraints.at_least("pageSize", request.page_size, 1)
-    constraints.at_most("pageSize", request.page_size, _PAGE)
+    if request.page_size is not None and request.page_size > _PAGE:
+        constraints.fail("pageSize", request.page_size, f"Member must have value less than or equal to {_PAGE}")
     constraints.finish()
     with database.store.reading(snapshot=True) as session:
-        limit = request.page_size or _PAGE
-        page, token = Import.page(session, request.table_arn, request.next_token, limit)
-    summaries = [
-        {member: each.description[member] for member in _OF_SUMMARY if member in each.description} for each in page
+        every = Import.all(session)
+    found = [
+        {member: each.description[member] for member in _OF_SUMMARY if member in each.description}
+        for each in every
+        if (request.table_arn is None or each.description["TableArn"] == request.table_arn)
+        and each.id > (request.next_token or "")
     ]
-    return {"ImportSummaryList": summaries} | ({"NextToken": token} if token else {})
+    limit = request.page_size or _PAGE
+    response: dict[str, Any] = {"ImportSummaryList": found[:limit]}
+    if len(found) > limit:
+        response["NextToken"] = found[limit - 1]["ImportArn"].rpartition("/")[2]
+    return response

@@ -100,9 +100,13 @@ def scan(database: Database, request: ScanInput) -> ResponseBody:
     constraints = _constraints(request)
     constraints.at_least("limit", request.limit, 1)
     constraints.at_least("segment", request.segment, 0)
-    constraints.at_most("segment", request.segment, _SEGMENTS - 1)
+    if request.segment is not None and request.segment >= _SEGMENTS:
+        constraints.fail("segment", request.segment, f"Member must have value less than or equal to {_SEGMENTS - 1}")
     constraints.at_least("totalSegments", request.total_segments, 1)
-    constraints.at_most("totalSegments", request.total_segments, _SEGMENTS)
+    if request.total_segments is not None and request.total_segments > _SEGMENTS:
+        constraints.fail(
+            "totalSegments", request.total_segments, f"Member must have value less than or equal to {_SEGMENTS}"
+        )
     legacy.constrain_read(constraints, request)
     constraints.finish()
     expression_parameters(

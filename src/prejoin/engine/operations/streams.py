@@ -316,7 +316,8 @@ def _check_shard_id(constraints: Constraints, where: str, shard_id: str | None) 
 
 def _check_limit(constraints: Constraints, limit: int | None, most: int) -> None:
     constraints.at_least("limit", limit, 1)
-    constraints.at_most("limit", limit, most)
+    if limit is not None and limit > most:
+        constraints.fail("limit", limit, f"Member must have value less than or equal to {most}")
 
 
 # --- Iterators -------------------------------------------------------------------------------------------------------

@@ -116,7 +116,8 @@ def delete_table(database: Database, request: TableInput) -> dict[str, Any]:
 def list_tables(database: Database, request: ListTablesInput) -> dict[str, Any]:
     constraints = Constraints()
     constraints.at_least("limit", request.limit, 1)
-    constraints.at_most("limit", request.limit, _PAGE_OF_NAMES)
+    if request.limit is not None and request.limit > _PAGE_OF_NAMES:
+        constraints.fail("limit", request.limit, "Member must have value less than or equal to 100")
     if request.exclusive_start_table_name is not None:
         constraints.name("exclusiveStartTableName", request.exclusive_start_table_name)
     constraints.finish()
