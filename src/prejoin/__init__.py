@@ -109,6 +109,8 @@ if TYPE_CHECKING:
     from prejoin.patterns.aggregates.recount import recount as recount
     from prejoin.patterns.aggregates.recount import recount_all as recount_all
     from prejoin.patterns.aggregates.sharded import total as total
+    from prejoin.patterns.aggregates.sharded_counter import ShardedCounter as ShardedCounter
+    from prejoin.patterns.aggregates.sharded_counter import with_counts as with_counts
     from prejoin.patterns.cascade import delete_tree as delete_tree
     from prejoin.patterns.child import Child as Child
     from prejoin.patterns.copies import Copy as Copy
