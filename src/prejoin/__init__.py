@@ -119,6 +119,8 @@ if TYPE_CHECKING:
     from prejoin.patterns.bulk.job import BulkOptions as BulkOptions
     from prejoin.patterns.bulk.job import BulkProgress as BulkProgress
     from prejoin.patterns.bulk.load import bulk_load as bulk_load
+    from prejoin.patterns.aggregates.sharded_counter import ShardedCounter as ShardedCounter
+    from prejoin.patterns.aggregates.sharded_counter import with_counts as with_counts
     from prejoin.patterns.cascade import delete_tree as delete_tree
     from prejoin.patterns.child import Child as Child
     from prejoin.patterns.copies import Copy as Copy

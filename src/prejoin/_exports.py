@@ -50,6 +50,7 @@ _NAMES = {
     "prejoin.patterns.receipt": "Receipt TokenReused once receipts",
     "prejoin.patterns.tenant": "tenant_policy",
     "prejoin.patterns.aggregates.counted": "Counted Summed",
+    "prejoin.patterns.aggregates.sharded_counter": "ShardedCounter with_counts",
     "prejoin.patterns.aggregates.highest": "Highest Lowest",
     "prejoin.patterns.aggregates.recount": "Recounted recount recount_all",
     "prejoin.patterns.aggregates.sharded": "total",
