@@ -193,6 +193,11 @@ if TYPE_CHECKING:
     from prejoin.streams.fresh import keep_fresh as keep_fresh
     from prejoin.streams.handlers import StreamHandlers as StreamHandlers
     from prejoin.streams.records import StreamRecordError as StreamRecordError
+    from prejoin.streams.totals import Contribution as Contribution
+    from prejoin.streams.totals import StreamTotals as StreamTotals
+    from prejoin.streams.totals import contributions as contributions
+    from prejoin.streams.totals import keep_totals as keep_totals
+    from prejoin.streams.totals import rebuild_totals as rebuild_totals
     from prejoin.table.admin.drift import Difference as Difference
     from prejoin.table.client.async_client import AsyncClient as AsyncClient
     from prejoin.table.client.async_client import AsyncTransaction as AsyncTransaction

@@ -65,6 +65,7 @@ _NAMES = {
     "prejoin.streams.handlers": "StreamHandlers",
     "prejoin.streams.fresh": "keep_fresh",
     "prejoin.streams.consumer": "StreamConsumer",
+    "prejoin.streams.totals": "Contribution StreamTotals contributions keep_totals rebuild_totals",
     "prejoin.pipeline.check": "check_document",
     "prejoin.pipeline.document": "Document parse_document read_document",
     "prejoin.pipeline.design.design_table": (

@@ -346,6 +346,22 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "is not updated",
     ),
     (
+        "PJ563",
+        (
+            loan("`friendId` (uuid, → Member)"),
+            loan("`friend` (string, mutable, follows Member.fullName via friendId within 1 minute)"),
+            read("| AP-006 | Loan | of a friend | friendId | Collection | - | Yes (20) | Warm | Eventual | No |"),
+        ),
+        (),
+        "no key finds each Loan by `friendId`",
+    ),
+    (
+        "PJ563",
+        (loan("`lender` (string, mutable, follows Member.fullName within 1 minute)"),),
+        (('sk: ["MEMBER"]}\n      - {slot', 'sk: ["MEMBER#{email}"]}\n      - {slot'),),
+        "has `email`, which Loan does not hold",
+    ),
+    (
         "PJ555",
         (
             ("update Member (loanCount += 1)", "update Member (loanCount += 1); update Member (fullName)"),

@@ -23,6 +23,7 @@ from tests.design.test_checks import (
     index,
     loan,
     put,
+    read,
     told,
     update,
     workload_of,
@@ -186,6 +187,17 @@ FIXED: dict[str, list[Fix]] = {
             ),
             (),
         )
+    ],
+    "PJ563": [
+        (
+            (
+                loan("`friendId` (uuid, → Member)"),
+                loan("`friend` (string, mutable, follows Member.fullName via friendId within 1 minute)"),
+                read("| AP-006 | Loan | of a friend | friendId | Collection | - | Yes (20) | Warm | Eventual | No |"),
+            ),
+            index("gsi2", "Loan", "FRIEND#{friendId}", "{loanId}"),
+        ),
+        ((loan("`lender` (string, mutable, follows Member.fullName within 1 minute)"),), ()),
     ],
     "PJ555": [
         (
