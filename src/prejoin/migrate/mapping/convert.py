@@ -1,7 +1,7 @@
 """Values of the database as values of attributes. Conversions are exact, or refused: never a silent loss.
 
 Decimals keep their digits, times become UTC, a time without a zone is read in the declared one. NULL means that an item
-lacks the attribute, unless the mapping has a default.
+lacks the attribute, unless the mapping has a default, or says that it is stored as NULL.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def converter(type_: Type, form: str = "", zone: tzinfo = UTC, members: Mapping[
 
             def moment(value: Any) -> datetime:
                 zoned = type(value) is datetime and value.tzinfo is not None
-                return value.astimezone(UTC) if zoned else _datetime(value, form, zone)  # type: ignore[no-any-return]
+                return value.astimezone(UTC) if zoned else _datetime(value, form, zone)
 
             return moment
         case Kind.DATE:

@@ -11,6 +11,7 @@ from prejoin.migrate.mapping.convert import ConversionError, Converter, converte
 from prejoin.migrate.mapping.model import AttributeSource, Children, EntityMapping, TableMapping, as_source
 from prejoin.migrate.source.connection import Snapshot
 from prejoin.migrate.source.model import Database
+from prejoin.types import Kind
 from prejoin.workload.model import Attribute, Entity, Workload
 
 PAGE = 2_000
@@ -60,6 +61,12 @@ class EntityRows:
         source = self.mapping.source(attribute.name)
         zone = zone_of(source.zone or self.mapping.zone or self.whole.zone)
         return _Value(attribute.name, converter(attribute.type, source.form, zone, source.members), attribute, source)
+
+    @property
+    def nulls(self) -> frozenset[str]:
+        """The attributes whose NULL is stored as DynamoDB's NULL."""
+        stored = [v for v in self._values if self.mapping.null_form(v.source) == "null"]
+        return frozenset(v.name for v in stored if not never_null(v.attribute, v.source))
 
     @property
     def keeps_key(self) -> bool:
@@ -197,7 +204,9 @@ class EntityRows:
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
         for row in snapshot.rows(f"{sql} ORDER BY {order}" if order else sql, values):
             one = {
-                name: plain(row[f"{_OURS}v{at}"]) for at, name in enumerate(sources) if row[f"{_OURS}v{at}"] is not None
+                name: plain(value)
+                for at, (name, source) in enumerate(sources.items())
+                if (value := row[f"{_OURS}v{at}"]) is not None or self.mapping.null_form(source) == "null"
             }
             groups.setdefault(tuple(row[f"{_OURS}k{at}"] for at in range(len(theirs))), []).append(one)
         return groups
@@ -233,6 +242,15 @@ class EntityRows:
         except ConversionError as problem:
             raise RowError(codes.VALUE, f"{name}: {problem}") from None
         return values
+
+
+def never_null(attribute: Attribute, source: AttributeSource) -> str:
+    """Why an attribute is never NULL in an item; empty if it can be."""
+    if not attribute.optional:
+        return "it is required"
+    if source.default is not None or source.value is not None:
+        return "it always has a value"
+    return "an empty set is an absent attribute" if attribute.type.kind is Kind.SET else ""
 
 
 def all_rows(workload: Workload, mapping: TableMapping, database: Database) -> list[EntityRows]:
