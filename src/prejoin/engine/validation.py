@@ -46,6 +46,11 @@ class Constraints:
         if value is not None and value < minimum:
             self.fail(where, value, f"Member must have value greater than or equal to {minimum}")
 
+    def between(self, where: str, value: int | None, minimum: int, maximum: int) -> None:
+        self.at_least(where, value, minimum)
+        if value is not None and value > maximum:
+            self.fail(where, value, f"Member must have value less than or equal to {maximum}")
+
     def name(self, where: str, value: str | None, minimum: int = limits.TABLE_NAME_MINIMUM) -> None:
         """Check the name of a table or an index."""
         if value is None:

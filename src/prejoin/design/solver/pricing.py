@@ -24,7 +24,7 @@ from prejoin.design.layout.key_words import Alike, KeyWords
 from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.mapping.addressing import actions_of, finding, known, looked_at, unknown
 from prejoin.design.mapping.facets import planner_facet
-from prejoin.design.mapping.map_reads import group_text, map_read
+from prejoin.design.mapping.map_reads import followed, group_text, map_read
 from prejoin.design.mapping.map_writes import entity_actions
 from prejoin.design.model import (
     TABLE,
@@ -89,6 +89,8 @@ class Price(msgspec.Struct, frozen=True):
     """Guards that the entity has only because of this key."""
     hot: bool = False
     """Whether its busiest partition takes more writes than a partition has."""
+    queries_each: int = 0
+    """Joins that send a Query for each item of the entity, because their ids are not this key in the table."""
 
 
 class Prices:
@@ -125,8 +127,14 @@ class Prices:
                 self._together(more, self._plain),
                 guards=len(more.guards),
             )
-        hot = self._is_hot(self._design(facet), TABLE)
-        return msgspec.structs.replace(self._guarded[guards], answers=answers, finds=finds, cut=cut, hot=hot)
+        return msgspec.structs.replace(
+            self._guarded[guards],
+            answers=answers,
+            finds=finds,
+            cut=cut,
+            hot=self._is_hot(self._design(facet), TABLE),
+            queries_each=sum(not ids.issuperset(candidate.attributes) for ids in self._joined),
+        )
 
     def index(self, candidate: Candidate, facet: Facet | None = None) -> Price:
         """The own item with this key in an index."""
@@ -158,6 +166,14 @@ class Prices:
             cut,
             hot=self._is_hot(design, TABLE, _COPY),
         )
+
+    @cached_property
+    def _joined(self) -> list[frozenset[str]]:
+        """The attributes by which each join finds items of this entity."""
+        name = self._entity.name
+        joins = [r for r in self._workload.reads if r.combine is Combine.JOIN and name in r.entities[1:]]
+        links = [followed(read, self._workload, name) for read in joins]
+        return [frozenset(link.other.name for link in one) for one in links if one]
 
     # --- Parts that several keys share --------------------------------------------------------------------------------
 

@@ -99,14 +99,8 @@ def scan(database: Database, request: ScanInput) -> ResponseBody:
     name = table_name(request.table_name)
     constraints = _constraints(request)
     constraints.at_least("limit", request.limit, 1)
-    constraints.at_least("segment", request.segment, 0)
-    if request.segment is not None and request.segment >= _SEGMENTS:
-        constraints.fail("segment", request.segment, f"Member must have value less than or equal to {_SEGMENTS - 1}")
-    constraints.at_least("totalSegments", request.total_segments, 1)
-    if request.total_segments is not None and request.total_segments > _SEGMENTS:
-        constraints.fail(
-            "totalSegments", request.total_segments, f"Member must have value less than or equal to {_SEGMENTS}"
-        )
+    constraints.between("segment", request.segment, 0, _SEGMENTS - 1)
+    constraints.between("totalSegments", request.total_segments, 1, _SEGMENTS)
     legacy.constrain_read(constraints, request)
     constraints.finish()
     expression_parameters(
