@@ -347,6 +347,7 @@ class _Search:
         program, formulation = model.program, self._formulation
         money, half_a_cent = formulation.money(model)
         if cheapest:
+            program.minimise(formulation.hot(model))  # a partition that is throttled is no saving
             program.minimise(money, slack=half_a_cent)
             program.minimise(formulation.complexity(model))
         if self._problem.fixed.facets:  # least change: as few new keys as possible
@@ -400,7 +401,7 @@ def _placement_text(placement: Placement) -> str:
     sk = f"({', '.join(sort)}{',' * (len(sort) == 1)})"
     candidate = (
         f"Candidate(entity={key.entity!r}, pk={key.pk!r}, sk={sk}, when={key.when!r}, mingled={key.type_position}, "
-        f"fixed={key.fixed})"
+        f"fixed={key.fixed}{', whole=True' if key.whole else ''})"
     )
     return f"Placed(entity={placement.entity!r}, item={placement.item}, slot={placement.slot}, candidate={candidate})"
 
