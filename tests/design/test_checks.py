@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from tests.shop import shop_design, shop_workload
 from tests.solutions import solve
@@ -538,12 +540,14 @@ def edited(text: str, edits: Edits) -> str:
     return text
 
 
+@cache
 def workload_of(edits: Edits = ()) -> Workload:
     reading = read_text(edited(DOCUMENT, edits), "md")
     assert [d for d in reading.diagnostics if d.severity is Severity.ERROR] == []
     return reading.workload
 
 
+@cache
 def design_of(edits: Edits = ()) -> Design:
     tree, spans = read_tree(edited(KEYS, edits), "yaml")
     design: Design = convert_tree(tree, spans, Design)
