@@ -176,7 +176,10 @@ def _csv_items(
 
     with TextIOWrapper(content, "utf-8-sig", errors="replace", newline="") as text:
         reader = csv.reader(text, delimiter=options.delimiter or ",")
-        header = options.header_list or next(reader, [])
+        try:
+            header = options.header_list or next(reader, [])
+        except csv.Error as error:
+            raise BucketError("InvalidHeader", f"The first line is not a header: {error}") from None
         types = {attribute.name: attribute.type for attribute in table.attributes}
         while True:
             try:
