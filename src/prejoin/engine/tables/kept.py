@@ -19,14 +19,10 @@ from prejoin.protocol.key_bytes import under
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """The base of what is kept. Its ARN ends with the kind and `id`, which begins with the time."""
+    """The base of what is kept. `id` is the last part of its ARN; it begins with the time."""
 
     kind: ClassVar[str]
-    arn: str
-
-    @property
-    def id(self) -> str:
-        return self.arn.rpartition("/")[2]
+    id: str
 
     @classmethod
     def find(cls, session: Session, arn: str) -> Self | None:
@@ -48,6 +44,10 @@ class Kept(msgspec.Struct, frozen=True):
     def keep(self, session: Session) -> int:
         """Store it, and return its id in the store."""
         return session.add_table(_name(self.kind, self.id), msgspec.json.encode(self))
+
+    @property
+    def arn(self) -> str:
+        raise NotImplementedError
 
 
 def _name(kind: str, identity: str) -> str:
@@ -72,12 +72,16 @@ class Backup(Kept, frozen=True):
     size: int
     created: float
 
+    @property
+    def arn(self) -> str:
+        return f"{self.table.arn}/backup/{self.id}"
+
 
 def add_backup(session: Session, table: TableDefinition, name: str, kind: str) -> Backup:
     """Copy the items of a table into a new backup."""
     bounds = under(table.prefix)
     number, size = session.count("items", bounds)
-    backup = Backup(f"{table.arn}/backup/{new_id()}", name, kind, table, number, size, time.time())
+    backup = Backup(new_id(), name, kind, table, number, size, time.time())
     copy_items(session.items(bounds), session, backup.keep(session))
     return backup
 
@@ -96,19 +100,16 @@ def remove_backup(session: Session, backup: Backup) -> None:
 
 
 class Transfer(Kept, frozen=True):
-    """An export or import that has ended: its description, as DescribeExport and DescribeImport return it."""
+    """An export or import that has ended: its description, as DescribeExport or DescribeImport returns it."""
 
     description: dict[str, Any]
+    request: str = ""
+    """The request in JSON, to recognise it if it is sent again."""
 
-    @classmethod
-    def page(cls, session: Session, table: str | None, after: str | None, limit: int) -> tuple[list[Self], str | None]:
-        """Some of a table, or of all tables, the oldest first; and the token of the next page."""
-        found = [
-            each
-            for each in cls.all(session)
-            if table in (None, each.description["TableArn"]) and each.id > (after or "")
-        ]
-        return found[:limit], found[limit - 1].id if len(found) > limit else None
+    @property
+    def arn(self) -> str:
+        arn: str = self.description[f"{self.kind.title()}Arn"]
+        return arn
 
 
 class Export(Transfer, frozen=True):
