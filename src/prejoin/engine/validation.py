@@ -46,7 +46,8 @@ class Constraints:
         if value is not None and value < minimum:
             self.fail(where, value, f"Member must have value greater than or equal to {minimum}")
 
-    def at_most(self, where: str, value: int | None, maximum: int) -> None:
+    def between(self, where: str, value: int | None, minimum: int, maximum: int) -> None:
+        self.at_least(where, value, minimum)
         if value is not None and value > maximum:
             self.fail(where, value, f"Member must have value less than or equal to {maximum}")
 

@@ -2,7 +2,7 @@
 
 The parts are compared in order. First the patterns that are not served, by their rates. Then the complexity: DynamoDB
 keeps an index up to date, but the application's transactions keep a copy, so a copy weighs more (`WEIGHTS`). Then the
-writes that have to read first, and last the monthly bill as it is printed.
+writes that have to read first, then the joins that read item by item, and last the monthly bill as it is printed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ IN_WORDS = (
     + ", ".join(f"{what} {weight.normalize():f}" for what, weight in WEIGHTS.items())
     + ")"
 )
-BETWEEN_EQUALS = "the number of writes that have to read first, and then the monthly bill"
+BETWEEN_EQUALS = (
+    "the number of writes that have to read first, then of joins with a Query for each item, and then the monthly bill"
+)
 
 
 class Objective(msgspec.Struct, frozen=True, order=True):
@@ -52,6 +54,8 @@ class Objective(msgspec.Struct, frozen=True, order=True):
     """Writes that take more than one request, because they have to read first. A write that finds its item by another
     key counts twice: an index is only eventually consistent.
     """
+    queries_each: int
+    """Joins that send a Query for each item, because the id of the item is not its key in the table."""
     dollars: Decimal
     unserved: int = 0
     """The number of patterns that are not served."""
@@ -64,6 +68,7 @@ def objective(workload: Workload, design: Design) -> Objective:
         sum(pattern_weight(pattern) for pattern in workload.patterns if pattern.id in lost),
         complexity(workload, design),
         sum((len(o.requests) > 1) + len(o.finds) for o in design.operations if not _is_read(workload, o)),
+        sum(queries_each(o) for o in design.operations if _is_read(workload, o)),
         bill(workload, design).total.quantize(Decimal("0.01")),
         sum(not o.served for o in design.operations),
     )
@@ -95,6 +100,11 @@ def fans_out(operation: Operation) -> bool:
     """Whether a read sends several requests that do not depend on each other's pages."""
     many = any(r.shards > 1 or r.bucket or (r.each and r.call is Call.QUERY) for r in operation.requests)
     return many or len(operation.requests) > 1
+
+
+def queries_each(operation: Operation) -> bool:
+    """Whether a join sends a Query for each item that it found."""
+    return any(r.each and r.call is Call.QUERY for r in operation.requests[1:])
 
 
 def _is_read(workload: Workload, operation: Operation) -> bool:

@@ -24,7 +24,8 @@ advance would take too many constraints, so the program ignores it at first. Whe
 cannot be ordered so, it forbids this set of keys (`Problem.forbidden`) or of places (`Problem.rivals`) in every index,
 and solves again.
 
-The functions `lost`, `complexity`, `money`, `reading` and `taste` are the costs, in the order of the objective.
+The functions `lost`, `complexity`, `reading`, `queries_each`, `money` and `taste` are the costs, in the order of the
+objective.
 """
 
 from __future__ import annotations
@@ -227,6 +228,7 @@ class Formulation:
             and mine.guards <= theirs.guards
             and mine.read_first <= theirs.read_first
             and mine.atomic <= theirs.atomic
+            and mine.queries_each <= theirs.queries_each
             and all(mine.answers[read] <= answer for read, answer in theirs.answers.items())
             and all(mine.answers[read].fans_out <= answer.fans_out for read, answer in theirs.answers.items())
         )
@@ -352,6 +354,11 @@ class Formulation:
     def reading(self, model: ComponentProgram) -> dict[int, int]:
         """The number of writes that have to read first, and of items that they find by another key."""
         return dict.fromkeys((*model.twice.values(), *model.found.values()), 1)
+
+    def queries_each(self, model: ComponentProgram) -> dict[int, int]:
+        """The number of joins that send a Query for each item of an entity."""
+        bases = (option for options in self._bases.values() for option in options)
+        return {model.places[one.place]: number for one in bases if (number := one.price.queries_each)}
 
     def dollars(self, model: ComponentProgram) -> dict[int, float]:
         """The part of the monthly bill that depends on the selection."""

@@ -22,7 +22,7 @@ from prejoin.design.layout.key_words import Alike, KeyWords
 from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.mapping.addressing import actions_of, finding, known, looked_at, unknown
 from prejoin.design.mapping.facets import planner_facet
-from prejoin.design.mapping.map_reads import map_read
+from prejoin.design.mapping.map_reads import followed, map_read
 from prejoin.design.mapping.map_writes import entity_actions
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Operation, Slot
 from prejoin.design.solver.candidates import Candidate
@@ -64,6 +64,8 @@ class Price(msgspec.Struct, frozen=True):
     """Whether its partitions are split into shards or by time."""
     guards: int = 0
     """Guards that the entity has only because of this key."""
+    queries_each: int = 0
+    """Joins that send a Query for each item of the entity, because their ids are not this key in the table."""
 
 
 class Prices:
@@ -100,7 +102,8 @@ class Prices:
                 self._together(more, self._plain),
                 guards=len(more.guards),
             )
-        return msgspec.structs.replace(self._guarded[guards], answers=answers, finds=finds, cut=cut)
+        each = sum(not ids.issuperset(candidate.attributes) for ids in self._joined)
+        return msgspec.structs.replace(self._guarded[guards], answers=answers, finds=finds, cut=cut, queries_each=each)
 
     def index(self, candidate: Candidate, facet: Facet | None = None) -> Price:
         """The own item with this key in an index."""
@@ -130,6 +133,14 @@ class Prices:
             finds,
             cut,
         )
+
+    @cached_property
+    def _joined(self) -> list[frozenset[str]]:
+        """The attributes by which each join finds items of this entity."""
+        name = self._entity.name
+        joins = [r for r in self._workload.reads if r.combine is Combine.JOIN and name in r.entities[1:]]
+        links = [followed(read, self._workload, name) for read in joins]
+        return [frozenset(link.other.name for link in one) for one in links if one]
 
     # --- Parts that several keys share --------------------------------------------------------------------------------
 

@@ -123,7 +123,7 @@ def choose(problem: Problem, formulations: Formulations | None = None) -> Select
     least = min(totals.values())
     found = min(
         (_joined([piece.solve(at) for piece in pieces]) for at in sorted(totals) if totals[at] == least),
-        key=lambda chosen: (chosen.reading, chosen.money, chosen.copies),
+        key=lambda chosen: (chosen.reading, chosen.queries_each, chosen.money, chosen.copies),
     )
     if problem.limit and problem.limit.struck:
         found = _quick(problem, pieces, most, found)
@@ -227,6 +227,7 @@ def _joined(found: Sequence[Selection]) -> Selection:
         all(chosen.ended for chosen in found),
         candidates=sum(chosen.candidates for chosen in found),
         reading=sum(chosen.reading for chosen in found),
+        queries_each=sum(chosen.queries_each for chosen in found),
         halves=sum(chosen.halves for chosen in found),
     )
 
@@ -351,6 +352,8 @@ class _Search:
         if self._problem.fixed.facets:  # least change: as few new keys as possible
             program.minimise({at: 1 for place, at in model.places.items() if not place.candidate.fixed})
         reading = program.minimise(formulation.reading(model))
+        each = formulation.queries_each(model)
+        queries_each = program.minimise(each) if each else 0
         program.minimise(money)
         program.minimise(formulation.taste(model))
         # What is equal by all goals so far is decided by a fixed draw, so the path of the solver does not matter.
@@ -374,6 +377,7 @@ class _Search:
             program.exact,
             candidates=formulation.candidates,
             reading=reading,
+            queries_each=queries_each,
             halves=sum(halves[at] for at in chosen if at in halves),
         )
 

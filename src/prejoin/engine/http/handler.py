@@ -32,6 +32,7 @@ from prejoin.engine.http.messages import (
     HttpRequest,
     HttpResponse,
     outer_error,
+    server_failure,
 )
 from prejoin.engine.http.origin_policy import OriginPolicy, is_preflight, with_cors_headers
 from prejoin.engine.operations import STREAM_OPERATIONS
@@ -164,7 +165,7 @@ class RequestHandler:
         except ConnectionResetError:
             return DROPPED
         except Exception as error:
-            response = outer_error("InternalFailure", f"The server failed: {error!r}", 500)
+            response = server_failure(error)
         if len(response.body) > COMPRESSION_THRESHOLD:
             response = _encoded(request, response)
         return with_cors_headers(request, response) if self.policy.origins else response

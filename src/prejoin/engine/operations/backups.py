@@ -64,8 +64,7 @@ def delete_backup(database: Database, request: BackupInput) -> dict[str, Any]:
 
 def list_backups(database: Database, request: ListBackupsInput) -> dict[str, Any]:
     constraints = Constraints()
-    constraints.at_least("limit", request.limit, 1)
-    constraints.at_most("limit", request.limit, _PAGE)
+    constraints.between("limit", request.limit, 1, _PAGE)
     constraints.one_of("backupType", request.backup_type, _TYPES)
     constraints.finish()
     name = None if request.table_name is None else table_name(request.table_name)
@@ -179,8 +178,7 @@ def update_continuous_backups(database: Database, request: UpdateContinuousBacku
     if wish is not None:
         where = "pointInTimeRecoverySpecification"
         constraints.required(f"{where}.pointInTimeRecoveryEnabled", wish.enabled)
-        constraints.at_least(f"{where}.recoveryPeriodInDays", wish.recovery_period_in_days, 1)
-        constraints.at_most(f"{where}.recoveryPeriodInDays", wish.recovery_period_in_days, _RECOVERY_DAYS)
+        constraints.between(f"{where}.recoveryPeriodInDays", wish.recovery_period_in_days, 1, _RECOVERY_DAYS)
     constraints.finish()
     assert wish is not None
     with database.store.writing() as session:

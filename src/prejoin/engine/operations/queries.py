@@ -99,10 +99,8 @@ def scan(database: Database, request: ScanInput) -> ResponseBody:
     name = table_name(request.table_name)
     constraints = _constraints(request)
     constraints.at_least("limit", request.limit, 1)
-    constraints.at_least("segment", request.segment, 0)
-    constraints.at_most("segment", request.segment, _SEGMENTS - 1)
-    constraints.at_least("totalSegments", request.total_segments, 1)
-    constraints.at_most("totalSegments", request.total_segments, _SEGMENTS)
+    constraints.between("segment", request.segment, 0, _SEGMENTS - 1)
+    constraints.between("totalSegments", request.total_segments, 1, _SEGMENTS)
     legacy.constrain_read(constraints, request)
     constraints.finish()
     expression_parameters(

@@ -96,19 +96,11 @@ def remove_backup(session: Session, backup: Backup) -> None:
 
 
 class Transfer(Kept, frozen=True):
-    """An export or import that has ended: its description, as DescribeExport and DescribeImport return it."""
+    """An export or import that has ended: its description, as DescribeExport or DescribeImport returns it."""
 
     description: dict[str, Any]
-
-    @classmethod
-    def page(cls, session: Session, table: str | None, after: str | None, limit: int) -> tuple[list[Self], str | None]:
-        """Some of a table, or of all tables, the oldest first; and the token of the next page."""
-        found = [
-            each
-            for each in cls.all(session)
-            if table in (None, each.description["TableArn"]) and each.id > (after or "")
-        ]
-        return found[:limit], found[limit - 1].id if len(found) > limit else None
+    request: str = ""
+    """The request in JSON, to recognise it if it is sent again."""
 
 
 class Export(Transfer, frozen=True):
