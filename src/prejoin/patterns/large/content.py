@@ -41,6 +41,9 @@ R = TypeVar("R")
 
 AT_ONCE = 4
 """How many parts are written, or read with one Query, at a time."""
+_SAMPLE = 4096
+_RATIO = 32
+"""How much shorter a content may become by compression, to be in the item."""
 DATA, COMPRESSED = "data", "compressed"
 
 
@@ -183,8 +186,8 @@ class _Contents:
         pieces = _pieces(source, part_size)
         beginning = list(islice(pieces, 2))
         sha256, size, count = hashlib.sha256(), 0, 0
-        if len(beginning) < 2:
-            whole = b"".join(beginning)
+        whole = b"".join(beginning)
+        if len(beginning) < 2 and len(whole) <= _RATIO * declared.inline:
             data, compressed = _packed(whole, declared.compress)
             if len(data) <= declared.inline:
                 digest = hashlib.sha256(whole).hexdigest()
@@ -392,11 +395,13 @@ def _pieces(source: Source, size: int) -> Iterator[bytes]:
 
 
 def _packed(data: bytes, compress: bool) -> tuple[bytes, bool]:
-    """Return data, compressed if that makes it shorter by a tenth."""
+    """Return data, compressed if that makes it shorter by a tenth. A sample tells: most large files are compressed."""
     if compress and len(data) > 64:
-        packed = zlib.compress(data)
-        if len(packed) < 0.9 * len(data):
-            return packed, True
+        sample = data[len(data) // 2 :][:_SAMPLE]
+        if len(data) <= _SAMPLE or len(zlib.compress(sample, 1)) < 0.95 * len(sample):
+            packed = zlib.compress(data)
+            if len(packed) < 0.9 * len(data):
+                return packed, True
     return data, False
 
 
