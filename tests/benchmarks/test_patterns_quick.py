@@ -28,6 +28,15 @@ def test_the_benchmark_runs_and_writes_nothing() -> None:
     assert page.read_text(encoding="utf-8") == before
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("option", "way"), [("--bulk", "bulk_load, new=True"), ("--large", "Large, in parts")])
+def test_each_way_writes_what_it_reads(option: str, way: str) -> None:
+    command = [sys.executable, "benchmarks/patterns", option, "--quick"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert way in result.stdout
+
+
 def test_each_shard_and_each_day_is_a_request() -> None:
     with Embedded() as engine:
         shards = costs(shard_cases(2 * PAGE, [4]), {"here": engine}, 1)

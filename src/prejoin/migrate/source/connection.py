@@ -42,11 +42,16 @@ class SourceDatabase:
     def __init__(self, url: str) -> None:
         self.url = _read_url(url)
         self.dialect = {"mariadb": "mysql"}.get(self.url.get_backend_name(), self.url.get_backend_name())
+        self.log = self.dialect
+        """The kind of log that changes can be read from."""
         self.engine: Engine = _engine(self.url, self.dialect)
 
     def __str__(self) -> str:
         """The URL without its password."""
         return public_url(self.url)
+
+    def renew(self) -> None:
+        """Makes later snapshots see the source as it is now. Only a source that is read from a copy has to do it."""
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
