@@ -16,7 +16,15 @@ from typing import Any
 import msgspec
 
 from prejoin.migrate import codes
-from prejoin.migrate.follow.log import LIMIT, ChangeLog, Columns, LogPart, RowChange, SourceTransaction
+from prejoin.migrate.follow.log import (
+    LIMIT,
+    ChangeLog,
+    Columns,
+    LogPart,
+    RowChange,
+    SourceTransaction,
+    changes_lost,
+)
 from prejoin.migrate.source.connection import Snapshot, SourceDatabase
 from prejoin.migrate.source.dynamodb import DynamoDBSource, Item, column_values
 from prejoin.pipeline.errors import PipelineError, RefusedError
@@ -245,8 +253,7 @@ class StreamsLog(ChangeLog):
             raise
 
     def _lost(self, name: str, why: str) -> PipelineError:
-        message = f"changes of {name} are lost: {why}"
-        return PipelineError(codes.LOG_LOST, message, "load again: `prejoin migrate load --follow --restart --force`")
+        return changes_lost(f"changes of {name} are lost: {why}")
 
     def confirm(self, position: str) -> None:
         """DynamoDB keeps its records for a day, read or not."""
