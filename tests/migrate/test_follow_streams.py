@@ -41,6 +41,7 @@ from prejoin.migrate.migration import Migration
 from prejoin.migrate.source.dynamodb import DynamoDBSource
 from prejoin.pipeline.throttle import Throttle
 from prejoin.protocol.errors import DynamoDBError
+from tests.cli.conftest import Prejoin, prejoin  # noqa: F401 - a fixture
 from tests.migrate.interrupt import interrupted
 from tests.migrate.ledger_tables import FILE, TABLES, change, create_tables, put, send, write, write_tables_project
 
@@ -135,6 +136,21 @@ def test_streams_are_enabled_as_said_and_disabled_by_the_cutover(app: Embedded) 
     assert enabled(app) == ["seats"]  # the application's own
     assert made.cutover.followed == "dynamodb"
     assert made.cutover.removed == tuple(f"the stream of the table {name}" for name in TABLES[:3])
+
+
+def test_commands_follow_tables_to_the_cutover(app: Embedded, prejoin: Prejoin) -> None:  # noqa: F811
+    place = ("--db", "table.db")
+    ran = prejoin("migrate", "load", "--follow", *place)
+    assert (ran.status, "the streams keep changes for 24 hours" in ran.err) == (0, True)
+    assert "creating the stream of the table customers" in ran.err
+    write(app, ("seats", 1))
+    ran = prejoin("migrate", "follow", "--until-caught-up", *place)
+    assert "1 transaction with 1 row written; caught up" in ran.err
+    assert "prejoin migrate verify" in prejoin("migrate", "status").err
+    ran = prejoin("migrate", "cutover", "--by", "Ann", *place)
+    assert ran.status == 0, ran.err
+    assert "- [x] removed from the database: the stream of the table seats" in Path("cutover-report.md").read_text()
+    assert enabled(app) == []
 
 
 def test_rollback_disables_what_a_killed_load_enabled(app: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ class StreamsLog(ChangeLog):
         self._source = source
         self._columns = columns
         self._enabled = tuple(enabled)
-        self.created = tuple(f"the stream of the table {name}" for name in self._enabled)
+        self.created = tuple(f"the stream of the table {self._name(name)}" for name in self._enabled)
         self._iterators: dict[tuple[str, str], tuple[str, str]] = {}
         """By stream and shard: the position, and the iterator that continues there."""
         self._part = LogPart((), False, "")
@@ -117,11 +117,15 @@ class StreamsLog(ChangeLog):
                     raise
 
     def _describe(self, name: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._source.send("DescribeTable", {"TableName": name})["Table"]
+        found: Mapping[str, Any] = self._source.send("DescribeTable", {"TableName": self._name(name)})["Table"]
         return found
 
+    def _name(self, copy: str) -> str:
+        """The name of a table, by that of its copy. A table that is gone has none."""
+        return self._source.names.get(copy, copy)
+
     def _switch(self, name: str, **specification: Any) -> None:
-        self._source.send("UpdateTable", {"TableName": name, "StreamSpecification": specification})
+        self._source.send("UpdateTable", {"TableName": self._name(name), "StreamSpecification": specification})
 
     def _wait(self, name: str) -> Mapping[str, Any]:
         """The table, when neither it nor its stream is being changed any more."""
@@ -264,7 +268,8 @@ class StreamsLog(ChangeLog):
 
 def tables_without_stream(source: SourceDatabase, tables: Iterable[str]) -> list[str]:
     assert isinstance(source, DynamoDBSource)
-    return [name for name in tables if not _stream(source.send("DescribeTable", {"TableName": name})["Table"])]
+    described = {one: source.send("DescribeTable", {"TableName": source.names[one]})["Table"] for one in tables}
+    return [name for name, table in described.items() if not _stream(table)]
 
 
 def _stream(table: Mapping[str, Any]) -> Mapping[str, Any]:
