@@ -342,6 +342,25 @@ def test_follower_that_read_in_time_needs_no_record_to_continue(
     assert_equal(loaded)
 
 
+def test_records_from_before_the_load_may_be_trimmed(app: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, later = time.time, 0
+    monkeypatch.setattr(time, "time", lambda: clock() + later * 3600)
+    for name in TABLES:
+        enable(app, name)
+    write(app, ("seats", 1))
+    write(app, ("seats", 2))
+    later = 23
+    with open_migration() as migration:
+        load_table(migration, PLACE, create=True, follow=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(StreamsLog.prepare, "__defaults__", (1,))  # one record of each table
+            assert follow_table(migration, PLACE, once=True).transactions == 1
+        later = 25
+        write(app, ("seats", 3))
+        assert follow_table(migration, PLACE, until_caught_up=True).transactions == 1
+        assert_equal(migration)
+
+
 def test_source_behind_a_server_is_followed(app: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
     with Server(app, port=0) as server:
         monkeypatch.setenv("PREJOIN_SOURCE", server.replace("http", "dynamodb"))

@@ -44,7 +44,7 @@ _MINUTE = 60.0
 
 class ShardPosition(msgspec.Struct, frozen=True, omit_defaults=True):
     at: float
-    """All records before this time were read."""
+    """All records before this time were read, or are older than the copy that was loaded."""
     after: str = ""
     """The sequence number of the last record that was read."""
     done: bool = False
@@ -98,7 +98,8 @@ class StreamsLog(ChangeLog):
         view = _stream(table).get("StreamViewType", _WHOLE)
         more = set(self._columns[name]) - {one["AttributeName"] for one in table["KeySchema"]}
         if view != _WHOLE and more:
-            message = f"the stream of {name} has {view}, and keys of items need old values: {', '.join(sorted(more))}"
+            needed = ", ".join(sorted(more))
+            message = f"the stream of {self._name(name)} has {view}, and keys of items need old values: {needed}"
             fix = f"change it to {_WHOLE}: disable it, and let `load --follow` enable it"
             raise RefusedError(codes.IDENTITY, message, fix)
 
@@ -201,8 +202,8 @@ class StreamsLog(ChangeLog):
             records = list(read_records(page["Records"]))
             for record in records:
                 # Recorded one by one: the reader may stop at any of them.
-                at = record.at.timestamp() if record.at else known.at
-                shards[shard] = ShardPosition(at, record.sequence)
+                at = record.at.timestamp() if record.at else 0
+                shards[shard] = ShardPosition(max(known.at, at), record.sequence)
                 yield record
             empty = 0 if records else empty + 1
             now = shards[shard]
@@ -257,7 +258,7 @@ class StreamsLog(ChangeLog):
             raise
 
     def _lost(self, name: str, why: str) -> PipelineError:
-        return changes_lost(f"changes of {name} are lost: {why}")
+        return changes_lost(f"changes of {self._name(name)} are lost: {why}")
 
     def confirm(self, position: str) -> None:
         """DynamoDB keeps its records for a day, read or not."""
