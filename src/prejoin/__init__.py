@@ -109,6 +109,8 @@ if TYPE_CHECKING:
     from prejoin.patterns.aggregates.recount import recount as recount
     from prejoin.patterns.aggregates.recount import recount_all as recount_all
     from prejoin.patterns.aggregates.sharded import total as total
+    from prejoin.patterns.aggregates.sharded_counter import ShardedCounter as ShardedCounter
+    from prejoin.patterns.aggregates.sharded_counter import with_counts as with_counts
     from prejoin.patterns.bulk.change import bulk_delete as bulk_delete
     from prejoin.patterns.bulk.change import bulk_update as bulk_update
     from prejoin.patterns.bulk.collection import delete_collection as delete_collection
@@ -202,6 +204,11 @@ if TYPE_CHECKING:
     from prejoin.streams.fresh import keep_fresh as keep_fresh
     from prejoin.streams.handlers import StreamHandlers as StreamHandlers
     from prejoin.streams.records import StreamRecordError as StreamRecordError
+    from prejoin.streams.totals import Contribution as Contribution
+    from prejoin.streams.totals import StreamTotals as StreamTotals
+    from prejoin.streams.totals import contributions as contributions
+    from prejoin.streams.totals import keep_totals as keep_totals
+    from prejoin.streams.totals import rebuild_totals as rebuild_totals
     from prejoin.table.admin.drift import Difference as Difference
     from prejoin.table.client.async_client import AsyncClient as AsyncClient
     from prejoin.table.client.async_client import AsyncTransaction as AsyncTransaction

@@ -55,6 +55,7 @@ _NAMES = {
     "prejoin.patterns.receipt": "Receipt TokenReused once receipts",
     "prejoin.patterns.tenant": "tenant_policy",
     "prejoin.patterns.aggregates.counted": "Counted Summed",
+    "prejoin.patterns.aggregates.sharded_counter": "ShardedCounter with_counts",
     "prejoin.patterns.aggregates.highest": "Highest Lowest",
     "prejoin.patterns.aggregates.recount": "Recounted recount recount_all",
     "prejoin.patterns.aggregates.sharded": "total",
@@ -69,6 +70,7 @@ _NAMES = {
     "prejoin.streams.handlers": "StreamHandlers",
     "prejoin.streams.fresh": "keep_fresh",
     "prejoin.streams.consumer": "StreamConsumer",
+    "prejoin.streams.totals": "Contribution StreamTotals contributions keep_totals rebuild_totals",
     "prejoin.pipeline.check": "check_document",
     "prejoin.pipeline.document": "Document parse_document read_document",
     "prejoin.pipeline.design.design_table": (

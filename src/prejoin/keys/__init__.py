@@ -11,11 +11,13 @@ from prejoin.keys.template.parts import KeyField, KeyText
 from prejoin.keys.template.separator import Separator
 from prejoin.keys.template.template import Template, disjoint, fields_of, prefix_free, renamed
 
+from .counter import SHARD, counter_key
 from .errors import KeyValueError, TemplateError
 from .facet import TABLE, Facet, KeyForm, When
 from .guard import guard_key
 
 __all__ = [
+    "SHARD",
     "TABLE",
     "AttributeRole",
     "Bounds",
@@ -42,6 +44,7 @@ __all__ = [
     "When",
     "Within",
     "conditions",
+    "counter_key",
     "disjoint",
     "fields_of",
     "guard_key",

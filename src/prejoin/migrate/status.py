@@ -16,6 +16,14 @@ from prejoin.pipeline.document import DOCUMENT
 _IDLE = timedelta(hours=1)
 """After this time without a follower, a log that is kept is probably forgotten."""
 
+_FILLS = "it fills the disk of the database"
+_KEEPING = {
+    "postgresql": ("replication slot {log_name}", _FILLS),
+    "outbox": ("outbox", _FILLS),
+    "dynamodb": ("stream", "DynamoDB forgets changes after 24 hours"),
+}
+"""Logs that must be read in time: what keeps the changes, and why it matters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -70,7 +78,12 @@ def migration_status(
             about.get("verified", ""),
             "prejoin migrate verify",
         ),
-        Step("switch reads", "cut_over" in about, about.get("cut_over", ""), "prejoin migrate cutover"),
+        Step(
+            "switch reads",
+            "cut_over" in about and not about.get("unfinished"),
+            about.get("cut_over", ""),
+            "prejoin migrate cutover",
+        ),
         Step("decommission", False, "the checklist of cutover-report.md" if "cut_over" in about else "", "by people"),
     )
     return MigrationStatus(steps, entities, dead, _following(steps, about, letters), tuple(_warnings(about, now)))
@@ -108,19 +121,23 @@ def _followed(about: dict[str, str]) -> str:
 
 
 def _warnings(about: dict[str, str], now: datetime | None) -> list[Diagnostic]:
-    if about.get("log") not in ("postgresql", "outbox"):
+    if about.get("log") not in _KEEPING:
         return []
     last = about.get("caught_up") or about["began"]
     idle = (now or datetime.now(UTC)) - datetime.fromisoformat(last)
     if idle < _IDLE:
         return []
-    what = f"the replication slot {about['log_name']}" if about["log"] == "postgresql" else "the outbox"
-    message = f"{what} of {about['source']} keeps changes, and was not read to its end since {last}"
-    fix = "it fills the disk of the database: run `prejoin migrate follow`, or `prejoin migrate rollback` to remove it"
+    what, why = _KEEPING[about["log"]]
+    message = f"the {what.format(**about)} of {about['source']} keeps changes, and was not read to its end since {last}"
+    fix = f"{why}: run `prejoin migrate follow`, or `prejoin migrate rollback` to remove it"
     return [codes.UNREAD_LOG.at(None, message, fix)]
 
 
 def _following(steps: tuple[Step, ...], about: dict[str, str], letters: int) -> str:
+    if about.get("rolling_back"):
+        return "`prejoin migrate rollback --yes` again: it was interrupted, and items may be missing"
+    if about.get("unfinished"):
+        return "`prejoin migrate cutover` again: it was interrupted before it had removed everything"
     if "cut_over" in about:
         return "work through the checklist of cutover-report.md"
     if "finished" in about and letters:

@@ -16,6 +16,8 @@ def operation_words(operation: Operation, design: Design) -> Iterator[str]:
     """One sentence for each request, and notes on it."""
     for at, request in enumerate(operation.requests):
         lead = "" if at == 0 else "Then a second request: " if at == 1 else "Then another request: "
+        if at and request.each and request.call is Call.QUERY:
+            lead = f"Then for each `{request.each}`: "
         if request.call in _WRITES:
             yield lead + _write(request, design.partition_key)
         else:

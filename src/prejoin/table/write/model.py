@@ -87,6 +87,8 @@ class Write(msgspec.Struct, frozen=True):
     """The write that made a pattern add this one."""
     decision: ItemDecision | None = None
     """How the write depends on the stored item. Only for an update or upsert that a pattern adds."""
+    spread: Mapping[str, Any] = {}
+    """Amounts that a pattern adds to items of its own, instead of the entity's item."""
 
     @property
     def asserted(self) -> dict[str, Any]:
@@ -95,6 +97,11 @@ class Write(msgspec.Struct, frozen=True):
         if self.verb in ("insert", "put") or len(self.values) == len(base):
             return {}
         return {name: value for name, value in self.values.items() if name not in base}
+
+    @property
+    def spares_item(self) -> bool:
+        """Whether an update writes items of a pattern only, and not the entity's own."""
+        return bool(self.spread) and not self.changes.all
 
     @property
     def moves(self) -> bool:

@@ -1,0 +1,265 @@
+"""ShardedCounter: numbers of an item that many writers add to, spread over several items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import randrange
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from msgspec.structs import replace
+
+from prejoin.keys import SHARD, TABLE, Facet, Natural, TemplateError, counter_key
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.record import Compare, Exists, Or, both
+from prejoin.table.conversation import ItemKeys, Request, Steps, pause
+from prejoin.table.errors import ConditionFailed, SchemaError, TableError, Unanswered, VersionConflict
+from prejoin.table.read.batch_get import ATTEMPTS, MOST_KEYS
+from prejoin.table.read.page import Collection, Page
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.key_attributes import key_text
+from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.schema.schema import Schema
+from prejoin.table.update.computed import Sum
+from prejoin.table.write.actions import add_other, delete_other, item_name
+from prejoin.table.write.model import ItemAction, Write
+from prejoin.types import Kind
+
+from .sharded import MOST_SHARDS
+
+if TYPE_CHECKING:
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
+
+F = TypeVar("F")
+_NUMBERS = (Kind.INTEGER, Kind.DECIMAL)
+
+
+class ShardedCounter(Pattern):
+    """Numbers of an item that more writers add to than one item takes: 1,000 write units a second.
+
+    An update that adds to such a number (`page.views += 1`) adds to one of `shards` items, chosen at random, each in a
+    partition of its own. The item itself is neither written nor checked. `with_counts` reads the shards of objects, and
+    returns the objects with the sums. Without it an object has the number that it was inserted with.
+
+    Cost: an update costs what it costs without shards. `with_counts` costs half a read unit for each shard, or a whole
+    one if `consistent`. A delete also deletes the shards, in a transaction: 2 write units for each.
+
+    >>> from dataclasses import dataclass
+    >>> from prejoin.engine import Embedded
+    >>> from prejoin import Client, Entity, Key, Schema
+    >>> @dataclass
+    ... class Article:
+    ...     article_id: str
+    ...     views: int = 0
+    >>> counter = ShardedCounter("views", shards=4)
+    >>> schema = Schema(Entity(Article, Key("ARTICLE#{article_id}", "ARTICLE"), patterns=[counter]))
+    >>> db = Client(schema, "news", Embedded())
+    >>> db.create_table()
+    >>> _ = db.insert(Article("1"))
+    >>> for _ in range(10):
+    ...     with db.update(Article, article_id="1") as article:
+    ...         article.views += 1
+    >>> with_counts(db, Article, db.get(Article, article_id="1"))
+    Article(article_id='1', views=10)
+    """
+
+    def __init__(self, *attributes: str, shards: int) -> None:
+        self.attributes = attributes
+        self.shards = shards
+
+    def bind(self, entity: Bound[Any]) -> BoundPattern:
+        said = f"{entity.tag}, counter {', '.join(self.attributes)}"
+        if not self.attributes or not 2 <= self.shards <= MOST_SHARDS:
+            raise SchemaError(f"{said}: needs the name of a number, and from 2 to {MOST_SHARDS} shards")
+        for name in self.attributes:
+            if entity.codec.attribute(name).type.kind not in _NUMBERS:
+                raise SchemaError(f"{said}: {name} must be int or Decimal, which add up exactly")
+        pk, sk = entity.base.pk, entity.base.sk
+        if sk is None or isinstance(pk, Natural) or isinstance(sk, Natural) or pk.raw:
+            raise SchemaError(f"{said}: needs a partition and a sort key that are templates of prejoin")
+        try:
+            key = counter_key(entity.tag, pk, sk, entity.codec.types, entity.binder.separator)
+        except TemplateError as error:
+            raise SchemaError(f"{said}: {error}") from None
+        # A name that no query can use: reads never return a shard.
+        facet = Facet(f"{entity.tag} counter", TABLE, *key)
+        names = {name: entity.codec.attribute(name).wire for name in self.attributes}
+        return BoundCounter(names, self.shards, facet)
+
+    def __repr__(self) -> str:
+        return f"ShardedCounter({', '.join(map(repr, self.attributes))}, shards={self.shards})"
+
+
+@dataclass(frozen=True)
+class BoundCounter(BoundPattern):
+    """The counter of one entity."""
+
+    attributes: Mapping[str, str]
+    """The attributes and their names in the table."""
+    shards: int
+    facet: Facet
+    choose: Callable[[int], int] = randrange
+    """Chooses a shard."""
+
+    @property
+    def facets(self) -> tuple[Facet, ...]:  # type: ignore[override]
+        return (self.facet,)
+
+    def check(self, schema: Schema) -> None:
+        entity = next(one for one in schema.entities if any(pattern is self for pattern in one.patterns))
+        if any(one.end == "expires" for one in entity.lifecycles):
+            raise SchemaError(f"{entity.tag} expires, and the shards of its counter would stay")
+        for facet in entity.facets:
+            if facet.entity == entity.tag and not self.attributes.keys().isdisjoint(facet.placing):
+                raise SchemaError(
+                    f"{entity.tag}, counter: {', '.join(self.attributes.keys() & set(facet.placing))} is part of a key "
+                    f"in {facet.slot}, and the item does not know the sum of its shards"
+                )
+
+    def rewrite(self, write: Write) -> Write:
+        match write.verb:
+            case "put":
+                # The object may have the sum instead of its own number: written, it would count twice.
+                same = [Compare((name,), "=", write.values[name]) for name in self.attributes]
+                new = Exists((next(iter(write.entity.base.attributes)),), present=False)
+                for one in same:
+                    write = replace(write, where=both(write.where, Or((new, one))))
+                return write
+            case "update" | "upsert" if not write.changes.names.isdisjoint(self.attributes):
+                return self._spread(write)
+            case _:
+                return write
+
+    def _spread(self, write: Write) -> Write:
+        changes, tag = write.changes, write.entity.tag
+        amounts: dict[str, Any] = {}
+        for name in self.attributes.keys() & changes.names:
+            change = changes.sets.get(name)
+            if name in changes.adds:
+                amounts[name] = changes.adds[name]
+            elif isinstance(change, Sum) and change.path == (name,):
+                amounts[name] = change.amount if change.sign == "+" else -change.amount
+            else:
+                raise TableError(f"{tag}.{name} is a sharded counter: an update can add to it, and nothing else")
+        if write.verb == "upsert":
+            raise TableError(f"an upsert of {tag} would not create it, because {', '.join(amounts)} is sharded")
+        rest = changes.only(changes.names - amounts.keys())
+        write = replace(write, changes=rest, spread=amounts)
+        if write.spares_item and (write.where is not None or write.asserted or write.returning):
+            raise TableError(
+                f"this update of {tag} writes shards of {', '.join(amounts)} and not the item, so it has no condition "
+                "and returns nothing. To check the item, use tx.check in a transaction"
+            )
+        return replace(write, read=False) if write.spares_item else write
+
+    def failed(self, write: Write, item: Json | None) -> ConditionFailed | None:
+        if write.verb != "put" or not item:
+            return None
+        codec = write.entity.codec
+        for name, wire in self.attributes.items():
+            if wire not in item or codec.attribute(name).value.decode(item[wire]) != write.values[name]:
+                return VersionConflict(
+                    f"{item_name(write)} was inserted with another {name}, to which its shards add. Use update"
+                )
+        return None
+
+    def expand(self, schema: Schema, write: Write) -> Iterator[ItemAction]:
+        if write.spread:
+            adds = {self.attributes[name]: amount for name, amount in write.spread.items()}
+            key = self.key(schema, write.values, self.choose(self.shards))
+            yield add_other(schema, write, key, adds, self.facet.entity)
+        elif write.verb == "delete":
+            for shard in range(self.shards):
+                yield delete_other(schema, write, self.facet, {**write.values, SHARD: shard})
+
+    def key(self, schema: Schema, values: Mapping[str, Any], shard: int) -> Json:
+        """Return the key of a shard of the item with these key attributes."""
+        return schema.facet_key(self.facet, {**values, SHARD: shard})
+
+
+@overload
+def with_counts(db: Client, cls: type[Any], found: F, *, consistent: bool = False) -> F: ...
+@overload
+def with_counts(db: AsyncClient, cls: type[Any], found: F, *, consistent: bool = False) -> Coroutine[Any, Any, F]: ...
+def with_counts(db: Client | AsyncClient, cls: type[Any], found: Any, *, consistent: bool = False) -> Any:
+    """Return what a read found, with the sums of the sharded counters of `cls`: an object or None, a list, a page, or a
+    collection, whose other objects stay as they are. Objects of a view need the attributes of the key.
+
+    It reads all shards of all objects, with a BatchGetItem for each hundred.
+    """
+    return db._run(_with_counts(db.schema, db.table, schema_counter(db.schema, cls), cls, found, consistent))
+
+
+def schema_counter(schema: Schema, cls: type[Any]) -> BoundCounter:
+    """Return the sharded counter of a class."""
+    found = next((one for one in schema.entity(cls).patterns if isinstance(one, BoundCounter)), None)
+    if found is None:
+        raise SchemaError(f"{cls.__name__} has no ShardedCounter")
+    return found
+
+
+def _with_counts(
+    schema: Schema, table: str, counter: BoundCounter, cls: type[Any], found: Any, consistent: bool
+) -> Steps[Any]:
+    if isinstance(found, Collection | Page):
+        several = found.items
+    else:
+        several = tuple(found) if isinstance(found, list) else (found,)
+    counted = [one for one in several if one is not None and (type(one) is cls or not isinstance(found, Collection))]
+    sums = yield from _sums(schema, table, counter, schema.entity(cls), counted, consistent)
+    objects = iter(_summed(schema.entity(cls), counter, one, each) for one, each in zip(counted, sums, strict=True))
+    there = set(map(id, counted))
+    new = tuple(next(objects) if id(one) in there else one for one in several)
+    if isinstance(found, Collection):
+        return replace(found, items=new)
+    if isinstance(found, Page):
+        return Page(new, found.cursor, found.unmatched, found.unreadable)
+    return list(new) if isinstance(found, list) else new[0]
+
+
+def _sums(
+    schema: Schema, table: str, counter: BoundCounter, entity: Bound[Any], objects: Sequence[Any], consistent: bool
+) -> Steps[list[dict[str, Any]]]:
+    """Read the shards of objects, and return the sums by attribute."""
+    names = schema.keys(TABLE).names
+    owners: dict[str, int] = {}
+    keys: list[Json] = []
+    for at, one in enumerate(objects):
+        values = schema.with_tenant({name: getattr(one, name) for name in entity.base.attributes}, entity)
+        for shard in range(counter.shards):
+            keys.append(counter.key(schema, values, shard))
+            owners[keys[-1][names[0]]["S"]] = at
+    sums: list[dict[str, Any]] = [{} for _ in objects]
+    for item in (yield from _items(table, keys, consistent)):
+        own = sums[owners[item[names[0]]["S"]]]
+        for name, wire in counter.attributes.items():
+            if wire in item:
+                own[name] = own.get(name, 0) + entity.codec.attribute(name).value.decode(item[wire])
+    return sums
+
+
+def _items(table: str, keys: list[Json], consistent: bool) -> Steps[list[Json]]:
+    found: list[Json] = []
+    attempt = 0
+    while keys:
+        now, keys = keys[:MOST_KEYS], keys[MOST_KEYS:]
+        asked: dict[str, Any] = {"Keys": now, **({"ConsistentRead": True} if consistent else {})}
+        answer = yield Request("BatchGetItem", {"RequestItems": {table: asked}}, ItemKeys([*map(key_text, now)]))
+        found += answer["Responses"].get(table, [])
+        left = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
+        attempt = attempt + 1 if len(left) == len(now) else 0
+        if attempt == ATTEMPTS:
+            raise Unanswered(f"{len(left)} shards were not read: DynamoDB had no capacity", left)
+        if left:
+            yield pause(attempt)
+        keys = left + keys
+    return found
+
+
+def _summed(entity: Bound[Any], counter: BoundCounter, one: Any, sums: Mapping[str, Any]) -> Any:
+    """Return the object with the sums of its shards added to its own numbers."""
+    codec = entity.codec if type(one) is entity.codec.cls else entity.codec.view(type(one))
+    values = codec.values(one)
+    more = {name: (values[name] or 0) + amount for name, amount in sums.items() if name in values}
+    return codec.decode(codec.encode_values({**values, **more})) if more else one
