@@ -26,6 +26,7 @@ from prejoin.workload.model import (
     Entity,
     Experience,
     FixedKey,
+    Follows,
     Input,
     ItemCollection,
     Level,
@@ -94,6 +95,14 @@ defaults = words | st.sampled_from(
 )
 
 
+followed = st.builds(
+    Follows,
+    st.builds("{}.{}".format, entity_names, words),
+    st.just("") | words,
+    st.none() | st.integers(0, 10**6),
+)
+
+
 @st.composite
 def attributes(draw: st.DrawFn, name: str) -> Attribute:
     identifies = draw(st.booleans())
@@ -116,6 +125,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
         min=draw(st.none() | bounds),
         max=draw(st.none() | bounds),
         references_or=tuple(draw(st.lists(entity_names, max_size=2))) if references else (),
+        follows=draw(st.none() | followed),
     )
 
 

@@ -96,7 +96,8 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
 
 def _followed(result: FollowResult) -> str:
     done = f"{counted(result.transactions, 'transaction')} with {counted(result.rows, 'row')} written"
-    where = "caught up" if result.caught_up else f"behind: {result.behind:,} bytes of the log are left"
+    left = f": {result.behind:,} bytes of the log are left" if result.behind else ""
+    where = "caught up" if result.caught_up else f"behind{left}"
     return f"{done}; {where}"
 
 

@@ -311,7 +311,7 @@ def _undetermined(
 def _sources(workload: Workload, entity: Entity, attribute: Attribute) -> Iterator[tuple[str, str]]:
     """The attributes of other entities that an attribute refers to or repeats."""
     yield from chain(workload, entity, attribute)[1:]
-    for reference in filter(None, (attribute.copy_of, attribute.snapshot_of)):
+    for reference in attribute.repeats:
         owner, _, name = reference.partition(".")
         yield owner, name
 

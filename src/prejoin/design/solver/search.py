@@ -143,7 +143,8 @@ def _complexities(problem: Problem, pieces: Sequence[_Search], most: int) -> tup
         if totals and (_index(indexes) > min(totals.values()) or _out_of_time(problem)):
             break
         known = f": a complexity of {min(totals.values()) / 2:g} is possible" if totals else ""
-        problem.told(f"{_counted(indexes, 'index', 'indexes')}{known}")
+        if not all(piece.knows(indexes) for piece in pieces):
+            problem.told(f"{_counted(indexes, 'index', 'indexes')}{known}")
         try:
             needed = [piece.needed(indexes) for piece in pieces]
         except OutOfTimeError:
@@ -350,6 +351,10 @@ class _Search:
         """Whether more indexes than these could spare something else."""
         needed = self.needed(indexes)
         return indexes < self.most_indexes and (needed is None or (needed.halves > 0 and needed.halves > self._least))
+
+    def knows(self, indexes: int) -> bool:
+        """Whether it was found out already what this many indexes need."""
+        return indexes in self._needed
 
     def least(self, indexes: int) -> int:
         """A lower bound of the complexity in halves beside a number of indexes; huge if these cannot serve as much."""

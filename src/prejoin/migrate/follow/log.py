@@ -65,6 +65,9 @@ class ChangeLog(ABC):
     def require(self) -> None:
         """Raises a `PipelineError` if what `begin` created is gone: changes since then are lost."""
 
+    def prepare(self, after: str) -> None:  # noqa: B027 - most logs have nothing to do
+        """Is called before each snapshot. A log whose source is read from a copy brings the copy up to date here."""
+
     @abstractmethod
     def read(self, snapshot: Snapshot, after: str, limit: int = LIMIT) -> LogPart:
         """The transactions after a position that the snapshot sees."""
@@ -75,7 +78,7 @@ class ChangeLog(ABC):
 
     @abstractmethod
     def behind(self, position: str) -> int:
-        """How much the log has grown since a position: bytes, or rows of an outbox."""
+        """How much the log has grown since a position: bytes, or rows of an outbox. 0 if the log does not tell."""
 
     @abstractmethod
     def end(self) -> None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import DesignError, must_fit
 from prejoin.design.model import TABLE, Design
+from prejoin.workload.following import followings
 from prejoin.workload.model import Model, Workload
 
 from .errors import InfrastructureError
-from .options import Encryption, Infrastructure
-from .policies import Policy, policies_of
+from .options import Encryption, Infrastructure, Stream
+from .policies import Policy, consumer_policy, policies_of
 from .table import Table, TableIndex, table_of
 
 NOTICE = "Written by prejoin from the table's design: change that, and write this again."
+STREAM_ATTEMPTS = 100
+"""How often Lambda delivers a record that fails. Without a limit it stops its shard for a day."""
 
 
 class Stack(Model, frozen=True):
@@ -24,6 +29,12 @@ class Stack(Model, frozen=True):
     table: Table
     policies: tuple[Policy, ...]
     options: Infrastructure
+    consumer: Policy | None = None
+    """The policy of the function that reads the stream, if there is one."""
+
+    @property
+    def every_policy(self) -> tuple[Policy, ...]:
+        return (*self.policies, self.consumer) if self.consumer else self.policies
 
     @property
     def makes_key(self) -> bool:
@@ -61,10 +72,25 @@ def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Sta
     title = "".join(c for c in " ".join(workload.title.split()) if c.isprintable())[:200]
     if not design.operations:  # a design that was written as data need not say what follows from its keys
         design = map_patterns(design, workload)
+    options = _streamed(workload, options)
     table = table_of(workload, design, options)
     for problem in _unread(design, table):
         raise problem
-    return Stack(title or table.name, table, policies_of(workload, design, options), options)
+    consumer = consumer_policy(workload, design, options) if options.stream else None
+    return Stack(title or table.name, table, policies_of(workload, design, options), options, consumer)
+
+
+def _streamed(workload: Workload, options: Infrastructure) -> Infrastructure:
+    """The options, with a stream if attributes follow others by it."""
+    for one in followings(workload):
+        if one.within is None or options.stream is Stream.NEW_AND_OLD_IMAGES:
+            continue
+        if options.stream is None:
+            return replace(options, stream=Stream.NEW_AND_OLD_IMAGES)
+        name = f"{one.entity.name}.{next(iter(one.attributes))}"
+        message = f"{name} follows {one.source.name} by the stream, which needs both images"
+        raise InfrastructureError(message, f'write stream = "{Stream.NEW_AND_OLD_IMAGES.value}", or leave it out')
+    return options
 
 
 def _unread(design: Design, table: Table) -> Iterator[InfrastructureError]:
