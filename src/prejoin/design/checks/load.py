@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.reads import expected
 from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import check_appends
-from prejoin.design.cost.assumptions import count_of, per_second, size_of
+from prejoin.design.cost.assumptions import busiest, count_of, size_of
+from prejoin.design.counters import is_spread, load, obstacle
 from prejoin.design.layout.sharding import Heat, heat, spread_by
 from prejoin.design.model import TABLE, ProjectionKind
 from prejoin.design.solver.candidates import Candidate
@@ -16,7 +19,7 @@ from prejoin.protocol.prices import read_units, write_units
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import ChangeOp, Entity, Rate, Read, Result
+from prejoin.workload.model import Entity, Read, Result
 
 FEW = 1000
 """With this few items their partition does not matter."""
@@ -63,11 +66,13 @@ def heat_of(r: Report, key: BoundKey) -> Heat:
     """The writes to the busiest partition of a key in a second."""
     entity = r.workload.entity(key.item.entity)
     assert entity is not None
-    share = heat(r.workload, entity, Candidate(entity.name, _partition(key))).share
+    share = heat(r.workload, entity, Candidate(entity.name, _partition(key)), r.design.counters).share
     unit = write_units(_size(key))
     writes = units = 0.0
     for write, action in r.actions(entity.name):
-        rate = _busiest(write.rate)
+        if is_spread(r.design.counters, write, action, entity):
+            continue
+        rate = busiest(write.rate)
         changed = {change.attribute for change in changes(write, action, entity)}
         times = 1
         if action.updates and key.slot != TABLE:
@@ -76,10 +81,6 @@ def heat_of(r: Report, key: BoundKey) -> Heat:
         writes += rate
         units += rate * unit * times * transacted
     return Heat(writes, units, share / _shards(key))
-
-
-def _busiest(rate: Rate | None) -> float:
-    return rate.peak if rate and rate.peak is not None else per_second(rate)
 
 
 def _hot_writes(r: Report, key: BoundKey) -> None:
@@ -105,16 +106,14 @@ def _spreads(r: Report, key: BoundKey) -> bool:
 
 def _no_key(r: Report, key: BoundKey) -> str:
     """What to do about one item that is written too often: no key spreads it."""
-    adding = {ChangeOp.ADD, ChangeOp.SUBTRACT}
-    counts = [
-        change.attribute
-        for write, action in r.actions(key.entity.name)
-        for change in changes(write, action, key.entity)
-        if change.op in adding
-    ]
-    if counts:
-        names = name_list(list(dict.fromkeys(counts)))
-        return f"no key spreads one item: add to one of several items and read their sum (a sharded counter of {names})"
+    for attribute in key.entity.attributes:
+        if units := load(r.workload, key.entity, attribute):
+            shards = max(2, math.ceil(units / limits.PARTITION_WRITE_UNITS))
+            why = obstacle(r.workload, key.entity, attribute)
+            if not why:
+                decision = f"`{key.entity.name}.{attribute.name} in {shards} shards`"
+                return f"no key spreads one item: add to one of {shards} items and read their sum, {decision}"
+            return f"no key spreads one item, and `{attribute.name}` cannot be a sharded counter: {why}"
     return "no key spreads one item: collect its writes in a queue and write it less often"
 
 
@@ -125,11 +124,11 @@ def _hot_reads(r: Report) -> None:
             continue
         share = _share(r, read, found.plan.facets[0].slot)
         units = _read_units(r, read) * (2 if found.plan.lookup.consistent else 1)
-        total = _busiest(read.rate) * units * share
+        total = busiest(read.rate) * units * share
         if total > limits.PARTITION_READ_UNITS:
             r.say(
                 codes.HOT,
-                f"{read.id}: {_busiest(read.rate):,.0f} reads/s of {units:,.1f} units, of which {share:.0%} go to one "
+                f"{read.id}: {busiest(read.rate):,.0f} reads/s of {units:,.1f} units, of which {share:.0%} go to one "
                 f"partition of {found.plan.slot}: {total:,.0f} read units/s, and 3,000 is the limit",
                 "keep several copies of what is read, cache it, or read less at a time",
                 read.id,

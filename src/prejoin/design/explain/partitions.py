@@ -7,11 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import BUCKET_SECONDS, count_by, count_of, created, per_second
+from prejoin.design.cost.assumptions import BUCKET_SECONDS, busiest, count_by, count_of, created
 from prejoin.design.cost.estimates import Estimates, share_in
+from prejoin.design.cost.units import predict_units
+from prejoin.design.cost.upkeep import writes_of
 from prejoin.design.explain.model import AboutKey, AboutPartition, Because
 from prejoin.design.explain.phrases import amount, count, listed, share, size
 from prejoin.design.layout.sharding import MOST_WRITES, Heat, heat
+from prejoin.design.mapping.addressing import NEW
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import TABLE, Design, ItemName
 from prejoin.design.solver.candidates import Candidate
@@ -59,7 +62,7 @@ def _partition(
     cuts = [field.encoding for field in facet.pk.fields if field.encoding.derived]
     shards = math.prod(cut.shards for cut in cuts if cut.shards)
     bucket = next((cut.bucket for cut in cuts if not cut.shards), "")
-    warm = heat(workload, entity, Candidate(key.entity, pk))
+    warm = heat(workload, entity, Candidate(key.entity, pk), design.counters)
     entries = max(1.0, count_of(workload, entity) * share_in(workload, entity, facet))
     each = min(entries, count_by(workload, entity, pk)) if pk else entries
     number = float(math.ceil(round(entries / each, 6)))
@@ -67,15 +70,15 @@ def _partition(
     if bucket in BUCKET_SECONDS and (new := created(workload, entity)):
         largest = min(largest, max(1.0, new * BUCKET_SECONDS[bucket] * largest / entries))
     held = Estimates(design, workload).size(str(ItemName(key.entity, key.copy)), key.slot)
-    busiest = max(warm.share, 1 / number)
-    reads = sum(_read_heat(workload, design, pattern, busiest) for pattern in key.patterns)
+    share_of_one = max(warm.share, 1 / number)
+    reads = sum(_read_heat(workload, design, pattern, share_of_one) for pattern in key.patterns)
     enough = max(warm.shards, math.ceil(reads / MOST_READS), 1)
     return AboutPartition(
         key.entity,
         key.slot,
         key.pk,
         key.copy,
-        warm.units * busiest,
+        warm.units * share_of_one,
         reads,
         shards,
         bucket,
@@ -83,19 +86,22 @@ def _partition(
         number * shards,
         math.ceil(largest / shards),
         math.ceil(largest / shards) * held,
-    ), replace(warm, share=busiest)
+    ), replace(warm, share=share_of_one)
 
 
 def _largest(workload: Workload, entity: Entity, pk: Sequence[str], entries: float) -> float:
     """Items in a partition that is larger than the others, as far as the document says.
 
-    A status or a boolean may be the same for nearly all items. A hottest key gets its share of them, and a limit may be
-    declared (`at most 500 per User`).
+    A status or a boolean may be the same for nearly all items. A hottest key gets its share of the new items, and a
+    limit may be declared (`at most 500 per User`).
     """
+    if entity.id and {a.name for a in entity.id} <= set(pk):
+        return 1.0
     attributes = [a for name in pk if (a := entity.attribute(name))]
     if all(a.type.values or a.type.kind is Kind.BOOLEAN for a in attributes):
         return entries
-    shares = [w.rate.hottest / 100 for w in workload.writes if entity.name in w.entities and w.rate and w.rate.hottest]
+    creating = [w for w, action in writes_of(workload, entity) if action.verb in NEW]
+    shares = [w.rate.hottest / 100 for w in creating if w.rate and w.rate.hottest]
     limits = [c.count for c in entity.cardinality if c.count and c.at_most and c.per and len(pk) == 1]
     return max([entries * max(shares, default=0.0), *(float(limit) for limit in limits)])
 
@@ -118,8 +124,9 @@ def _read_heat(workload: Workload, design: Design, pattern: str, usual: float) -
     if read is None or operation is None or operation.units is None:
         return 0.0  # the design belongs to an earlier document
     part = read.rate.hottest / 100 if read.rate and read.rate.hottest else usual
-    peak = read.rate.peak if read.rate and read.rate.peak is not None else per_second(read.rate)
-    return peak * part * operation.units.read
+    # The shards of a counter are in partitions of their own.
+    keyed = replace(operation, requests=tuple(one for one in operation.requests if not one.counter))
+    return busiest(read.rate) * part * predict_units(keyed, design, workload).read
 
 
 def _sentences(found: AboutPartition, warm: Heat) -> Iterator[str]:
@@ -127,14 +134,14 @@ def _sentences(found: AboutPartition, warm: Heat) -> Iterator[str]:
     if found.beside:
         together = f"{count(found.whole_items, 'item')} and {size(found.whole_size)}"
         yield f"Together with {listed(found.beside)} the largest has {together}."
-    busiest = max(found.write_units / MOST_WRITES, found.read_units / MOST_READS)
-    told = found.shards > 1 or bool(found.bucket) or busiest >= WORTH_TELLING
+    part = max(found.write_units / MOST_WRITES, found.read_units / MOST_READS)
+    told = found.shards > 1 or bool(found.bucket) or part >= WORTH_TELLING
     if warm.hottest and told:
         each = count(warm.units / warm.writes, "unit")
-        part = "All of it can go" if warm.share == 1 else f"{share(warm.share)} of it goes"
+        goes = "All of it can go" if warm.share == 1 else f"{share(warm.share)} of it goes"
         yield (
             f"The peak is {amount(warm.writes)} writes a second at {each}, {amount(warm.units)} write units a second. "
-            f"{part} to one partition: {amount(warm.hottest)} of the limit of {amount(MOST_WRITES)}."
+            f"{goes} to one partition: {amount(warm.hottest)} of the limit of {amount(MOST_WRITES)}."
         )
     if found.read_units and told:
         yield f"Reads use {amount(found.read_units)} read units a second of the limit of {amount(MOST_READS)}."
@@ -159,7 +166,7 @@ def _extent(found: AboutPartition) -> str:
 
 
 def _verdict(found: AboutPartition, told: bool) -> Iterator[str]:
-    busiest = max(found.write_units / MOST_WRITES, found.read_units / MOST_READS)
+    part = max(found.write_units / MOST_WRITES, found.read_units / MOST_READS)
     if found.bucket:
         yield f"It is split by {found.bucket}, which limits its size. New items still go to one partition at a time."
     if found.shards > 1:
@@ -167,6 +174,7 @@ def _verdict(found: AboutPartition, told: bool) -> Iterator[str]:
         yield f"It is split into {count(found.shards, 'shard')} of {each} write units each; {found.enough} are enough."
     if found.enough > found.shards:
         slow = "" if found.slot == TABLE else ", and with the index also writes to the table"
-        yield f"This exceeds the limit: DynamoDB will throttle requests{slow}. {found.enough} shards would be enough."
-    elif found.shards == 1 and busiest and told:
-        yield f"This is {share(busiest)} of the limit."
+        remedy = f"{found.enough} shards would be enough" if found.items > 1 else "No shards divide a single item"
+        yield f"This exceeds the limit: DynamoDB will throttle requests{slow}. {remedy}."
+    elif found.shards == 1 and part and told:
+        yield f"This is {share(part)} of the limit."

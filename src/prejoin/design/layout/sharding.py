@@ -9,22 +9,24 @@ import msgspec
 
 from prejoin.design.cost.assumptions import (
     BUCKET_SECONDS,
+    busiest,
     count_by,
     count_of,
     grows,
-    per_second,
     retention_of,
     size_of,
     values_of,
 )
 from prejoin.design.cost.upkeep import entries, items_of, share_of, writes_of
+from prejoin.design.counters import counters_of, is_spread
+from prejoin.design.model import Counter
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import ReadNeeds
 from prejoin.protocol.limits import GB
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
 from prejoin.workload.lookup import bare_name
-from prejoin.workload.model import AtMost, Attribute, Entity, Op, Rate, Read, Spread, Without, Workload
+from prejoin.workload.model import AtMost, Attribute, Entity, Op, Read, Spread, Verb, Without, Workload
 
 MOST_WRITES = 1000
 """DynamoDB's limit of write units a second for one partition."""
@@ -61,16 +63,20 @@ class Heat(msgspec.Struct, frozen=True):
         return min(MOST_SHARDS, max(1, math.ceil(self.hottest / MOST_WRITES)))
 
 
-def heat(workload: Workload, entity: Entity, candidate: Candidate) -> Heat:
+def heat(workload: Workload, entity: Entity, candidate: Candidate, counters: Sequence[Counter]) -> Heat:
     """The load of a key: peak rates, item size, and the number of partitions that share the writes."""
     writes = units = 0.0
     hottest = 0.0
     for write, action in writes_of(workload, entity):
-        rate = _busiest(write.rate) * items_of(workload, write, action, entity)
+        if is_spread(counters, write, action, entity):
+            continue  # it is written to shards, and not to the item
+        rate = busiest(write.rate) * items_of(workload, write, action, entity)
         times = entries(candidate, write, action, entity)
         writes += rate
         units += rate * times * write_units(size_of(entity))
-        if write.rate and write.rate.hottest:
+        # An item is created once, so a partition of one item gets one of these writes.
+        once = action.verb is Verb.CREATE and spread_by(workload, entity, candidate) is None
+        if write.rate and write.rate.hottest and not once:
             hottest = max(hottest, write.rate.hottest / 100)
     return Heat(writes, units, max(hottest, _share(workload, entity, candidate)))
 
@@ -89,16 +95,13 @@ def shards_of(workload: Workload, entity: Entity, candidate: Candidate, bucket: 
     if grows_at_end:
         there = msgspec.structs.replace(candidate, pk=())  # optional attributes of the partition are counted already
         size = count_by(workload, entity, candidate.pk) * share_of(workload, entity, there) * size_of(entity)
-    enough = max(heat(workload, entity, candidate).shards, min(MOST_SHARDS, math.ceil(size / MOST_BYTES)))
+    warm = heat(workload, entity, candidate, counters_of(workload))
+    enough = max(warm.shards, min(MOST_SHARDS, math.ceil(size / MOST_BYTES)))
     decided = [pin.shards for pin in pins if isinstance(pin, Spread) and pin.entity == entity.name and pin.shards]
     most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
     if decided and (enough > 1 or _is_common(entity, candidate)):
         return decided[0]
     return min([enough, *(max(1, count) for count in most)])
-
-
-def _busiest(rate: Rate | None) -> float:
-    return rate.peak if rate and rate.peak is not None else per_second(rate)
 
 
 def spread_by(workload: Workload, entity: Entity, candidate: Candidate) -> str | None:

@@ -18,6 +18,7 @@ from prejoin.design.cost.assumptions import SEVERAL, per_second, several, size_o
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.objective import fans_out
 from prejoin.design.cost.units import predict_units, units_of
+from prejoin.design.counters import counters_of, with_kept
 from prejoin.design.layout.key_words import Alike, KeyWords
 from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.mapping.addressing import actions_of, finding, known, looked_at, unknown
@@ -185,6 +186,7 @@ class Prices:
             slots=_SLOTS,
             items=(item, *([copy] if copy else ())),
             guards=guards,
+            counters=with_kept(self._problem.fixed.design.counters, counters_of(self._workload)),
             operations=(),
             ttl_attribute=ends,
         )
