@@ -1,4 +1,6 @@
-"""Renew docs/conformance.md from results of other people's test suites, which are not ours to include.
+"""Renew docs/conformance.md, and conformance-failures.md beside it, from results of other people's test suites.
+
+The suites are not ours to include.
 
     scripts/conformance.py                                        write the page again from docs/conformance.json
     scripts/conformance.py alternator:prejoin=results.xml …       read results first: SUITE:SERVER=FILE
@@ -68,22 +70,48 @@ def take_in(kept: dict[str, Any], arguments: list[str]) -> None:
             kept[suite]["failures"] = sorted(name for name, status in results if status == "failed")
 
 
-def render(kept: dict[str, Any], reasons: dict[str, Any]) -> tuple[str, list[str]]:
-    """The page, and the failures that have no reason."""
-    lines = [reasons["introduction"].strip(), "", *_summary(kept, reasons)]
+Explained = dict[str, dict[str, list[str]]]
+"""By suite, and by reason: the tests that prejoin fails."""
+
+
+def explain(kept: dict[str, Any], reasons: dict[str, Any]) -> tuple[Explained, list[str]]:
+    """The reason of each failure, and the failures that have none."""
+    explained: Explained = {}
     unexplained: list[str] = []
     for name, suite in reasons["suites"].items():
-        explained: Counter[str] = Counter()
+        by_reason: defaultdict[str, list[str]] = defaultdict(list)
         for failure in kept.get(name, {}).get("failures", ()):
             why = next((why for why in suite.get("reasons", ()) if re.search(why["tests"], failure)), None)
             if why is None:
                 unexplained.append(f"{name}: {failure}")
             else:
-                explained[why["reason"]] += 1
-        if explained:
-            lines += ["", f"## {suite['short']}: what fails, and why", "", "| Tests | Reason |", "| --- | --- |"]
-            lines += [f"| {number} | {reason} |" for reason, number in explained.most_common()]
-    return "\n".join([*lines, "", reasons["conclusion"].strip(), ""]), unexplained
+                by_reason[why["reason"]].append(failure)
+        explained[name] = dict(sorted(by_reason.items(), key=lambda pair: -len(pair[1])))
+    return explained, unexplained
+
+
+def render(kept: dict[str, Any], reasons: dict[str, Any], explained: Explained) -> str:
+    """The page: how many tests pass, and why others do not."""
+    lines = [reasons["introduction"].strip(), "", *_summary(kept, reasons)]
+    for name, by_reason in explained.items():
+        if by_reason:
+            title = f"## {reasons['suites'][name]['short']}: what fails, and why"
+            lines += ["", title, "", "| Tests | Reason |", "| --- | --- |"]
+            lines += [f"| {len(tests)} | {reason} |" for reason, tests in by_reason.items()]
+    return "\n".join([*lines, "", reasons["conclusion"].strip(), ""])
+
+
+def render_failures(reasons: dict[str, Any], explained: Explained) -> str:
+    """The page with the name of every test that fails."""
+    lines = ["# Every test that fails", "", reasons["failures"].strip()]
+    for name, by_reason in explained.items():
+        if by_reason:
+            lines += ["", f"## {reasons['suites'][name]['title']}"]
+        for reason, tests in by_reason.items():
+            numbers = Counter(tests)  # some suites have several tests of one name
+            lines += ["", f"**{reason}**", ""]
+            lines += [f"- `{test}`" + (f" ({number} times)" if number > 1 else "") for test, number in numbers.items()]
+    return "\n".join([*lines, ""])
 
 
 def _summary(kept: dict[str, Any], reasons: dict[str, Any]) -> list[str]:
@@ -104,11 +132,13 @@ def main(arguments: list[str]) -> None:
     data = DOCS / "conformance.json"
     kept: dict[str, Any] = json.loads(data.read_text()) if data.exists() else {}
     take_in(kept, arguments)
-    page, unexplained = render(kept, tomllib.loads((DOCS / "conformance.toml").read_text()))
+    reasons = tomllib.loads((DOCS / "conformance.toml").read_text())
+    explained, unexplained = explain(kept, reasons)
     if unexplained:
         sys.exit("\n".join([*unexplained, f"{len(unexplained)} failures have no reason in docs/conformance.toml"]))
     data.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
-    (DOCS / "conformance.md").write_text(page)
+    (DOCS / "conformance.md").write_text(render(kept, reasons, explained))
+    (DOCS / "conformance-failures.md").write_text(render_failures(reasons, explained))
 
 
 if __name__ == "__main__":

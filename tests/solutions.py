@@ -11,6 +11,10 @@ from collections.abc import Callable
 import pytest
 
 import prejoin.design.explain.alternatives
+import prejoin.design.explain.relaxations
+import prejoin.design.explain.simplifications
+import prejoin.design.frontier
+import prejoin.design.tables.comparison
 import prejoin.pipeline.build.build_design
 import prejoin.pipeline.demonstration
 import prejoin.pipeline.design.design_table
@@ -21,13 +25,18 @@ from prejoin.design.solver.integer_program import TimeLimit
 from prejoin.design.solver.solve import Solution
 from prejoin.workload.model import Workload
 
-_USERS = (
+USERS = (
     prejoin.design.explain.alternatives,
+    prejoin.design.explain.relaxations,
+    prejoin.design.explain.simplifications,
+    prejoin.design.frontier,
+    prejoin.design.tables.comparison,
     prejoin.pipeline.build.build_design,
     prejoin.pipeline.demonstration,
     prejoin.pipeline.design.design_table,
     prejoin.pipeline.query.query,
 )
+"""The modules that call the solver; `tests/design/test_solve.py` compares."""
 
 
 def solve(
@@ -57,5 +66,5 @@ _SOLVED: dict[str, tuple[Solution, list[str]]] = {}
 @pytest.fixture(autouse=True)
 def solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let commands use `solve` of this module. A conftest that imports this fixture does so for its folder."""
-    for module in _USERS:
+    for module in USERS:
         monkeypatch.setattr(module, "solve", solve)

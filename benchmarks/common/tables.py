@@ -35,8 +35,8 @@ def amount(seconds: float) -> str:
     return f"{seconds * 1e3:.0f} ms" if seconds >= 0.01 else f"{seconds * 1e6:.0f} µs"
 
 
-def write_into(page: Path, text: str) -> None:
+def write_into(page: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
     """Puts the results between the marks of a page."""
-    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    _, after = rest.split(END)
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
+    before, rest = page.read_text(encoding="utf-8").split(begin)
+    _, after = rest.split(end)
+    page.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")

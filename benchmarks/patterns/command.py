@@ -13,18 +13,23 @@ from engine.servers import running, wait_for
 from prejoin.engine import Embedded
 from prejoin.transport import Credentials, Endpoint
 
-from . import report
+from . import bulk, report
 from .measure import costs
 from .reads import DAYS, SHARDS, bucket_cases, shard_cases
 from .writes import KINDS, write_cases
 
+BULK, END_OF_BULK = "<!-- bulk: written by the benchmark -->", "<!-- end of bulk -->"
 HERE = Path(__file__).resolve().parent
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks/patterns", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a look in some seconds; nothing is written")
-    quick = parser.parse_args(arguments).quick
+    parser.add_argument("--bulk", action="store_true", help="only the bulk load, by CPU time")
+    given = parser.parse_args(arguments)
+    quick = given.quick
+    if given.bulk:
+        return _bulk(quick)
     shards, days, kinds = (SHARDS[:2], DAYS[:2], list(KINDS)[:2]) if quick else (SHARDS, DAYS, list(KINDS))
     repeats = 3 if quick else 31
     with running("serve", {}) as (process, port), Embedded() as engine:
@@ -66,6 +71,17 @@ An order of about 400 bytes; times as long as the plain write takes.
     if not quick:
         write_into(HERE / "README.md", text)
         _say("wrote the results in README.md")
+    return 0
+
+
+def _bulk(quick: bool) -> int:
+    count, repeats = (200, 1) if quick else (5_000, 7)
+    with running("serve", {}) as (process, port):
+        wait_for(port, process)
+        text = bulk.report(bulk.load_costs(port, count, repeats), count)
+    print(text)
+    if not quick:
+        write_into(HERE / "README.md", f"{text}\n", BULK, END_OF_BULK)
     return 0
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime as dt
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TypeVar
 from uuid import UUID, uuid4
 
-from prejoin import AWS, AsyncClient, Embedded, Endpoint, Page, TransactionCancelled, ulid
+from prejoin import AWS, AsyncClient, Embedded, Endpoint, refresh, ulid
 
 from groups.async_repository import AsyncGroupsRepository
 from groups.entities import Group, Membership, MembershipRole, User
@@ -55,16 +55,12 @@ class Clubs(AsyncGroupsRepository):
         await self.only_admin(admin, group_id)
         group = known(await self.group_head(group_id), "group", group_id)
         await self.rename_group(group_id, name, group.description)
-        async for one in everything(lambda after: self.members_of_group(group_id, after=after)):
-            with suppress(TransactionCancelled):  # gone, or renamed once more: then there is nothing left to do
-                await self.refresh_group_name_on_membership(one.user_id, group_id, name)
+        await refresh(self.db, Group, group_id=group_id)
 
     async def rename_person(self, user_id: UUID, name: str) -> None:
         """Another name for somebody, in the list of every club that they are in."""
         await self.rename_user(user_id, name)
-        async for one in everything(lambda after: self.groups_of_user(user_id, after=after)):
-            with suppress(TransactionCancelled):
-                await self.refresh_user_name_on_membership(user_id, one.group_id, name)
+        await refresh(self.db, User, user_id=user_id)
 
     async def only_admin(self, user_id: UUID, group_id: str) -> None:
         found = await self.check_membership(user_id, group_id)
@@ -82,17 +78,6 @@ async def opened(db: str | None = None, endpoint: str | None = None, aws: bool =
         if not aws:  # there template.yaml makes the table
             await client.create_table(if_absent=True)
         yield Clubs(client)
-
-
-async def everything(read: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[T]:
-    """All that a read finds, page after page."""
-    page = await read(None)
-    while True:
-        for one in page:
-            yield one
-        if page.cursor is None:
-            return
-        page = await read(page.cursor)
 
 
 def known(found: T | None, what: str, key: object) -> T:

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from prejoin import AWS, Client, ConditionFailed, Embedded, Endpoint, NotFound, Page, TransactionCancelled, ulid
+from prejoin import AWS, Client, ConditionFailed, Embedded, Endpoint, Page, TransactionCancelled, refresh, ulid
 
 from social_network.entities import Comment, Follow, Group, Like, Membership, Post, User
 from social_network.repository import SocialNetworkRepository
@@ -62,14 +62,7 @@ class Network(SocialNetworkRepository):
     def rename(self, username: str, name: str) -> None:
         """Another name, on the profile and on all that its owner has ever said."""
         self.change_name(username, name)
-        for comment in everything(lambda after: self.comments_by_user(username, after=after)):
-            try:
-                self.refresh_name(comment.post_id, comment.comment_id, username, name)
-            except TransactionCancelled as refused:
-                if called_otherwise(refused):
-                    return  # renamed once more meanwhile, and whoever did that goes through the comments as well
-                if not any(isinstance(one, NotFound) for one in refused.failures):
-                    raise  # else it was taken back meanwhile
+        refresh(self.db, User, username=username)
 
     def like(self, username: str, post_id: str) -> None:
         self.add_like(Like(post_id=post_id, username=username, liked_at=now()))

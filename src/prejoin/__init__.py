@@ -111,6 +111,16 @@ if TYPE_CHECKING:
     from prejoin.patterns.aggregates.sharded import total as total
     from prejoin.patterns.aggregates.sharded_counter import ShardedCounter as ShardedCounter
     from prejoin.patterns.aggregates.sharded_counter import with_counts as with_counts
+    from prejoin.patterns.bulk.change import bulk_delete as bulk_delete
+    from prejoin.patterns.bulk.change import bulk_update as bulk_update
+    from prejoin.patterns.bulk.collection import delete_collection as delete_collection
+    from prejoin.patterns.bulk.items import bulk_copy as bulk_copy
+    from prejoin.patterns.bulk.items import bulk_export as bulk_export
+    from prejoin.patterns.bulk.items import bulk_import as bulk_import
+    from prejoin.patterns.bulk.items import delete_tenant as delete_tenant
+    from prejoin.patterns.bulk.job import BulkOptions as BulkOptions
+    from prejoin.patterns.bulk.job import BulkProgress as BulkProgress
+    from prejoin.patterns.bulk.load import bulk_load as bulk_load
     from prejoin.patterns.cascade import delete_tree as delete_tree
     from prejoin.patterns.child import Child as Child
     from prejoin.patterns.copies import Copy as Copy
@@ -183,6 +193,11 @@ if TYPE_CHECKING:
     from prejoin.streams.fresh import keep_fresh as keep_fresh
     from prejoin.streams.handlers import StreamHandlers as StreamHandlers
     from prejoin.streams.records import StreamRecordError as StreamRecordError
+    from prejoin.streams.totals import Contribution as Contribution
+    from prejoin.streams.totals import StreamTotals as StreamTotals
+    from prejoin.streams.totals import contributions as contributions
+    from prejoin.streams.totals import keep_totals as keep_totals
+    from prejoin.streams.totals import rebuild_totals as rebuild_totals
     from prejoin.table.admin.drift import Difference as Difference
     from prejoin.table.client.async_client import AsyncClient as AsyncClient
     from prejoin.table.client.async_client import AsyncTransaction as AsyncTransaction

@@ -45,7 +45,12 @@ ATTACKS = (
     Attack("documents", "documents:run", "mutated documents: messages, never a traceback", "documents"),
     Attack("cursors", "cursors:run", "forged, cut and mutated cursors", "cursors"),
     Attack("requests", "requests:run", "hostile HTTP requests to a server", "requests"),
-    Attack("operations", "operations:run", "hostile requests of every operation of the engine", "requests"),
+    Attack(
+        "operations",
+        "operations:run",
+        "hostile requests of every operation of the engine, also behind HTTP and in bad weather",
+        "requests",
+    ),
     Attack("readers", "readers:run", "time for each byte of every reader", "inputs"),
     Attack("faults", "faults:run", "a proxy with TLS that breaks every step of a request", "calls"),
     Attack("forks", "file_store:run_forks", "processes that fork with a file open", "forks"),

@@ -17,13 +17,16 @@ from typing import Any
 import msgspec
 import pytest
 from tests.attack import cancellations, documents, keys, kills, operations, patterns, server_kills
+from tests.attack.requests_by_operation import REQUESTS
 from tests.attack.result import Result
 from tests.engine.crashing import Writer
+from tests.engine.test_fuzz import VALID
 from tests.patterns.faults import items
 
 from prejoin import Client
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
+from prejoin.engine.operations import OPERATIONS
 from prejoin.transport import Endpoint
 
 
@@ -191,6 +194,29 @@ def test_operations_notice_an_engine_that_fails_or_takes_long(monkeypatch: pytes
         assert "of CPU" in operations.attempt(engine, "ListTables", b"{}")
         monkeypatch.setattr(engine, "send", lambda operation, body: {}[operation])
         assert operations.attempt(engine, "ListTables", b"{}") == "KeyError('ListTables')"
+
+
+def test_operations_notice_a_server_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Embedded() as engine, Server(engine, port=0) as url, closing(operations.OverHttp(url, Random(1))) as served:
+        assert operations.attempt(served, "ListTables", b"{}") == ""
+        assert operations.attempt(served, "GetRecords", b"{}") == "", "an operation of the other service"
+        monkeypatch.setattr(engine, "send", lambda operation, body: 1 / 0)
+        assert "ZeroDivisionError" in operations.attempt(served, "Scan", b"{}")
+    with Embedded() as engine, Server(engine, port=0) as url, closing(operations.OverHttp(url, Random(1))) as served:
+        monkeypatch.setattr(engine, "weather_front", lambda: 1 / 0)
+        assert "PUT weather" in operations.attempt(served, "ListTables", b"{}")
+
+
+def test_operations_use_what_responses_had() -> None:
+    memory, chance = operations.Memory(), Random(1)
+    request = {"BackupArn": "<BackupArn>", "Keys": [{"<TableArn>": 1}]}
+    assert memory.fill_in(request, chance) == request
+    memory.learn({"BackupDetails": {"BackupArn": "a"}, "Tables": [{"TableArn": "b"}]})
+    assert memory.fill_in(request, chance) == {"BackupArn": "a", "Keys": [{"b": 1}]}
+
+
+def test_every_operation_is_attacked() -> None:
+    assert {operation for operation, _ in (*VALID, *REQUESTS)} == set(OPERATIONS)
 
 
 def test_mutated_requests_are_the_same_for_a_seed() -> None:

@@ -28,6 +28,14 @@ def test_the_benchmark_runs_and_writes_nothing() -> None:
     assert page.read_text(encoding="utf-8") == before
 
 
+@pytest.mark.slow
+def test_the_benchmark_of_bulk_loads_writes_the_same_items_in_each_way() -> None:
+    command = [sys.executable, "benchmarks/patterns", "--bulk", "--quick"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "bulk_load, new=True" in result.stdout
+
+
 def test_each_shard_and_each_day_is_a_request() -> None:
     with Embedded() as engine:
         shards = costs(shard_cases(2 * PAGE, [4]), {"here": engine}, 1)

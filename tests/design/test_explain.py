@@ -252,7 +252,7 @@ def test_every_partition_key_tells_how_many_the_largest_and_the_hottest() -> Non
     assert "Address" in users.beside
     assert users.whole_items == addresses.whole_items >= 11
     product = next(one for one in explanation.partitions if one.entity == "Product")
-    assert product.text[-1] == "The busiest uses 0.024 write and 10 read units a second."
+    assert product.text[-1] == "The busiest uses 0.048 write and 10 read units a second."
 
 
 def test_status_partitions_may_hold_all_items() -> None:

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 from tests.design.workloads import workloads
 from tests.place import examples
+from tests.solutions import solve
 
 from prejoin.cli.outcome import Line as TextLine
 from prejoin.cli.text.frontier import proposal_lines
 from prejoin.design.cost.objective import objective
 from prejoin.design.explain.phrases import money
 from prejoin.design.frontier import LARGE_SAVING, FrontierPoint, frontier, proposal
-from prejoin.design.solver.solve import solve
 from prejoin.pipeline.design.design_table import design_table
 from prejoin.pipeline.design.frontier import frontier_command
 from prejoin.pipeline.document import Document

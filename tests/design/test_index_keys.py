@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 from tests.design.workloads import workloads
 from tests.place import examples
+from tests.solutions import solve
 
 from prejoin.design.cost.objective import objective
 from prejoin.design.document.read_document import read_document
@@ -15,7 +16,6 @@ from prejoin.design.explain import explain
 from prejoin.design.layout.index_keys import composite_form, is_natural_index
 from prejoin.design.layout.projection import WORTH
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.workload.files import read_text

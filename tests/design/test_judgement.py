@@ -14,6 +14,7 @@ from tests.place import examples
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.objective import objective
+from prejoin.design.explain import explain
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Projection
 from prejoin.design.solver.candidates import identifies
@@ -79,6 +80,65 @@ def parcels(*reads: str, writes: str = "", decisions: tuple[str, ...] = ()) -> t
     )
     workload, solution = designed(f"{PARCELS}{HEAD}{rows}{WRITES}{made}{writes}", *decisions)
     return workload, solution.design
+
+
+JOINED = """# Clinic
+
+## Entities
+
+### Owner
+
+- **Attributes**:
+  - `ownerId` (ulid, generated)
+- **Cardinality**: ~5K total
+
+### Pet
+
+- **Attributes**:
+  - `petId` (ulid, generated)
+  - `ownerId` (ulid, immutable, → Owner)
+  - `name` (string, immutable)
+- **Cardinality**: ~3 per Owner, ~15K total
+
+### Visit
+
+- **Attributes**:
+  - `visitId` (ulid, generated)
+  - `petId` (ulid, immutable, → Pet)
+  - `vet` (string, immutable)
+  - `at` (datetime, immutable)
+- **Cardinality**: ~100 per Pet
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Consistency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Pet | ownerId | Collection | name ASC | No | 10/s | CONSISTENCY | No |
+| AP-002 | Pet | petId | Single | - | No | 10/s | Eventual | No |
+| AP-003 | Visit, Pet | vet | Collection | at DESC | Yes (20) | 10/s | Eventual | Join via petId |
+"""
+
+
+def test_joined_items_are_keyed_by_their_ids() -> None:
+    """The key of the table finds a hundred in one request; an index needs a Query for each."""
+    workload, solution = designed(JOINED.replace("CONSISTENCY", "Eventual"))
+    _, second = solution.design.operations[2].requests
+    assert (second.call, second.slot, second.pk) == ("BatchGetItem", "table", "PET#{petId}")
+    assert objective(workload, solution.design).queries_each == 0
+
+
+def test_join_that_queries_for_each_item_is_said() -> None:
+    """A strong read takes the key of the table, so the join is left with an index."""
+    workload, solution = designed(JOINED.replace("CONSISTENCY", "Strong"))
+    _, second = solution.design.operations[2].requests
+    assert (second.call, second.slot) == ("Query", "gsi1")
+    assert objective(workload, solution.design).queries_each == 1
+    (about,) = (one for one in explain(workload, solution).patterns if one.pattern == "AP-003")
+    said = " ".join(about.text)
+    assert "Then for each `petId`: One Query on gsi1" in said
+    assert "about 20 more requests, one after the other" in said
 
 
 @pytest.mark.parametrize("beside", ["state", "fragile", "state, fragile", "label", "state, label"])

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.solutions import solve
 
 from prejoin.design.explain import add_alternatives, explain, relaxations
 from prejoin.design.explain.costs import total
 from prejoin.design.explain.model import Alternative
 from prejoin.design.explain.relaxations import _changes, fewer_structures, instead_of
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.workload.checks import check

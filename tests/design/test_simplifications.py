@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.solutions import solve
 
 from prejoin.design.explain import add_alternatives, explain
 from prejoin.design.explain.costs import total
 from prejoin.design.explain.simplifications import _changes, simplifications
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.workload.checks import check

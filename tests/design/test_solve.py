@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.place import examples
+from tests.solutions import USERS
 
 from prejoin.design.cost.objective import WEIGHTS, complexity
 from prejoin.design.files import write_design
@@ -214,3 +216,14 @@ def test_progress_is_reported() -> None:
         "3 indexes: a complexity of 6.5 is possible",
         "4 indexes: a complexity of 5.5 is possible",
     ]
+
+
+def test_tests_know_every_module_that_calls_the_solver() -> None:
+    """`solved_once` has to reach them all, or commands solve the same document again and again."""
+    source = ROOT / "src"
+    found = {
+        ".".join(path.relative_to(source).with_suffix("").parts)
+        for path in source.rglob("*.py")
+        if re.search(r"^from prejoin\.design\.solver\.solve import .*\bsolve\b", path.read_text("utf-8"), re.MULTILINE)
+    }
+    assert found == {module.__name__ for module in USERS}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.solutions import solve
 
-from prejoin.design.solver.solve import solve
 from prejoin.design.tables.comparison import compare_tables
 from prejoin.design.tables.split import Loss, Split, split_tables
 from prejoin.engine import Embedded

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from tests.design.tenancy import with_line
 from tests.design.workloads import workloads
 from tests.place import examples
+from tests.solutions import solve
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
 from prejoin.design.mapping.map_reads import followed
 from prejoin.design.model import Design, Guard
-from prejoin.design.solver.solve import solve
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Workload
 

@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.place import examples
+from tests.solutions import solve
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import amplification, bill
@@ -21,7 +22,6 @@ from prejoin.design.explain import as_markdown, as_text, explain_design, topics,
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import DesignError, misfits
 from prejoin.design.model import Design, Facet, Projection, ProjectionKind, When
-from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, has_errors
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove

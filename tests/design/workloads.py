@@ -95,7 +95,7 @@ def _read(draw: st.DrawFn, id_: str, entity: Entity) -> Read:
         sort=(Sort(by, draw(st.sampled_from(list(Direction)))),) if by else (),
         page=draw(st.sampled_from([None, 20])),
         paginated=True,
-        rate=Rate(value=draw(st.sampled_from([0.1, 5, 50]))),
+        rate=_rate(draw, [0.1, 5, 50], 20_000),
         needs=draw(st.sampled_from([(), (), tuple(names[:2])])),
     )
 
@@ -122,10 +122,17 @@ def _collection(draw: st.DrawFn, id_: str, parent: Entity, child: Entity) -> Rea
     )
 
 
+def _rate(draw: st.DrawFn, usual: list[float], high: float) -> Rate:
+    """A usual rate; seldom one that can make a partition hot, perhaps with a hottest key."""
+    if draw(st.integers(0, 9)):
+        return Rate(value=draw(st.sampled_from(usual)))
+    return Rate(value=high, hottest=draw(st.sampled_from([None, 30.0])))
+
+
 def _writes(draw: st.DrawFn, entity: Entity) -> list[Write]:
     ids = tuple(Input(a.name) for a in entity.id)
     everything = tuple(Input(a.name) for a in entity.attributes)
-    rate = Rate(value=draw(st.sampled_from([0.1, 5, 20])))
+    rate = _rate(draw, [0.1, 5, 20], 4_000)
     found = [
         Write(
             f"C-{entity.name}",

@@ -231,15 +231,14 @@ def test_a_text_as_null_is_not_true(shop: Ask) -> None:
     assert error.message.endswith("Null attribute value types must have the value of true")
 
 
-def test_units_out_of_bounds_are_refused_before_a_missing_table(ask: Ask) -> None:
+def test_units_of_a_table_out_of_bounds_are_refused_before_a_missing_table(ask: Ask) -> None:
     units = {"ReadCapacityUnits": 1_000_000_000_001, "WriteCapacityUnits": 1}
     index = [{"Update": {"IndexName": "gsi1", "ProvisionedThroughput": units}}]
     where = {"TableName": "missing"}
     message = "Given value 1000000000001 for ReadCapacityUnits is out of bounds"
     assert refusal(ask, "UpdateTable", **where, ProvisionedThroughput=units).message == message
-    assert (
-        refusal(ask, "UpdateTable", **where, GlobalSecondaryIndexUpdates=index).message == f"{message} for index gsi1"
-    )
+    missing = refusal(ask, "UpdateTable", **where, GlobalSecondaryIndexUpdates=index)
+    assert missing.code == "ResourceNotFoundException", "units of an index are looked at later"
 
 
 def test_classes_of_index_members_have_the_names_of_java(ask: Ask) -> None:
@@ -288,3 +287,51 @@ def test_query_puts_a_prefix_before_messages_about_select_and_scan_does_not(shop
         message = refusal(shop, "Scan", **members).message
         assert refusal(shop, "Query", **key, **members).message == f"1 validation error detected: {message}"
         assert "validation error" not in message
+
+
+EXISTS = {"ComparisonOperator": "NOT_NULL"}
+PARTITION = {"pk": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "a"}]}}
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"KeyConditions": dict.fromkeys("abc", EXISTS)}, "Conditions can be of length 1 or 2 only"),
+        ({"TableName": "absent", "KeyConditions": {"z": EXISTS}}, "Requested resource not found"),
+        (
+            {"IndexName": "absent", "ExclusiveStartKey": {}, "KeyConditions": {"z": EXISTS}},
+            "The table does not have the specified index: absent",
+        ),
+        ({"ExclusiveStartKey": {}, "KeyConditions": {"z": EXISTS}}, "The provided starting key is invalid"),
+        ({"KeyConditions": {"z": EXISTS}}, "Query condition missed key schema element: pk"),
+        ({"KeyConditions": {**PARTITION, "z": EXISTS}}, "Query condition missed key schema element: sk"),
+        (
+            {"KeyConditions": {**PARTITION, "sk": EXISTS}},
+            "Attempted conditional constraint is not an indexable operation",
+        ),
+        ({"KeyConditions": {"pk": EXISTS}}, "Attempted conditional constraint is not an indexable operation"),
+    ],
+)
+def test_operators_that_keys_do_not_have_are_reported_last(shop: Ask, members: dict[str, Any], message: str) -> None:
+    assert refusal(shop, "Query", **members).message == message
+
+
+def test_filter_of_a_query_is_checked_before_select(shop: Ask) -> None:
+    city = {"city": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "x"}]}}
+    read = {"IndexName": "by-city", "KeyConditions": city, "Select": "ALL_ATTRIBUTES"}
+    assert "Select type ALL_ATTRIBUTES" in refusal(shop, "Query", **read).message
+    assert "Primary key attribute: city" in refusal(shop, "Query", **read, QueryFilter=city).message
+
+
+def test_key_of_a_read_is_checked_before_its_attributes(shop: Ask) -> None:
+    key = {"pk": {"SS": []}}
+    assert "may not be empty" in refusal(shop, "GetItem", Key=key, AttributesToGet=["a", "a"]).message
+
+
+def test_all_that_is_wrong_with_a_name_is_reported(ask: Ask) -> None:
+    found = refusal(ask, "ListTables", ExclusiveStartTableName="a;").message
+    where = "Value 'a;' at 'exclusiveStartTableName' failed to satisfy constraint: Member must"
+    assert found == (
+        f"2 validation errors detected: {where} satisfy regular expression pattern: [a-zA-Z0-9_.-]+; "
+        f"{where} have length greater than or equal to 3"
+    )

@@ -16,6 +16,7 @@ import pytest
 from tests.engine.conftest import SHOP, item, refusal, send
 
 from prejoin.engine import Embedded
+from prejoin.engine.operations import exports, transfers
 from prejoin.testing import attach
 
 ARN = "arn:aws:dynamodb:local:000000000000:table/shop"
@@ -96,8 +97,44 @@ def test_an_export_has_the_files_of_aws(engine: Embedded, bucket: Path) -> None:
         "manifest-summary.json",
         "manifest-summary.md5",
     ]
-    again = send(engine, "ExportTableToPointInTime", TableArn=ARN, S3Bucket="bucket", ClientToken="once")
-    assert again["ExportDescription"] == ended, "the same token is the same export"
+
+
+def test_an_export_with_the_same_token_is_the_same(engine: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = {"TableArn": ARN, "S3Bucket": "bucket", "ClientToken": "once"}
+    ended = exported(engine, ClientToken="once")
+    assert send(engine, "ExportTableToPointInTime", **request)["ExportDescription"] == ended
+    error = refusal(send, engine, "ExportTableToPointInTime", **request, S3Prefix="other")
+    assert error.code == "ExportConflictException"
+    monkeypatch.setattr(transfers, "_TOKEN_SECONDS", 0)
+    later = send(engine, "ExportTableToPointInTime", **request)["ExportDescription"]
+    assert later["ExportArn"] != ended["ExportArn"], "a token is valid for eight hours"
+
+
+def test_an_import_with_the_same_token_is_the_same(engine: Embedded, bucket: Path) -> None:
+    (bucket / "a.json").write_text(json.dumps({"Item": item(pk="a", sk="1")}))
+    source = {"S3Bucket": "bucket", "S3KeyPrefix": "a"}
+    request = {"InputFormat": "DYNAMODB_JSON", "TableCreationParameters": CREATION, "ClientToken": "once"}
+    ended = imported(engine, S3BucketSource=source, **request)
+    again = send(engine, "ImportTable", S3BucketSource=source, **request)
+    assert again["ImportTableDescription"] == ended
+    error = refusal(send, engine, "ImportTable", S3BucketSource={"S3Bucket": "bucket"}, **request)
+    assert error.code == "ImportConflictException"
+
+
+def test_exports_and_imports_are_listed_in_pages(engine: Embedded) -> None:
+    arns = [exported(engine)["ExportArn"] for _ in range(3)]
+    first = send(engine, "ListExports", MaxResults=2)
+    rest = send(engine, "ListExports", MaxResults=2, NextToken=first["NextToken"])
+    assert [each["ExportArn"] for page in (first, rest) for each in page["ExportSummaries"]] == arns
+    assert "NextToken" not in rest
+    assert refusal(send, engine, "ListImports", PageSize=26).message.endswith("less than or equal to 25")
+
+
+def test_an_export_has_several_files(engine: Embedded, bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "_FILE_BYTES", 150)
+    ended = exported(engine)
+    assert len(list((bucket / ended["ExportManifest"]).parent.glob("data/*.json.gz"))) == 3
+    assert [line["Item"] for line in lines(bucket, ended["ExportManifest"])] == send(engine, "Scan")["Items"]
 
 
 def test_an_export_is_of_a_moment(engine: Embedded, bucket: Path) -> None:
@@ -161,10 +198,11 @@ def test_lines_that_are_no_items_are_counted(engine: Embedded, bucket: Path) -> 
         {"Other": 1},
         {"Item": item(pk="a", sk="1", name="later")},
     ]
-    content = "\n".join([*map(json.dumps, texts), "{not json", ""])
+    deep = '{"Item":' + '{"M":{"a":' * 5000
+    content = "\n".join([*map(json.dumps, texts), "{not json", deep, ""])
     (bucket / "items.json").write_text(content)
     found = imported(engine, S3BucketSource={"S3Bucket": "bucket", "S3KeyPrefix": "items"})
-    assert (found["ProcessedItemCount"], found["ImportedItemCount"], found["ErrorCount"]) == (6, 2, 4)
+    assert (found["ProcessedItemCount"], found["ImportedItemCount"], found["ErrorCount"]) == (7, 2, 5)
     assert found["ProcessedSizeBytes"] == len(content)
     assert send(engine, "Scan", TableName="imported")["Items"] == [item(pk="a", sk="1", name="later")]
 
@@ -179,6 +217,14 @@ def test_csv_files_are_imported(engine: Embedded, bucket: Path) -> None:
         "a": item(pk="a", sk="1", g1pk="x", g1sk=5, name="Ann, A."),
         "b": item(pk="b", sk="1"),
     }
+    (bucket / "long.csv").write_text(f"pk,sk\na,{'x' * 200_000}\nb,1\n")
+    found = imported(
+        engine,
+        S3BucketSource={"S3Bucket": "bucket", "S3KeyPrefix": "long"},
+        InputFormat="CSV",
+        TableCreationParameters={**CREATION, "TableName": "long"},
+    )
+    assert (found["ImportedItemCount"], found["ErrorCount"]) == (1, 1)
     (bucket / "two.csv").write_text("a;1\nb;2\n")
     options = {"Csv": {"Delimiter": ";", "HeaderList": ["pk", "sk"]}}
     found = imported(
@@ -197,12 +243,17 @@ def test_csv_files_are_imported(engine: Embedded, bucket: Path) -> None:
         ("absent", "", "NONE", "S3NoSuchBucket"),
         ("bucket", "absent", "NONE", "S3NoSuchKey"),
         ("bucket", "plain", "GZIP", "InvalidCompression"),
+        ("bucket", "cut", "GZIP", "InvalidCompression"),
+        ("bucket", "damaged", "GZIP", "InvalidCompression"),
     ],
 )
 def test_a_failed_import_leaves_no_table(
     engine: Embedded, bucket: Path, name: str, prefix: str, compression: str, code: str
 ) -> None:
     (bucket / "plain.json").write_text("{}")
+    good = gzip.compress(json.dumps({"Item": item(pk="a", sk="1")}).encode())
+    (bucket / "cut").write_bytes(good[:-9])
+    (bucket / "damaged").write_bytes(good[:10] + b"\xff" + good[11:])
     source = {"S3Bucket": name, "S3KeyPrefix": prefix}
     found = imported(engine, S3BucketSource=source, InputCompressionType=compression)
     assert (found["ImportStatus"], found["FailureCode"]) == ("FAILED", code)
@@ -241,6 +292,16 @@ def test_an_export_needs_recovery(engine: Embedded) -> None:
     send(engine, "UpdateContinuousBackups", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": False})
     error = refusal(send, engine, "ExportTableToPointInTime", TableArn=ARN, S3Bucket="bucket")
     assert error.code == "PointInTimeRecoveryUnavailableException"
+
+
+def test_an_import_of_an_unreadable_file_fails(engine: Embedded, bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, mode: str) -> None:
+        raise PermissionError(f"Permission denied: {path}")
+
+    (bucket / "secret.json").write_text("{}")
+    monkeypatch.setattr(Path, "open", refuse)
+    found = imported(engine, S3BucketSource={"S3Bucket": "bucket"})
+    assert (found["ImportStatus"], found["FailureCode"]) == ("FAILED", "S3InternalError")
 
 
 def test_links_out_of_a_bucket_are_not_followed(engine: Embedded, bucket: Path, tmp_path: Path) -> None:

@@ -168,8 +168,9 @@ def test_an_error_of_the_engine_has_its_envelope_and_status(client: Client, dyna
 
 @pytest.mark.parametrize("target", [None, "", "Nonsense", "DynamoDB_20111205.ListTables", "DynamoDB_20120810.Nonsense"])
 def test_an_unknown_target_is_an_unknown_operation(client: Client, target: str | None) -> None:
-    got = client.ask("", X_Amz_Target=target)
-    assert (got.status, got.kind) == (400, "com.amazon.coral.service#UnknownOperationException")
+    for authorization in ("AWS4-x", None):
+        got = client.ask("", X_Amz_Target=target, Authorization=authorization)
+        assert (got.status, got.kind) == (400, "com.amazon.coral.service#UnknownOperationException")
 
 
 @pytest.mark.parametrize("authorization", [None, "", "Basic abc"])

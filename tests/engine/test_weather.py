@@ -351,6 +351,8 @@ def test_items_of_batches_are_not_processed(dynamodb: Embedded, shop: Ask) -> No
         while left and rounds < 100:
             left = shop("BatchWriteItem", RequestItems={"shop": left})["UnprocessedItems"].get("shop")
             rounds += 1
+        error = refusal(shop, "BatchGetItem", RequestItems={"shop": {}})
+        assert error.code == "ValidationException", "a batch without items has none to leave out"
     assert shop("Scan")["Count"] == 20
 
 
@@ -523,6 +525,14 @@ def test_the_admin_endpoint_has_a_path_and_methods_of_its_own(
     assert dynamodb.send("ListTables", b"{}") == b'{"TableNames":[]}'
 
 
+def test_failure_of_the_admin_endpoint_is_answered(
+    dynamodb: Embedded, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dynamodb, "weather_front", lambda: 1 / 0)
+    answer = httpx.get(f"{url}/_prejoin/weather")
+    assert (answer.status_code, "ZeroDivisionError" in answer.json()["message"]) == (500, True)
+
+
 def test_the_admin_endpoint_is_for_this_machine(dynamodb: Embedded) -> None:
     handler = RequestHandler(dynamodb, admin=Admin(dynamodb))
     request = HttpRequest(b"PUT", b"/_prejoin/weather", [(b"host", b"10.0.0.5")], b"{}", peer="10.0.0.7")
@@ -540,6 +550,7 @@ def test_the_admin_endpoint_is_for_this_machine(dynamodb: Embedded) -> None:
         ({"conflicts": 2}, "conflicts is a chance from 0 to 1, not 2"),
         ({"errors": {"PutItem": {"a": 0.6, "b": 0.6}}}, "the chances of the errors of PutItem add up to more than 1"),
         ({"read_lag": -1}, "read_lag is a number of seconds, not -1"),
+        ({"delays": {"*": 1e300}}, r"delays\['\*'\] is at most 3600 seconds, not 1e\+300"),
         ({"page_items": 0}, "page_items is at least 1, not 0"),
         ({"lost": {"Put": 1}}, "'Put' is no operation of DynamoDB"),
     ],
@@ -556,6 +567,7 @@ def test_conditions_are_read_from_json() -> None:
         Conditions(tables=("a",)),
         Conditions(index_lag={"gsi1": 2}),
     ]
+    assert read_conditions('{"read_lag": 1, "index_lag": {}}')[0].longest_lag == 1
     for text in ("", "[", '{"seed": "x"}', "null"):
         with pytest.raises(ValueError, match="the weather cannot be read"):
             read_conditions(text)

@@ -101,9 +101,10 @@ def test_every_part_of_the_grammar_is_shown() -> None:
     assert len(SHOWN) > 70
 
 
-@pytest.mark.parametrize(("title", "text"), SHOWN, ids=lambda value: value)
-def test_what_the_guide_shows_is_exact(title: str, text: str) -> None:
-    assert GRAMMAR[title](text) is not None
+@pytest.mark.parametrize("title", GRAMMAR)
+def test_what_the_guide_shows_is_exact(title: str) -> None:
+    for text in (text for place, text in SHOWN if place == title):
+        assert GRAMMAR[title](text) is not None, text
 
 
 @pytest.mark.parametrize(("place", "loose", "exact"), INSTEAD, ids=lambda value: value)

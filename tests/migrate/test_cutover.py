@@ -60,7 +60,7 @@ def test_finished_migration_is_neither_followed_nor_loaded_nor_rolled_back(ledge
         with pytest.raises(RefusedError) as caught:
             step()
         assert caught.value.diagnostics[0].code == "PJ761"
-    with pytest.raises(RefusedError, match="nothing carries these writes back"):
+    with pytest.raises(RefusedError, match="nothing carries later writes of the table back"):
         roll_back(ledger)
 
 

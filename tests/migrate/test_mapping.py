@@ -27,6 +27,7 @@ from prejoin import (
     design_target,
     load_table,
     read_document,
+    verify_table,
     write_design,
 )
 from prejoin.migrate.load.state import decode_key, encode_key
@@ -152,6 +153,8 @@ WRONG = [
     ('total = "total"', 'total = { column = "total", as = "epoch" }', "PJ717"),
     ('total = "total"', 'total = { column = "total", sql = "1" }', "PJ710"),
     ('total = "total"', 'total = "customer.total"', "PJ713"),
+    ('total = "total"', 'total = { column = "total", null = "null" }', "PJ719"),
+    ('note = "note"', 'note = { column = "note", default = "", null = "null" }', "PJ719"),
     ("[entities.User", "[entities.Usr", "PJ711"),
     ('zone = "UTC"', 'zone = "Nowhere"', "PJ717"),
     ('order_id = "id"', 'order_id = "user_id"', "PJ715"),
@@ -174,6 +177,32 @@ def test_file_that_is_no_mapping(old: str, new: str, shop: Path) -> None:
     with pytest.raises(PipelineError) as caught, open_migration():
         pass
     assert caught.value.diagnostics[0].code == "PJ710"
+
+
+def test_null_is_stored_as_the_mapping_says(shop: Path, opened: Callable[[], Migration]) -> None:
+    edit('[entities.User]\ntable = "users"', '[entities.User]\ntable = "users"\nnull = "null"')
+    edit('[entities.Order]\ntable = "orders"', '[entities.Order]\ntable = "orders"\nnull = "null"')
+    edit('note = "note"', 'note = { column = "note", null = "absent" }')
+    migration = opened()
+    place = TablePlace(db="t.db")
+    assert load_table(migration, place, create=True).dead == 0
+    assert verify_table(migration, place).equal
+    with connect(migration.package.schema, migration.table, place) as client:
+        stored = client.call("Scan")["Items"]
+        users = [one for one in stored if one["entityType"]["S"] == "User"]
+        orders = [one for one in stored if one["entityType"]["S"] == "Order"]
+        assert {tuple(one["prefs"]) for one in users} == {("M",), ("NULL",)}
+        assert {tuple(one.get("note", "-")) for one in orders} == {("S",), ("-",)}
+        user = next(one for one in users if "NULL" in one["prefs"])
+        order = next(one for one in orders if "note" not in one)
+        assert client.get(migration.package.classes["User"], user_id=int(user["user_id"]["N"])).prefs is None
+        client.call("PutItem", {"Item": {name: value for name, value in user.items() if name != "prefs"}})
+        client.call("PutItem", {"Item": {**order, "note": {"NULL": True}}})
+    found = verify_table(migration, place).differences
+    assert sorted((d.kind, d.entity, d.key, d.attribute, d.expected, d.found) for d in found) == [
+        ("different", "Order", order["order_id"]["N"], "note", "absent", "NULL"),
+        ("different", "User", user["user_id"]["N"], "prefs", "NULL", "absent"),
+    ]
 
 
 def test_times_without_a_zone_and_forgotten_columns_are_warnings(shop: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from prejoin.migrate.follow.apply import Applier
 from prejoin.migrate.follow.outbox import OutboxLog
 from prejoin.migrate.load.state import LoadState
 from prejoin.migrate.migration import Migration
+from prejoin.pipeline.connection import connect
 from tests.migrate.ledger_app import OUTBOX, Customer, Invoice, InvoiceLine, Seat, Tag
 
 PLACE = TablePlace(db="table.db")
@@ -55,6 +57,24 @@ def test_changes_of_objects_are_followed(sessions: sessionmaker[Session], ledger
     assert result.transactions > 0
     with sessions() as db:
         assert left(db) == 0
+
+
+def test_null_is_followed_as_the_mapping_says(sessions: sessionmaker[Session]) -> None:
+    mapping = Path("mapping.toml").read_text(encoding="utf-8")
+    stored_as_null = mapping.replace('holder = "holder"', 'holder = { column = "holder", null = "null" }')
+    Path("mapping.toml").write_text(stored_as_null, encoding="utf-8")
+    with open_migration() as migration:
+        load_table(migration, PLACE, create=True, outbox=True)
+        with sessions.begin() as db:
+            db.get_one(Seat, 1).holder = "ann"
+            db.get_one(Seat, 3).holder = None
+        caught_up(migration)
+        with sessions.begin() as db:
+            db.get_one(Seat, 1).holder = None
+        caught_up(migration)
+        with connect(migration.package.schema, migration.table, PLACE) as client:
+            seats = [one for one in client.call("Scan")["Items"] if one["entityType"]["S"] == "Seat"]
+        assert {tuple(one["holder"]) for one in seats} >= {("NULL",)}
 
 
 def test_changed_keys_leave_no_item_behind(sessions: sessionmaker[Session], ledger: Migration) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable
 from decimal import Decimal
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prejoin import TablePlace, load_table, verify_table
-from prejoin.migrate.migration import Migration
+from prejoin.migrate.migration import Migration, open_migration
 from prejoin.migrate.verify import compare
 from prejoin.migrate.verify.compare import Checksums, canonical, compare_items, groups
 from prejoin.pipeline.connection import connect
@@ -22,11 +23,20 @@ Opened = Callable[[], Migration]
 PLACE = TablePlace(db="table.db")
 
 
+@pytest.fixture(scope="module")
+def loaded_table(shop_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The table of the shop, loaded once for all tests."""
+    files = [shop_template / name for name in ("access-patterns.md", "mapping.toml")]
+    table = tmp_path_factory.mktemp("loaded") / "table.db"
+    with open_migration(*files, f"sqlite:///{shop_template / 'shop.db'}") as migration:
+        load_table(migration, TablePlace(db=str(table)), create=True, state=str(table.parent / "state"))
+    return table
+
+
 @pytest.fixture
-def loaded(opened: Opened) -> Migration:
-    migration = opened()
-    load_table(migration, PLACE, create=True)
-    return migration
+def loaded(opened: Opened, loaded_table: Path) -> Migration:
+    shutil.copy(loaded_table, "table.db")
+    return opened()
 
 
 def test_equal_sides_are_equal_with_all_known_patterns(loaded: Migration) -> None:

@@ -20,6 +20,7 @@ from prejoin import (
     Copy,
     Embedded,
     Entity,
+    Finding,
     Follows,
     Index,
     Key,
@@ -29,8 +30,10 @@ from prejoin import (
     StreamHandlers,
     TableError,
     TransactionCancelled,
+    audit,
     keep_fresh,
     refresh,
+    repair,
 )
 
 
@@ -271,3 +274,38 @@ def test_wrong_declaration_is_refused(follows: Follows, message: str) -> None:
     entity = Entity(Comment, Key("POST#{post_id}", "COMMENT#{comment_id}"), patterns=[follows])
     with pytest.raises(SchemaError, match=message):
         Schema(USER, entity)
+
+
+@both
+def test_audit_finds_outdated_items_and_repair_updates_them(connect: Connect) -> None:
+    db = begun(schema(Copy("by_id", Key("COMMENT#{comment_id}", "C")), checked=False), 3, connect)
+    db.insert(Comment("p", "free", "nobody", "Whoever"))  # without a source there is nothing to follow
+    assert list(findings(db)) == []
+    renamed(db, "Anne")
+    db.insert(comment(3, "Anne"))
+    found = findings(db)
+    assert (
+        sorted((one.kind, one.entity, one.found, one.expected) for one in found)
+        == [("outdated", "Comment", {"author": {"S": "Ann"}}, {"author": {"S": "Anne"}})] * 3
+    )
+    assert [mended(db, one) for one in found] == [True] * 3
+    assert [mended(db, one) for one in found] == [False] * 3  # nothing is left to do
+    assert findings(db) == []
+    assert authors(db) == ["Anne"] * 4
+
+
+def findings(db: Client) -> list[Finding]:
+    client = getattr(db, "_client", db)
+    if isinstance(client, AsyncClient):
+
+        async def collected() -> list[Finding]:
+            return [one async for one in audit(client)]
+
+        return asyncio.run(collected())
+    return list(audit(client))
+
+
+def mended(db: Client, finding: Finding) -> bool:
+    client = getattr(db, "_client", db)
+    found = repair(client, finding)
+    return asyncio.run(found) if isinstance(client, AsyncClient) else found  # type: ignore[arg-type]

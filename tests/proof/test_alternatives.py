@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.solutions import solve
 
 from prejoin.design.cost.assumptions import kept_by_all
 from prejoin.design.explain.relaxations import instead_of
-from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.proof.result import Proof

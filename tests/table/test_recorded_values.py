@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -158,14 +159,13 @@ AS_VALUES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("read", [False, True])
-@pytest.mark.parametrize("to", ["subject", "extra"])
 @pytest.mark.parametrize("how", AS_VALUES)
-def test_attribute_of_draft_never_becomes_data(db: Client, how: str, to: str, read: bool) -> None:
+def test_attribute_of_draft_never_becomes_data(db: Client, how: str) -> None:
     before = db.get(Ticket, ticket_id="1")
-    with pytest.raises((TableError, TypeError)), db.update(Ticket, ticket_id="1", read=read) as ticket:
-        setattr(ticket, to, AS_VALUES[how](ticket))
-    assert db.get(Ticket, ticket_id="1") == before
+    for to, read in product(("subject", "extra"), (False, True)):
+        with pytest.raises((TableError, TypeError)), db.update(Ticket, ticket_id="1", read=read) as ticket:
+            setattr(ticket, to, AS_VALUES[how](ticket))
+        assert db.get(Ticket, ticket_id="1") == before
 
 
 @pytest.mark.parametrize("how", [name for name in AS_VALUES if name not in {"another attribute", "a size"}])

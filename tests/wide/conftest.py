@@ -71,6 +71,15 @@ def other_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def local_url() -> str:
+    """DynamoDB Local. It needs Java, so it is not started here."""
+    found = os.environ.get("PREJOIN_DYNAMODB_LOCAL", "")
+    if not found:
+        pytest.skip("PREJOIN_DYNAMODB_LOCAL is not set: the URL of a DynamoDB Local that was started with -inMemory")
+    return found
+
+
+@pytest.fixture(scope="session")
 def moto_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """moto, which many test with. It tells of every request: that goes to a file, as nobody empties a pipe."""
     port = unused_port()

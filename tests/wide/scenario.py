@@ -32,6 +32,7 @@ _WITHOUT_TABLE = frozenset(
         *("batch_write_item", "batch_get_item", "transact_write_items", "transact_get_items"),
         *("execute_statement", "batch_execute_statement", "execute_transaction"),
         *("tag_resource", "untag_resource", "list_tags_of_resource"),
+        *("describe_stream", "get_shard_iterator", "get_records"),
     }
 )
 """Operations whose requests do not name the table by itself."""
@@ -78,6 +79,7 @@ def run(client: Any) -> dict[str, Any]:
     _errors(scenario.step)
     _legacy(scenario.step)
     _statements(scenario.step)
+    _time_to_live(scenario.step)
     _tags(scenario.step, client.describe_table(TableName=TABLE["TableName"])["Table"]["TableArn"])
     client.delete_table(TableName=TABLE["TableName"])
     return scenario.answers
@@ -278,6 +280,16 @@ def _legacy(step: Any) -> None:
     )
     step("legacy get", "get_item", Key=profile, AttributesToGet=["n", "new", "nothing"])
     step("legacy query", "query", KeyConditions={"pk": user, "sk": compared("GE", {"S": "ORDER#005"})}, Limit=3)
+    step("legacy scan", "scan", ScanFilter={"n": compared("EQ", two), "pk": compared("NE", {"S": "x"})}, Limit=1)
+    step(
+        "legacy scan or",
+        "scan",
+        ScanFilter={"new": compared("CONTAINS", {"S": "x"}), "l": {"ComparisonOperator": "NOT_NULL"}},
+        ConditionalOperator="OR",
+        AttributesToGet=["sk", "n"],
+    )
+    wish = {"Keys": [profile], "AttributesToGet": ["n", "nothing"]}
+    step("legacy batch get", "batch_get_item", RequestItems={TABLE["TableName"]: wish})
     step("legacy filter", "query", KeyConditions={"pk": user}, QueryFilter={"placed": compared("LT", two)})
     step("legacy delete", "delete_item", Key=profile, Expected={"n": {"Value": {"N": "4"}}}, ReturnValues="ALL_OLD")
     for name, expected in {
@@ -291,17 +303,28 @@ def _legacy(step: Any) -> None:
     step("legacy add", "update_item", Key=profile, AttributeUpdates={"n": {"Action": "ADD", "Value": {"S": "x"}}})
     step("legacy no action", "update_item", Key=profile, AttributeUpdates={"n": {"Action": "PUT"}})
     step("legacy key filter", "query", KeyConditions={"pk": user}, QueryFilter={"sk": compared("EQ", {"S": "x"})})
+    step("legacy key operator", "query", KeyConditions={"pk": {"ComparisonOperator": "NULL"}})
+    step("legacy three keys", "query", KeyConditions=dict.fromkeys(("pk", "sk", "n"), user))
+    step("legacy duplicate", "get_item", Key=profile, AttributesToGet=["n", "n"])
+    step("legacy operator alone", "scan", ConditionalOperator="OR")
+    step("legacy delete key", "update_item", Key=profile, AttributeUpdates={"pk": {"Action": "DELETE"}})
     step("legacy and new", "query", KeyConditionExpression="pk = :p", QueryFilter={"n": compared("EQ", two)})
+
+
+def _statement_of(step: Any) -> Any:
+    """A function that executes a statement as a step."""
+
+    def statement(name: str, text: str, *parameters: Any) -> None:
+        given = {"Parameters": list(parameters)} if parameters else {}
+        step(name, "execute_statement", Statement=text, **given)
+
+    return statement
 
 
 def _statements(step: Any) -> None:
     """PartiQL."""
     name = TABLE["TableName"]
-
-    def statement(name: str, text: str, *parameters: Any, **more: Any) -> None:
-        given = {"Parameters": list(parameters)} if parameters else {}
-        step(name, "execute_statement", Statement=text, **given, **more)
-
+    statement = _statement_of(step)
     user, sort = {"S": "USER#5"}, {"S": "NOTE"}
     whole = "{'pk': ?, 'sk': ?, 'n': 1, 'm': {'l': [1, 'two', true, null]}}"
     statement("statement insert", f"INSERT INTO {name} VALUE {whole}", user, sort)
@@ -325,6 +348,72 @@ def _statements(step: Any) -> None:
     statement("statement delete", f"DELETE FROM {name} WHERE pk = ? AND sk = ? RETURNING ALL OLD *", user, sort)
 
 
+def run_statements(client: Any) -> dict[str, Any]:
+    """Further statements of PartiQL, right and wrong ones. dynoxide does not know many of them."""
+    client.create_table(**TABLE)
+    client.get_waiter("table_exists").wait(TableName=TABLE["TableName"], WaiterConfig={"Delay": 1})
+    scenario = Scenario(client)
+    name, statement = TABLE["TableName"], _statement_of(scenario.step)
+    user, sort = {"S": "USER#5"}, {"S": "NOTE"}
+    for at in range(12):
+        client.put_item(TableName=name, Item=order(at, note={"S": "x" * at}))
+    note = {**key("USER#5", "NOTE"), "n": {"N": "1"}, "m": {"M": {"l": {"L": [{"N": "1"}, {"S": "two"}]}}}}
+    client.put_item(TableName=name, Item=note)
+    statement(
+        "statement missing", f"SELECT sk FROM {name} WHERE pk = 'USER#5' AND absent IS MISSING AND n IS NOT MISSING"
+    )
+    statement("statement null", f"SELECT sk FROM {name} WHERE pk = 'USER#5' AND n IS NOT NULL")
+    statement("statement in", f"SELECT sk FROM {name} WHERE pk = 'USER#1' AND placed IN [1, 3, 99]")
+    statement(
+        "statement or", f"SELECT sk FROM {name} WHERE pk = 'USER#1' AND (placed = 1 OR contains(note, 'xxxxxxxx'))"
+    )
+    statement("statement not", f"SELECT sk FROM {name} WHERE pk = 'USER#1' AND NOT placed > 2 AND size(note) >= 1")
+    statement("statement type", f"SELECT sk FROM {name} WHERE pk = 'USER#5' AND attribute_type(m, 'M')")
+    statement("statement index", f"SELECT sk FROM {name}.\"by-status\" WHERE status = 'OPEN' AND placed > 6")
+    statement("statement order", f"SELECT sk FROM {name} WHERE pk = 'USER#1' AND sk > 'ORDER#008' ORDER BY sk DESC")
+    statement("statement no index", f"SELECT sk FROM {name}.absent WHERE pk = 'x'")
+    statement("statement wrong key", f"SELECT sk FROM {name} WHERE pk = ?", {"N": "1"})
+    statement("statement few parameters", f"SELECT sk FROM {name} WHERE pk = ? AND sk = ?", user)
+    statement("statement many parameters", f"SELECT sk FROM {name} WHERE pk = ?", user, sort)
+    statement("statement syntax", f"SELECT FROM {name}")
+    statement("statement half a key", f"UPDATE {name} SET n = 1 WHERE pk = 'USER#5'")
+    statement("statement key", f"UPDATE {name} SET sk = 'x' WHERE pk = 'USER#5' AND sk = 'NOTE'")
+    statement("statement absent", f"UPDATE {name} SET n = 1 WHERE pk = 'USER#5' AND sk = 'NONE'")
+    statement(
+        "statement sets",
+        f"UPDATE {name} SET s = <<'a', 'b'>> SET b = ? WHERE pk = ? AND sk = ?",
+        {"B": b"x"},
+        user,
+        sort,
+    )
+    append = f"UPDATE {name} SET m.l = list_append(m.l, [5]) SET m.n = -1.5"
+    statement("statement old", f"{append} WHERE pk = ? AND sk = ? RETURNING MODIFIED OLD *", user, sort)
+    statement(
+        "statement undo",
+        f"UPDATE {name} REMOVE s REMOVE b REMOVE m.n REMOVE m.l[2] WHERE pk = ? AND sk = ?",
+        user,
+        sort,
+    )
+    client.delete_table(TableName=name)
+    return scenario.answers
+
+
+def _time_to_live(step: Any) -> None:
+    def update(name: str, attribute: str, *, enabled: bool, **more: Any) -> None:
+        wish = {"AttributeName": attribute, "Enabled": enabled}
+        step(name, "update_time_to_live", TimeToLiveSpecification=wish, **more)
+
+    step("no time to live", "describe_time_to_live")
+    update("disable early", "expires", enabled=False)
+    update("enable", "expires", enabled=True)
+    step("time to live", "describe_time_to_live")
+    update("enable again", "expires", enabled=True)
+    update("enable another", "later", enabled=True)
+    update("disable another", "later", enabled=False)
+    update("enable no table", "expires", enabled=True, TableName="nowhere")
+    step("time to live of no table", "describe_time_to_live", TableName="nowhere")
+
+
 def _tags(step: Any, arn: str) -> None:
     """Tags. Their order is free, so there is one at a time."""
     step("tag", "tag_resource", ResourceArn=arn, Tags=[{"Key": "team", "Value": "a"}])
@@ -332,6 +421,35 @@ def _tags(step: Any, arn: str) -> None:
     step("tags", "list_tags_of_resource", ResourceArn=arn)
     step("untag", "untag_resource", ResourceArn=arn, TagKeys=["team", "unknown"])
     step("no tags", "list_tags_of_resource", ResourceArn=arn)
+
+
+def misuse_streams(client: Any, streams: Any) -> dict[str, Any]:
+    """What is answered to wrong requests about streams."""
+    name = "misused"
+    write_to_stream(client, name, "KEYS_ONLY")
+    arn = client.describe_table(TableName=name)["Table"]["LatestStreamArn"]
+    shard = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
+    scenario = Scenario(streams)
+    place = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
+    absent = arn.replace(name, "absent")
+    for step, change in {
+        "type": {"ShardIteratorType": "FIRST"},
+        "shard": {"ShardId": shard[:-1] + ("0" if shard[-1] != "0" else "1")},
+        "short shard": {"ShardId": "shardId-000"},
+        "stream": {"StreamArn": absent},
+        "no number": {"ShardIteratorType": "AT_SEQUENCE_NUMBER"},
+        "number not used": {"SequenceNumber": "1" * 21},
+    }.items():
+        scenario.step(f"iterator {step}", "get_shard_iterator", **place | change)
+    scenario.step("describe absent", "describe_stream", StreamArn=absent)
+    scenario.step("describe nothing", "describe_stream", StreamArn="arn:nothing-that-is-a-stream-of-a-table")
+    scenario.step("describe few", "describe_stream", StreamArn=arn, Limit=0)
+    scenario.step("records of nothing", "get_records", ShardIterator="nothing")
+    iterator = streams.get_shard_iterator(**place)["ShardIterator"]
+    scenario.step("records too many", "get_records", ShardIterator=iterator, Limit=1001)
+    scenario.step("streams of no table", "list_streams", TableName="nowhere")
+    client.delete_table(TableName=name)
+    return scenario.answers
 
 
 def consume(client: Any, streams: Any, name: str) -> list[Any]:

@@ -8,9 +8,10 @@ from typing import Any
 import boto3
 import pytest
 from boto3.dynamodb.conditions import Attr, Key
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from .scenario import consume, run, write_to_stream
+from .scenario import consume, misuse_streams, run, run_statements, write_to_stream
 
 pytestmark = pytest.mark.wide
 
@@ -72,6 +73,13 @@ def _alike(value: Any) -> Any:
 
 
 DIFFERENT = {
+    "legacy key operator": "dynoxide has a message of its own; dynalite has ours",
+    "legacy three keys": "dynoxide looks at the operators first; dynalite and DynamoDB Local have our message",
+    "legacy operator alone": "dynoxide ignores it; DynamoDB Local answers as we do",
+    "disable early": "dynoxide accepts it; DynamoDB Local refuses it as we do",
+    "enable again": "dynoxide accepts it; DynamoDB Local refuses it as we do",
+    "enable another": "dynoxide and DynamoDB Local each have a message of their own",
+    "disable another": "dynoxide accepts it; DynamoDB Local refuses it as we do",
     "unknown value": "we say first which expression is invalid, as AWS does for updates and names (aws/aws-sdk-go-v2#285)",
     "statement insert": "we return an empty list of items, as DynamoDB Local does",
     "statement no table": "we do not name the table, as with every other operation",
@@ -85,6 +93,36 @@ def test_another_engine_answers_alike(ours: dict[str, Any], other_url: str) -> N
     assert list(ours) == list(theirs)
     differing = {name: (ours[name], theirs[name]) for name in ours if _alike(ours[name]) != _alike(theirs[name])}
     assert {name: pair for name, pair in differing.items() if name not in DIFFERENT} == {}
+    assert set(DIFFERENT) == set(differing)
+
+
+DIFFERENT_LOCAL = {
+    "statement insert again": "AWS's documentation names it DuplicateItemException",
+    "statement order": "DynamoDB Local fails",
+    "statement many parameters": "AWS compares the numbers of parameters, as DynamoDB Local does if there are too few",
+    **dict.fromkeys(("tag", "tag again", "tags", "untag", "no tags"), "DynamoDB Local has no tags"),
+    "iterator type": "DynamoDB Local fails",
+    "iterator short shard": "DynamoDB Local does not check lengths",
+    "describe nothing": "AWS refuses what is no ARN: ScyllaDB's tests, run on AWS, tell so",
+}
+"""Answers in which we differ from DynamoDB Local, and why. Messages are not compared: most of its are its own."""
+
+
+def test_dynamodb_local_answers_alike(ours: dict[str, Any], url: str, local_url: str) -> None:
+    found = []
+    for server in (url, local_url):
+        unchecked = Config(parameter_validation=False)  # boto3 would refuse some of it itself
+        boto, streams = client(server), boto3.client("dynamodbstreams", endpoint_url=server, config=unchecked)
+        done = ours if server == url else run(boto)
+        answers = done | run_statements(boto) | misuse_streams(boto, streams)
+        found.append({name: _without_message(_alike(answer)) for name, answer in answers.items()})
+    differing = {name: (answer, found[1][name]) for name, answer in found[0].items() if answer != found[1][name]}
+    assert {name: pair for name, pair in differing.items() if name not in DIFFERENT_LOCAL} == {}
+    assert set(DIFFERENT_LOCAL) == set(differing)
+
+
+def _without_message(answer: dict[str, Any]) -> dict[str, Any]:
+    return {"code": answer["Error"]["Code"], "status": answer["status"]} if "Error" in answer else answer
 
 
 @pytest.mark.parametrize("view", ["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"])

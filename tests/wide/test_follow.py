@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -13,11 +14,27 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.migrate.interrupt import interrupted
 from tests.migrate.ledger import change, create_ledger, write_project
 from tests.wide.databases import mariadb_server, postgres_server
 from tests.wide.kills import survive
 
-from prejoin import PipelineError, RefusedError, TablePlace, follow_table, load_table, open_migration, verify_table
+from prejoin import (
+    PipelineError,
+    RefusedError,
+    TablePlace,
+    cut_over,
+    follow_table,
+    load_table,
+    migration_status,
+    open_migration,
+    roll_back,
+    verify_table,
+)
+from prejoin.migrate import cutover
+from prejoin.migrate.follow.logs import begin_log, end_log
+from prejoin.migrate.follow.postgres import PostgresLog
+from prejoin.migrate.migration import Migration
 
 pytestmark = pytest.mark.wide
 PLACE = TablePlace(db="table.db")
@@ -332,6 +349,69 @@ def test_transaction_that_no_snapshot_sees_yet_is_left_for_later(source: Source)
                 committing.join()
         assert follow_table(migration, PLACE, until_caught_up=True).transactions == 1
         assert verify_table(migration, PLACE).equal
+
+
+def created(source: Source) -> tuple[int, int]:
+    """How many replication slots and publications there are."""
+    with source.engine.connect() as db:
+        counts = [
+            int(db.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one())
+            for name in ("pg_replication_slots", "pg_publication")
+        ]
+    source.engine.dispose()
+    return counts[0], counts[1]
+
+
+def begun_anew(source: Source, migration: Migration, loaded: bool) -> None:
+    """Removes all that earlier tries left, and loads."""
+    run(source, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+    with source.engine.begin() as db:
+        for name in db.exec_driver_sql("SELECT pubname FROM pg_publication").scalars().all():
+            db.exec_driver_sql(f"DROP PUBLICATION {name}")
+    for left in ("table.db", ".prejoin-migrate", "cutover-report.md"):
+        shutil.rmtree(left) if Path(left).is_dir() else Path(left).unlink(missing_ok=True)
+    if loaded:
+        load_table(migration, PLACE, create=True, follow=True)
+    migration.source.engine.dispose()  # connections do not survive the fork
+    source.engine.dispose()
+
+
+def test_load_killed_at_any_line_of_its_beginning_is_followed_or_rolled_back(source: Source) -> None:
+    only_postgres(source)
+    chance = random.Random(6)
+    with open_migration() as migration:
+        for line in interrupted(
+            (begin_log, PostgresLog.begin),
+            lambda: begun_anew(source, migration, loaded=False),
+            lambda: load_table(migration, PLACE, create=True, follow=True),
+        ):
+            if line % 2:
+                work(source, chance, 5)
+                load_table(migration, PLACE, create=True, follow=True)
+                work(source, chance, 5)
+                follow_table(migration, PLACE, until_caught_up=True)
+                assert verify_table(migration, PLACE, patterns=False).equal
+            roll_back(migration)
+            assert created(source) == (0, 0)
+
+
+@pytest.mark.parametrize("end", ["cutover", "rollback"])
+def test_end_killed_at_any_line_leaves_no_slot(source: Source, end: str) -> None:
+    only_postgres(source)
+    with open_migration() as migration:
+
+        def finish() -> object:
+            return cut_over(migration, PLACE, by="Ann") if end == "cutover" else roll_back(migration)
+
+        for _ in interrupted(
+            (cutover._finish, end_log, PostgresLog.end), lambda: begun_anew(source, migration, loaded=True), finish
+        ):
+            if migration_status().steps[6].done:
+                with pytest.raises(RefusedError, match="was cut over"):  # killed after the last effect
+                    finish()
+            else:
+                finish()
+            assert created(source) == (0, 0)
 
 
 # --- MariaDB --------------------------------------------------------------------------------------------------------

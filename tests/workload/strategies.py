@@ -20,13 +20,14 @@ from prejoin.workload.model import (
     CheckKind,
     Combine,
     Consistency,
-    CounterShards,
     Context,
+    CounterShards,
     Decision,
     Direction,
     Entity,
     Experience,
     FixedKey,
+    Follows,
     Input,
     ItemCollection,
     Level,
@@ -95,6 +96,14 @@ defaults = words | st.sampled_from(
 )
 
 
+followed = st.builds(
+    Follows,
+    st.builds("{}.{}".format, entity_names, words),
+    st.just("") | words,
+    st.none() | st.integers(0, 10**6),
+)
+
+
 @st.composite
 def attributes(draw: st.DrawFn, name: str) -> Attribute:
     identifies = draw(st.booleans())
@@ -117,6 +126,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
         min=draw(st.none() | bounds),
         max=draw(st.none() | bounds),
         references_or=tuple(draw(st.lists(entity_names, max_size=2))) if references else (),
+        follows=draw(st.none() | followed),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from prejoin.diagnostics import Diagnostic, Severity, fixed
@@ -89,6 +91,22 @@ FOLLOWED: dict[str, list[object]] = {
         (("named `a b`", "named `a-b`"),),
     ],
     "PJ223": [(("**Tenant**: of members", "**Tenant**: companyId"),)],
+    "PJ224": [
+        (("(integer, mutable, follows", "(string, mutable, follows"),),
+        (("(string, follows", "(string, mutable, follows"),),
+        (("within 0 seconds", "within 10 seconds"),),
+        (("copy of Member.email, ", ""),),
+        (("`lender` (uuid, mutable, follows Member.memberId within 1 minute)", "`lender` (uuid, → Member)"),),
+        (("(string, unique, mutable, follows", "(string, mutable, follows"),),
+        (("(set of string, mutable, follows", "(set of string, optional, mutable, follows"),),
+        (("follows Member.name within", "follows Member.name via memberId within"),),
+        (
+            ("`book` (date, mutable", "`lastLoan` (ulid, optional, → Loan)\n  - `book` (date, mutable"),
+            (READ, "| AP-009 | Member | Of a loan | lastLoan | Collection | - | Yes | Cold | Eventual | No |\n| AP-005 | Member |"),
+        ),
+        ((READ, "| AP-009 | Loan | By another | by | Collection | - | Yes | Cold | Eventual | No |\n| AP-005 | Member |"),),
+        (("| Member.loanCount < 20 |", "| Member.loanCount < 20; Member.name = lender |"), ("memberId, dueOn |", "memberId, dueOn, lender |")),
+    ],
     "PJ301": [(("|  | Member | By mail", "| AP-031 | Member | By mail"),)],
     "PJ302": [(("|  | Single", "| email | Single"),)],
     "PJ303": [(("| email |   |", "| email | Single |"),)],
@@ -130,13 +148,18 @@ def numbered() -> list[tuple[str, int, str, str, str]]:
     return found
 
 
+@cache
+def told(text: str) -> tuple[Diagnostic, ...]:
+    return tuple(read_text(text, "md").diagnostics)
+
+
 def said_about(text: str, code: str, fix: str) -> Diagnostic:
-    found = [d for d in read_text(text, "md").diagnostics if d.code == code]
+    found = [d for d in told(text) if d.code == code]
     return next((d for d in found if fix in d.fix), found[0])
 
 
 def serious(text: str) -> set[str]:
-    return {d.code for d in read_text(text, "md").diagnostics if d.severity is not Severity.HINT}
+    return {d.code for d in told(text) if d.severity is not Severity.HINT}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +175,7 @@ def test_fix_removes_the_diagnostic(code: str, number: int, old: str, new: str, 
         for before, instead in () if edits is UNDONE else edits:  # type: ignore[attr-defined]
             assert before in after, before
             after = after.replace(before, instead, 1)
-    left = [(d.code, d.message) for d in read_text(after, "md").diagnostics]
+    left = [(d.code, d.message) for d in told(after)]
     assert (code, said.message) not in left
     assert serious(after) <= serious(text) - {code}, left
 

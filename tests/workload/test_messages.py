@@ -91,6 +91,8 @@ VANS = """\
 ### Loan"""
 LOAD = "update Member (loanCount += 1); update Parcel (state = GONE); update Van (load += 1)"
 
+DUE = "`dueOn` (date)\n"
+
 # The code, what stands in the sound document, what instead; what the message points at, and a part of the fix.
 CASES = [
     ("PJ101", "# Library\n\n> Status: DRAFT\n\n", "", "", "# "),
@@ -165,6 +167,17 @@ CASES = [
     ("PJ222", "Loan lives under Member", "the separator is named `ab`", "the separator", "choose one of"),
     ("PJ222", "Loan lives under Member", "the table is named `a b`", "the table", "letters"),
     ("PJ223", "## Entities", "## Context\n\n- **Tenant**: of members\n\n## Entities", "members", "`tenantId → Company`"),
+    ("PJ224", DUE, DUE + "  - `lender` (integer, mutable, follows Member.name within 1 minute)\n", "`lender`", "make both string"),
+    ("PJ224", DUE, DUE + "  - `lender` (string, follows Member.name within 1 minute)\n", "`lender`", "`mutable`"),
+    ("PJ224", DUE, DUE + "  - `lender` (string, mutable, follows Member.name within 0 seconds)\n", "`lender`", "a time"),
+    ("PJ224", DUE, DUE + "  - `lender` (string, mutable, copy of Member.email, follows Member.name within 1 minute)\n", "`lender`", "keep"),
+    ("PJ224", DUE, DUE + "  - `lender` (uuid, mutable, follows Member.memberId within 1 minute)\n", "`lender`", "→ Member"),
+    ("PJ224", DUE, DUE + "  - `lender` (string, unique, mutable, follows Member.name within 1 minute)\n", "`lender`", "flag"),
+    ("PJ224", DUE, DUE + "  - `marks` (set of string, mutable, follows Member.tags within 1 minute)\n", "`marks`", "`optional`"),
+    ("PJ224", DUE, DUE + "  - `by` (uuid, → Member)\n  - `lender` (string, mutable, follows Member.name within 1 minute)\n", "`lender`", "via"),
+    ("PJ224", "`email` (string, unique)", "`email` (string, unique)\n  - `book` (date, mutable, follows Loan.dueOn within 1 minute)", "`book`", "a reference"),
+    ("PJ224", DUE, DUE + "  - `by` (uuid, → Member)\n  - `lender` (string, mutable, follows Member.name via by within 1 minute)\n", "`lender`", "a read"),
+    ("PJ224", DUE, DUE + "  - `lender` (string, mutable, follows Member.name)\n", "Member.loanCount", "`Member.name = lender`"),
     ("PJ301", "| AP-002 |", "|  |", "", "AP-031"),
     ("PJ302", "| email | Single", "|  | Single", "", "`-`"),
     ("PJ303", "| email | Single", "| email |  ", "", "`Count`"),

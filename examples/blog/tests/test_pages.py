@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from prejoin import Call, Client, Embedded
+from prejoin import Call, Client, Embedded, StreamConsumer, StreamHandlers, keep_fresh
 
 from blog.entities import User
 from blog.repository import BlogRepository
 from blog.schema import SCHEMA, TABLE
-from pages import author_page, connect, everything, front_page, post_page, remark, write_site
+from pages import author_page, connect, front_page, post_page, remark, write_site
 from sample import comment, publish, register, sample, write
 
 HERE = Path(__file__).resolve().parents[1]
@@ -115,13 +115,18 @@ def test_an_author_has_a_page_with_all_of_their_posts(blog: BlogRepository, ann:
     assert page.count("<a href=") == 25
 
 
-def test_a_new_name_comes_to_the_page_when_the_comments_are_refreshed(blog: BlogRepository, ann: User) -> None:
+def test_a_new_name_comes_to_the_page_by_the_stream(tmp_path: Path) -> None:
+    engine = Embedded(tmp_path / "blog.db")
+    blog = BlogRepository(Client(SCHEMA, TABLE, engine))
+    blog.db.create_table(StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"})
+    ann = register(blog, "Ann Lee")
     post_id = publish(blog, write(blog, ann, "On trees", "Trees are old."))
     comment(blog, post_id, ann, "Hi")
     blog.change_name_or_picture(ann.user_id, "Ann Smith", None)
     assert "<b>Ann Lee</b>" in text_of(post_page(blog, post_id))
-    for said in everything(lambda after: blog.user_comments(ann.user_id, after=after)):
-        blog.refresh_name_on_comment(said.post_id, said.created_at, said.comment_id, "Ann Smith", None)
+    handlers = StreamHandlers(SCHEMA)  # in Lambda: the handler of the function
+    keep_fresh(handlers, blog.db)
+    StreamConsumer(engine, TABLE, handlers).run()
     assert "<b>Ann Smith</b>" in text_of(post_page(blog, post_id))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from prejoin.design.cost.assumptions import busiest, count_of, size_of
+from prejoin.design.cost.assumptions import count_of, peak, size_of
 from prejoin.design.model import Counter, Design
 from prejoin.protocol import limits
 from prejoin.protocol.prices import write_units
@@ -104,7 +104,7 @@ def shards_of(workload: Workload, entity: Entity, attribute: Attribute) -> int:
 def load(workload: Workload, entity: Entity, attribute: Attribute) -> float:
     """The write units a second that additions to a number of the busiest item take, if that is a small item."""
     return sum(
-        busiest(write.rate) * _share(workload, write, entity) * (2 if _is_transaction(write) else 1)
+        peak(write.rate) * _share(workload, write, entity) * (2 if _is_transaction(write) else 1)
         for write, action in _counting(workload, entity)
         if attribute.name in {change.attribute for change in changes(write, action, entity)}
     )

@@ -18,6 +18,12 @@ class BucketError(Exception):
         self.code = code
 
 
+def failure(error: BucketError | OSError) -> dict[str, str]:
+    """How the description of an export or import tells that it failed."""
+    code = error.code if isinstance(error, BucketError) else "S3InternalError"
+    return {"FailureCode": code, "FailureMessage": str(error)}
+
+
 def check_bucket(name: str) -> None:
     if not _BUCKET.fullmatch(name) or len(name) > 255:
         refuse(f"One or more parameter values were invalid: {name!r} is not the name of an S3 bucket")

@@ -145,10 +145,7 @@ def key_conditions(conditions: dict[str, LegacyCondition]) -> dict[str, Attribut
     found: dict[str, AttributeCondition] = {}
     for name, given in conditions.items():
         operator = str(given.comparison_operator)
-        operands = _operands(given)
-        if not operands:
-            refuse("Attempted conditional constraint is not an indexable operation")
-        found[name] = AttributeCondition(_KEY_OPERATORS.get(operator, operator), operands)
+        found[name] = AttributeCondition(_KEY_OPERATORS.get(operator, operator), _operands(given))
     if not 1 <= len(found) <= 2:
         refuse("Conditions can be of length 1 or 2 only")
     return found

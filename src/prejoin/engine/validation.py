@@ -46,16 +46,22 @@ class Constraints:
         if value is not None and value < minimum:
             self.fail(where, value, f"Member must have value greater than or equal to {minimum}")
 
+    def between(self, where: str, value: int | None, minimum: int, maximum: int) -> None:
+        self.at_least(where, value, minimum)
+        if value is not None and value > maximum:
+            self.fail(where, value, f"Member must have value less than or equal to {maximum}")
+
     def name(self, where: str, value: str | None, minimum: int = limits.TABLE_NAME_MINIMUM) -> None:
         """Check the name of a table or an index."""
         if value is None:
             self.required(where, value)
-        elif len(value) < minimum:
+            return
+        if not _NAME.fullmatch(value) and (value or minimum > 1):  # of a name that may be an ARN, only the length
+            self.fail(where, value, _PATTERN)
+        if len(value) < minimum:
             self.fail(where, value, f"Member must have length greater than or equal to {minimum}")
         elif len(value) > limits.TABLE_NAME_MAXIMUM:
             self.fail(where, value, f"Member must have length less than or equal to {limits.TABLE_NAME_MAXIMUM}")
-        elif not _NAME.fullmatch(value):
-            self.fail(where, value, _PATTERN)
 
     def table(self, where: str, value: str | None) -> None:
         """Check the name or ARN of an existing table."""

@@ -15,8 +15,8 @@ import msgspec
 
 from prejoin.migrate import codes
 from prejoin.migrate.follow.follow import FollowResult, follow_table
-from prejoin.migrate.follow.logs import end_log
-from prejoin.migrate.load.load import require_state
+from prejoin.migrate.follow.logs import end_log, log_contents
+from prejoin.migrate.load.load import require_same_plan, require_state
 from prejoin.migrate.load.state import FOLDER, LoadState, now_text
 from prejoin.migrate.migration import Migration
 from prejoin.migrate.verify.verify import VerifyResult, verify_table
@@ -82,10 +82,14 @@ def cut_over(
     """Follows the last changes, verifies, and finishes the migration. Call it while the application does not write.
 
     Raises a `RefusedError` that names each reason, if there are dead letters, both sides differ, or the database was
-    changed during the verification. Nothing is removed then.
+    changed during the verification. Nothing is removed then. If an earlier call was interrupted after it signed off,
+    this one finishes it.
     """
     name = table or migration.table
     with LoadState(state) as kept:
+        if kept.about("unfinished"):
+            require_same_plan(migration, kept, name, place)
+            return _finish(migration, kept, report)
         if not kept.about("finished"):
             raise PipelineError(codes.NOT_STARTED, "the load is not finished", "run `prejoin migrate load` to its end")
         require_state(migration, kept, name, place)
@@ -112,11 +116,25 @@ def cut_over(
             tuple(one.pattern for one in verified.patterns if one.runs),
             tuple(f"{one.pattern} ({one.skipped})" for one in verified.patterns if one.skipped),
             kind,
-            end_log(migration, kept),
+            log_contents(migration, kept),
         )
-        text = "\n".join(_report(found)) + "\n"
-        Path(report).write_text(text, encoding="utf-8")
-        kept.say(cut_over=found.at, signed=f"{by}, {found.digest[:16]}", verified=f"equal, {found.at}")
+        # Now it is decided. What is left to do is recorded, so that a call after a kill can finish it.
+        kept.say(
+            cut_over=found.at,
+            signed=f"{by}, {found.digest[:16]}",
+            verified=f"equal, {found.at}",
+            unfinished=msgspec.json.encode(found).decode(),
+        )
+        return _finish(migration, kept, report)
+
+
+def _finish(migration: Migration, state: LoadState, report: str | Path) -> CutoverResult:
+    """Writes the report of a cut-over that is recorded, and removes what it kept in the database."""
+    found = msgspec.json.decode(state.about("unfinished"), type=Cutover)
+    text = "\n".join(_report(found)) + "\n"
+    Path(report).write_text(text, encoding="utf-8")
+    end_log(migration, state)
+    state.say(unfinished="")
     return CutoverResult(found, text, str(report))
 
 

@@ -86,7 +86,20 @@ def open_migration(
             raise InputError(Source(str(mapping), text, said).only(Severity.ERROR, Severity.WARNING), note=note)
         package = load_package(workload, found.design, Options(asynchronous=False))
         rows = tuple(all_rows(workload, mapped, database))
+        for one in rows:
+            _store_nulls(package, one, str(mapping))
         yield Migration(found, package, mapped, str(mapping), source, database, rows, said)
+
+
+def _store_nulls(package: LoadedPackage, rows: EntityRows, file: str) -> None:
+    """Makes all writes of an entity store NULL as its mapping says."""
+    entity, fields = package.schema.entity(package.classes[rows.entity.name]), package.fields[rows.entity.name]
+    keys = {name for facet in entity.natural.values() for name in facet.attributes}
+    if refused := sorted(name for name in rows.nulls if fields[name] in keys):
+        message = f"{rows.entity.name}.{refused[0]} is a key of an index, which cannot be NULL"
+        raise PipelineError(codes.NULL, message, f'say `null = "absent"` for {refused[0]}', file)
+    # The generated schema has no parameter for it: an application writes None as an absent attribute.
+    msgspec.structs.force_setattr(entity.codec, "nulls", frozenset(fields[name] for name in rows.nulls))
 
 
 def _tables(mapping: TableMapping) -> Iterator[str]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prejoin.migrate import codes
-from prejoin.migrate.follow.logs import end_log, open_log
+from prejoin.migrate.follow.logs import end_log, log_contents
 from prejoin.migrate.load.load import opened_table
-from prejoin.migrate.load.state import DEAD_LETTERS, FOLDER, LoadState
+from prejoin.migrate.load.state import DEAD_LETTERS, FOLDER, LoadState, now_text
 from prejoin.migrate.migration import Migration
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import PipelineError, RefusedError
@@ -38,24 +38,33 @@ def roll_back(
     """Ends a migration that was not cut over: its slot, or the rows of the outbox, and the state of the load.
 
     The database was only read, and the application still uses it, so nothing is lost there. With a `place`, all items
-    of the mapped entities are deleted from the table, too. With `dry_run` nothing is removed.
+    of the mapped entities are deleted from the table, too. With `dry_run` nothing is removed. After an interruption,
+    another call finishes it.
 
     Raises a `RefusedError` after the cut-over: from then on the table has writes that the database lacks.
     """
     with LoadState(state) as kept:
         if cut_over := kept.about("cut_over"):
-            message = f"the application writes to the table since {cut_over}, and nothing carries these writes back"
-            fix = "going back to the database loses them: `prejoin migrate verify` lists them as differences"
+            message = f"the migration was cut over at {cut_over}, and nothing carries later writes of the table back"
+            fix = (
+                "if `prejoin migrate verify` finds no difference, nothing was written since: go on with the database; "
+                "else going back loses the writes that it lists"
+            )
             raise RefusedError(codes.CUT_OVER, message, fix)
         if not kept.about("fingerprint"):
             raise PipelineError(codes.NOT_STARTED, f"there is no migration in {state}", "name its folder: `--state`")
-        items = _delete_items(migration, place, table or migration.table, dry_run, progress) if place else 0
+        name = table or migration.table
+        if place and (name, str(place)) != (kept.about("table"), kept.about("place")):
+            message = f"the migration in {state} loads `{kept.about('table')}` in {kept.about('place')}, not this table"
+            raise RefusedError(codes.OTHER_PLAN, message, "name that table and place, or another `--state`")
+        if not dry_run:
+            kept.say(rolling_back=now_text())  # else a killed rollback would look like a loaded table
+        items = _delete_items(migration, place, name, dry_run, progress) if place else 0
         if dry_run:
-            removed = open_log(migration, kept, {}).created if kept.about("log") else ()
-        else:
-            removed = end_log(migration, kept)
-            kept.restart()
-            (Path(state) / DEAD_LETTERS).unlink(missing_ok=True)
+            return RollbackResult(log_contents(migration, kept), items)
+        removed = end_log(migration, kept)
+        (Path(state) / DEAD_LETTERS).unlink(missing_ok=True)
+        kept.restart()
     return RollbackResult(removed, items)
 
 

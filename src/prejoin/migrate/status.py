@@ -70,7 +70,12 @@ def migration_status(
             about.get("verified", ""),
             "prejoin migrate verify",
         ),
-        Step("switch reads", "cut_over" in about, about.get("cut_over", ""), "prejoin migrate cutover"),
+        Step(
+            "switch reads",
+            "cut_over" in about and not about.get("unfinished"),
+            about.get("cut_over", ""),
+            "prejoin migrate cutover",
+        ),
         Step("decommission", False, "the checklist of cutover-report.md" if "cut_over" in about else "", "by people"),
     )
     return MigrationStatus(steps, entities, dead, _following(steps, about, letters), tuple(_warnings(about, now)))
@@ -121,6 +126,10 @@ def _warnings(about: dict[str, str], now: datetime | None) -> list[Diagnostic]:
 
 
 def _following(steps: tuple[Step, ...], about: dict[str, str], letters: int) -> str:
+    if about.get("rolling_back"):
+        return "`prejoin migrate rollback --yes` again: it was interrupted, and items may be missing"
+    if about.get("unfinished"):
+        return "`prejoin migrate cutover` again: it was interrupted before it had removed everything"
     if "cut_over" in about:
         return "work through the checklist of cutover-report.md"
     if "finished" in about and letters:

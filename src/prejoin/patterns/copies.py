@@ -86,10 +86,10 @@ class Copy(Pattern):
             wanted = frozenset({*self.attributes, *entity.base.attributes, *facet.attributes, *placing, *kept})
         facet = replace(facet, holds=None if wanted == everything else wanted)
         found = [binder.of_copy(slot, facet, self.key, self.indexes.get(slot), wanted) for slot in binder.indexes]
-        return _CopyPattern(facet, [one for one in found if one], wanted, self.whole)
+        return CopyPattern(facet, [one for one in found if one], wanted, self.whole)
 
 
-class _CopyPattern(BoundPattern):
+class CopyPattern(BoundPattern):
     def __init__(self, facet: Facet, indexes: Sequence[Facet], attributes: frozenset[str], whole: bool) -> None:
         self.facets = (facet, *indexes)
         self.facet = facet

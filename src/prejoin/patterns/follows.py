@@ -40,9 +40,9 @@ class Follows(Pattern):
     """Attributes that repeat attributes of another entity: `Follows(User, {"user_name": "name"})`.
 
     `refresh` brings all items of a source up to date after it has changed; `keep_fresh` does so from a stream. With
-    `checked`, an insert checks in the same transaction that its values are those of the source, so no item is ever
-    written with an outdated value. Without it an item that is inserted while its source changes keeps the old value,
-    until `keep_fresh` or `refresh` sees it.
+    `checked`, a write that gives the values checks in the same transaction that they are those of the source, so no
+    item is ever written with an outdated value. Without it an item that is written while its source changes keeps the
+    old value, until `keep_fresh` or `refresh` sees it.
 
     The key of the source has the same names in the item, or those in `by`: `by={"user_id": "author_id"}`. A key of the
     entity has to find the items of a source.
@@ -122,8 +122,10 @@ class FollowsPattern(BoundPattern):
         return Lookup.of(self.entity.tag, equal=self.source.names.values())
 
     def also(self, schema: Schema, write: Write) -> Iterator[Write]:
+        if not self.declared.checked:
+            return
         match write.verb:
-            case "insert" | "put" if self.declared.checked:
+            case "insert" | "put":
                 values: Mapping[str, Any] = write.values
             case "update" if not write.changes.names.isdisjoint(self.declared.attributes):
                 write.need((*self.source.names.values(), *self.declared.attributes), write.after, self.what)
@@ -131,7 +133,11 @@ class FollowsPattern(BoundPattern):
             case _:
                 return
         if (key := self.source.key(values)) is not None:
-            yield Write("check", self.source.entity, key, where=self._equal(values))
+            yield self.source_check(key, values)
+
+    def source_check(self, key: Mapping[str, Any], values: Mapping[str, Any]) -> Write:
+        """Return the check that a source has the values that items repeat."""
+        return Write("check", self.source.entity, key, where=self._equal(values))
 
     def _equal(self, values: Mapping[str, Any]) -> Condition | None:
         """The condition that the source has the values that the item repeats."""
@@ -150,7 +156,7 @@ class FollowsPattern(BoundPattern):
         return any(getattr(item, own) != value for own, value in current.items())
 
     def update(self, schema: Schema, item: Any, current: Mapping[str, Any]) -> Write:
-        """Return the update of an item that is not up to date. The hook above adds the check of its source."""
+        """Return the update of an item that is not up to date."""
         entity = self.entity
         keys = {*entity.base.attributes, *self.source.names.values()}
         known = {name: getattr(item, name) for name in keys}
@@ -178,10 +184,11 @@ def refresh(db: Client | AsyncClient, cls: type[Any], /, *, progress: Progress |
 
 def refresh_item(db: Client | AsyncClient, item: Any) -> Any:
     """Bring one item up to date with all sources that it follows, and return whether it was not."""
-    return db._run(_refresh_item(db.schema, db.table, item))
+    return db._run(refreshed_item(db.schema, db.table, item))
 
 
-def _refresh_item(schema: Schema, table: str, item: Any) -> Steps[bool]:
+def refreshed_item(schema: Schema, table: str, item: Any) -> Steps[bool]:
+    """Bring one item up to date with all sources that it follows, and return whether it was not."""
     entity, changed = schema.entity(type(item)), False
     for pattern in (one for one in entity.patterns if isinstance(one, FollowsPattern)):
         key = pattern.source.key(entity.codec.values(item))
@@ -223,6 +230,7 @@ class _Pass:
         self, schema: Schema, table: str, pattern: FollowsPattern, key: Mapping[str, Any], current: Mapping[str, Any]
     ) -> None:
         self._schema, self._table, self._pattern, self._current = schema, table, pattern, current
+        self._check = pattern.source_check(key, current)
         self._equal = {own: key[name] for name, own in pattern.source.names.items()}
 
     def run(self, done: int, progress: Progress) -> Steps[int]:
@@ -243,7 +251,7 @@ class _Pass:
         """Write items in one transaction, or else in two halves. An item that is refused alone is left as it is."""
         try:
             writes = [self._pattern.update(self._schema, item, self._current) for item in items]
-            yield from write_all(self._schema, self._table, writes)
+            yield from write_all(self._schema, self._table, [*writes, self._check])
         except (TooMany, ConditionFailed, TransactionCancelled) as error:
             if len(items) == 1:
                 if isinstance(error, TooMany):

@@ -12,6 +12,7 @@ from prejoin.design.mapping.shared_values import shared_inputs
 from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.render.python.method import InputValue, KnownValue, Method, Option, Param, RecordValue
 from prejoin.table.update.changes import Changes
+from prejoin.workload.following import followings
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Action, ChangeOp, Op, Value, Verb
 
@@ -53,7 +54,10 @@ def tenant_of_steps(case: WriteCase, steps: Sequence[WriteStep]) -> Any:
 
 
 def refer_to_checked(case: WriteCase, steps: Sequence[WriteStep]) -> list[WriteStep]:
-    """The steps, with references to the items that the write checks: methods take the keys of these from there."""
+    """The steps, with references to the items that the write checks: methods take the keys of these from there.
+
+    Attributes that follow such an item have its values.
+    """
     return [_referring(case, step) for step in steps]
 
 
@@ -66,8 +70,14 @@ def _referring(case: WriteCase, step: WriteStep) -> WriteStep:
             own = held[1].name if held and held[0].name == name else attribute.name if attribute.name in ids else ""
             if own and attribute.name in (step.after or {}):
                 named[attribute.name] = item.get(own)
+    for one in followings(case.sample.workload):
+        if one.entity is step.entity and one.source.name in case.checked:
+            source = case.checked[one.source.name]
+            named |= {own: source.get(origin) for own, origin in one.attributes.items()}
+            case.given |= {own: named[own] for own in one.attributes if own in case.given}
     if step.action.verb in NEW:
-        return replace(step, after={**(step.after or {}), **named})
+        after = {**(step.after or {}), **named}
+        return replace(step, after={name: value for name, value in after.items() if value is not None})
     sets = {n: v for n, v in named.items() if n in step.changed.sets}
     changed = Changes({**step.changed.sets, **sets}, step.changed.adds, step.changed.removes)
     return replace(step, changed=changed, after={**step.after, **sets} if step.after else None)

@@ -212,7 +212,7 @@ class DataGenerator:
 
     def _repeated(self, attribute: Attribute, owners: Mapping[str, Values]) -> Any:
         """The value of an attribute that is a copy of another item's."""
-        for reference in filter(None, (attribute.copy_of, attribute.snapshot_of)):
+        for reference in attribute.repeats:
             owner, _, name = reference.partition(".")
             found = owners.get(owner) or next(iter(self.items.get(owner, [])), None)
             if found is not None:
@@ -383,7 +383,5 @@ def _parents_first(workload: Workload) -> list[Entity]:
 
 
 def _referred_to(entity: Entity) -> set[str]:
-    references = (
-        name for a in entity.attributes for name in (a.references, *a.references_or, a.copy_of, a.snapshot_of) if name
-    )
+    references = (name for a in entity.attributes for name in (a.references, *a.references_or, *a.repeats) if name)
     return {name.partition(".")[0] for name in references}

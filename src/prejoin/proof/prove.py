@@ -11,6 +11,7 @@ from prejoin.patterns.integrity.audit import audit
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.package import load_package
 from prejoin.proof.prove_reads import prove_read
+from prejoin.proof.prove_refreshes import prove_refreshes
 from prejoin.proof.prove_writes import prove_write
 from prejoin.proof.result import PatternProof, Proof
 from prejoin.proof.sample_table import SampleTable
@@ -34,7 +35,8 @@ def prove(
 
     The methods of both repositories are called. Every read is compared with a search through all the data. After every
     write the table is compared with its expected content; if the transport tells what has changed, as the embedded
-    engine does, only what the write has changed or should have changed. The result is the same for the same time and
+    engine does, only what the write has changed or should have changed. At the end all attributes that follow others
+    are refreshed. The result is the same for the same time and
     seed. `options` are those of the generated code.
 
     If no table can be created from the design, no pattern is proven.
@@ -54,8 +56,9 @@ def prove(
     for one in prove_patterns(sample, expected):
         proofs.append(one)
         progress(f"{len(proofs)} of {len(workload.patterns)} patterns")
+    refreshed = prove_refreshes(sample, expected)
     missed = expected.missed_changes() if sample.followed else ""
-    findings = [*sample.unwritable, *filter(None, (wrong, missed)), *map(str, audit(sample.unobserved))]
+    findings = [*sample.unwritable, *filter(None, (wrong, refreshed, missed)), *map(str, audit(sample.unobserved))]
     return Proof(tuple(proofs), items, tuple(findings))
 
 

@@ -154,12 +154,16 @@ class SampleTable:
         """
         try:
             if asynchronous:
-                return self._loop.run(self.package.call(self.async_client, method, arguments, tenant))
+                return self.awaited(self.package.call(self.async_client, method, arguments, tenant))
             return self.package.call(self.client, method, arguments, tenant)
         except (*REFUSALS, LookupError, ValueError):
             raise
         except Exception as error:
             raise BrokenMethodError(f"`{method.name}` raised {type(error).__name__}: {error}") from error
+
+    def awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """The result of a coroutine of the async client."""
+        return self._loop.run(coroutine)
 
 
 def natural_keys(facets: Iterable[Facet]) -> frozenset[str]:

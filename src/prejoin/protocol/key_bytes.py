@@ -94,6 +94,9 @@ def beyond(begin: bytes) -> bytes | None:
     return kept[:-1] + bytes((kept[-1] + 1,)) if kept else None
 
 
+NOT_INDEXABLE = "Attempted conditional constraint is not an indexable operation"
+
+
 def compare_range(begin: bytes, operator: str, operands: list[Value], *, last: bool) -> Range:
     """The range of keys with this prefix whose next attribute satisfies a comparison.
 
@@ -120,4 +123,4 @@ def compare_range(begin: bytes, operator: str, operands: list[Value], *, last: b
         case "begins_with":
             start = begin + (plain(operands[0]) if last else _escaped(plain(operands[0])))
             return Range(start, beyond(start) if start else None)
-    raise invalid("Attempted conditional constraint is not an indexable operation")
+    raise invalid(NOT_INDEXABLE)

@@ -236,7 +236,7 @@ def _same(workload: Workload, one: tuple[Entity, Attribute], other: tuple[Entity
     for (entity, attribute), (source, origin) in ((one, other), (other, one)):
         if (source.name, origin.name) in chain(workload, entity, attribute):
             return True
-        if f"{source.name}.{origin.name}" in (attribute.copy_of, attribute.snapshot_of):
+        if f"{source.name}.{origin.name}" in attribute.repeats:
             return True
     return False
 

@@ -21,6 +21,17 @@ class Model(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 # --- What is stored -------------------------------------------------------------------------------------------------
 
 
+class Follows(Model, frozen=True):
+    """`follows User.name via authorId within 10 seconds`: the source of an attribute that is kept equal to it."""
+
+    source: str
+    """The attribute of another entity, `User.name`."""
+    via: str = ""
+    """The attribute that holds the id of the other item, if there are several."""
+    within: int | None = None
+    """Seconds after which a change of the source has arrived, by a stream; None if the application refreshes it."""
+
+
 class Attribute(Model, frozen=True):
     name: str
     type: Type = STRING
@@ -52,6 +63,13 @@ class Attribute(Model, frozen=True):
     """The largest allowed number. Sort keys pad it to as many digits."""
     references_or: tuple[str, ...] = ()
     """More entities whose id it may hold instead: `→ User | Organization`. Their ids are one kind of value."""
+    follows: Follows | None = None
+    """The attribute of another entity that it is kept equal to, by the client."""
+
+    @property
+    def repeats(self) -> tuple[str, ...]:
+        """The attributes of other entities that it repeats: as a copy, as a snapshot, or because it follows them."""
+        return tuple(filter(None, (self.copy_of, self.snapshot_of, self.follows.source if self.follows else "")))
 
     @property
     def referenced_entity(self) -> str:

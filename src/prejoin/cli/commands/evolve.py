@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from prejoin.cli.command import SETTINGS, command
-from prejoin.cli.commands.migrate_options import table_place, target_options
+from prejoin.cli.commands.migrate_options import Target, target_options
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.progress import ProgressSteps
 from prejoin.cli.text.messages import safe
@@ -80,11 +80,7 @@ def _opened(old: str, new: str) -> Transition:
 def plan(
     old: str,
     new: str,
-    table: str | None,
-    db: str | None,
-    endpoint: str | None,
-    aws: bool,
-    region: str | None,
+    target: Target,
     rate: float | None,
     output: str | None,
     infrastructure: str,
@@ -96,8 +92,7 @@ def plan(
     """
     found = _opened(old, new)
     steps = steps_of(found)
-    somewhere = db or endpoint or aws
-    estimate = estimate_backfill(found, table_place(db, endpoint, aws, region), table, rate) if somewhere else None
+    estimate = estimate_backfill(found, target.place, target.table, rate) if target.has_place else None
     files = write_steps(found, output, infrastructure) if output else ()
     rows = [
         (
@@ -162,24 +157,20 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
     def work(
         old: str,
         new: str,
-        table: str | None,
-        db: str | None,
-        endpoint: str | None,
-        aws: bool,
-        region: str | None,
+        target: Target,
         rate: float | None,
         state: str,
         yes: bool,
         as_json: bool,
     ) -> Outcome:
-        place = table_place(db, endpoint, aws, region)
+        place = target.place
         found = _opened(old, new)
         if confirmed and not yes and not _confirm(f"Is it true that {confirmed}?"):
             fix = "deploy first, then answer y or pass `--yes`"
             raise RefusedError(pipeline_codes.WOULD_CHANGE, f"not confirmed: {confirmed}", fix)
         with (
             ProgressSteps(silent=as_json) as progress,
-            open_evolution(found, place, table=table, state=state, rate=rate, progress=progress) as evolution,
+            open_evolution(found, place, table=target.table, state=state, rate=rate, progress=progress) as evolution,
         ):
             result = run(evolution)
         return _done(name, result)

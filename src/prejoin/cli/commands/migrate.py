@@ -10,7 +10,14 @@ import click
 
 from prejoin.cli.command import SETTINGS, command
 from prejoin.cli.commands.migrate_follow import cutover, follow, rollback, status
-from prejoin.cli.commands.migrate_options import dead_letters, input_options, state_option, table_place, target_options
+from prejoin.cli.commands.migrate_options import (
+    MigrationInput,
+    Target,
+    dead_letters,
+    input_options,
+    state_option,
+    target_options,
+)
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.progress import ProgressSteps
 from prejoin.cli.text.messages import safe
@@ -20,7 +27,6 @@ from prejoin.migrate.load.export import export_items
 from prejoin.migrate.load.load import LoadResult, load_table
 from prejoin.migrate.load.plan import EntityPlan, LoadPlan, plan_load
 from prejoin.migrate.load.state import LoadState, now_text
-from prejoin.migrate.migration import open_migration
 from prejoin.migrate.verify.compare import Difference
 from prejoin.migrate.verify.verify import VerifyResult, verify_table
 from prejoin.pipeline.errors import Source
@@ -48,9 +54,9 @@ migrate.help = "Move the rows of a relational database into the table: plan, loa
 @input_options
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Write units a second (default: 4000).")
 @click.option("--samples", is_flag=True, help="Show a row of each entity beside the items that it becomes.")
-def plan(source: str | None, document: str, mapping: str, rate: float | None, samples: bool, as_json: bool) -> Outcome:
+def plan(given: MigrationInput, rate: float | None, samples: bool, as_json: bool) -> Outcome:
     """Check the mapping, and show what a load reads and writes, how long it takes and what it costs."""
-    with open_migration(document, mapping, source) as migration, ProgressSteps(silent=True) as progress:
+    with given.open() as migration, ProgressSteps(silent=True) as progress:
         found = plan_load(migration, rate=rate, progress=progress)
         warnings = migration.warnings()
     dead = [letter for one in found.entities for letter in one.dead]
@@ -141,14 +147,8 @@ def _plan_json(found: LoadPlan) -> dict[str, Any]:
     "--force", is_flag=True, help="Load into a table that has items, and write over those with the same keys."
 )
 def load(
-    source: str | None,
-    document: str,
-    mapping: str,
-    table: str | None,
-    db: str | None,
-    endpoint: str | None,
-    aws: bool,
-    region: str | None,
+    given: MigrationInput,
+    target: Target,
     state: str,
     files: str | None,
     rate: float | None,
@@ -165,10 +165,10 @@ def load(
 
     Rows that cannot be loaded are kept in the state folder, each with its reason; `--replay` tries them again.
     """
-    if files and (db or endpoint or aws):
+    if files and target.has_place:
         raise click.UsageError("`--to-files` writes to no table: leave out `--db`, `--endpoint` and `--aws`")
-    place = None if files else table_place(db, endpoint, aws, region)
-    with open_migration(document, mapping, source) as migration, ProgressSteps(silent=as_json) as progress:
+    place = None if files else target.place
+    with given.open() as migration, ProgressSteps(silent=as_json) as progress:
         exported: dict[str, Any] = {}
         notes = []
         if place is None:
@@ -180,11 +180,11 @@ def load(
             result = load_table(
                 migration,
                 place,
-                table=table,
+                table=target.table,
                 state=state,
                 rate=rate,
                 workers=workers,
-                create=create_table or bool(db),
+                create=create_table or bool(target.db),
                 force=force,
                 restart=restart,
                 replay=replay,
@@ -235,14 +235,8 @@ def _load_json(result: LoadResult) -> dict[str, Any]:
 @state_option
 @click.option("--no-patterns", is_flag=True, help="Compare the data only, and run no access patterns.")
 def verify(
-    source: str | None,
-    document: str,
-    mapping: str,
-    table: str | None,
-    db: str | None,
-    endpoint: str | None,
-    aws: bool,
-    region: str | None,
+    given: MigrationInput,
+    target: Target,
     state: str,
     no_patterns: bool,
     as_json: bool,
@@ -251,9 +245,9 @@ def verify(
 
     The exit status is 1 if there is a difference. Nothing is written on either side.
     """
-    place = table_place(db, endpoint, aws, region)
-    with open_migration(document, mapping, source) as migration, ProgressSteps(silent=as_json) as progress:
-        result = verify_table(migration, place, table=table, patterns=not no_patterns, progress=progress)
+    place = target.place
+    with given.open() as migration, ProgressSteps(silent=as_json) as progress:
+        result = verify_table(migration, place, table=target.table, patterns=not no_patterns, progress=progress)
     if Path(state).is_dir():
         with LoadState(state, lock=False) as kept:
             found = sum(result.counts.values())

@@ -12,10 +12,11 @@ import msgspec
 
 from prejoin.cli.command import command
 from prejoin.cli.commands.migrate_options import (
+    MigrationInput,
+    Target,
     dead_letters,
     input_options,
     state_option,
-    table_place,
     target_options,
 )
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
@@ -26,7 +27,6 @@ from prejoin.migrate import codes
 from prejoin.migrate.cutover import REPORT, cut_over
 from prejoin.migrate.follow.follow import FollowResult, follow_table
 from prejoin.migrate.mapping.model import MAPPING
-from prejoin.migrate.migration import open_migration
 from prejoin.migrate.rollback import roll_back
 from prejoin.migrate.status import migration_status
 from prejoin.pipeline.document import DOCUMENT
@@ -44,14 +44,8 @@ from prejoin.pipeline.summary import counted
 @click.option("--once", is_flag=True, help="Look at the log once, and end.")
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="The most write units a second.")
 def follow(
-    source: str | None,
-    document: str,
-    mapping: str,
-    table: str | None,
-    db: str | None,
-    endpoint: str | None,
-    aws: bool,
-    region: str | None,
+    given: MigrationInput,
+    target: Target,
     state: str,
     until_caught_up: bool,
     once: bool,
@@ -62,12 +56,12 @@ def follow(
 
     It can be interrupted and continued at any time. Transactions of the database are written as transactions.
     """
-    place = table_place(db, endpoint, aws, region)
-    with open_migration(document, mapping, source) as migration, ProgressLine() as progress, _interruptible() as stop:
+    place = target.place
+    with given.open() as migration, ProgressLine() as progress, _interruptible() as stop:
         result = follow_table(
             migration,
             place,
-            table=table,
+            table=target.table,
             state=state,
             rate=rate,
             until_caught_up=until_caught_up,
@@ -140,14 +134,8 @@ def _follow_json(result: FollowResult) -> dict[str, Any]:
     "--report", type=click.Path(dir_okay=False), default=REPORT, show_default=True, help="The report to write."
 )
 def cutover(
-    source: str | None,
-    document: str,
-    mapping: str,
-    table: str | None,
-    db: str | None,
-    endpoint: str | None,
-    aws: bool,
-    region: str | None,
+    given: MigrationInput,
+    target: Target,
     state: str,
     by: str,
     report: str,
@@ -158,9 +146,9 @@ def cutover(
     Stop the writes of the application first. It is refused, and nothing is removed, if both sides differ, rows are
     dead letters, or the database is still being changed.
     """
-    place = table_place(db, endpoint, aws, region)
-    with open_migration(document, mapping, source) as migration, ProgressSteps(silent=as_json) as progress:
-        made = cut_over(migration, place, by=by, table=table, state=state, report=report, progress=progress)
+    place = target.place
+    with given.open() as migration, ProgressSteps(silent=as_json) as progress:
+        made = cut_over(migration, place, by=by, table=target.table, state=state, report=report, progress=progress)
     result = msgspec.to_builtins(made.cutover) | {"digest": made.cutover.digest, "report": made.file}
     notes = (
         f"the migration is finished: {made.file}",
@@ -176,14 +164,8 @@ def cutover(
 @click.option("--delete-items", is_flag=True, help="Also delete the items of all mapped entities from the table.")
 @click.option("--yes", is_flag=True, help="Do it. Without, it only says what it would remove.")
 def rollback(
-    source: str | None,
-    document: str,
-    mapping: str,
-    table: str | None,
-    db: str | None,
-    endpoint: str | None,
-    aws: bool,
-    region: str | None,
+    given: MigrationInput,
+    target: Target,
     state: str,
     delete_items: bool,
     yes: bool,
@@ -193,9 +175,9 @@ def rollback(
 
     The application goes on with the database. After the cut-over there is no way back without losing writes.
     """
-    place = table_place(db, endpoint, aws, region) if delete_items else None
-    with open_migration(document, mapping, source) as migration, ProgressSteps(silent=as_json) as progress:
-        found = roll_back(migration, place, table=table, state=state, dry_run=not yes, progress=progress)
+    place = target.place if delete_items else None
+    with given.open() as migration, ProgressSteps(silent=as_json) as progress:
+        found = roll_back(migration, place, table=target.table, state=state, dry_run=not yes, progress=progress)
     what = [*found.removed, f"the state in {state}", *([counted(found.items, "item")] if delete_items else [])]
     notes = [f"{'removed' if yes else 'would remove'}: {', '.join(what)}"]
     if not yes:

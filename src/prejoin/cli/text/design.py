@@ -14,6 +14,7 @@ from prejoin.cli.text.frontier import proposal_lines
 from prejoin.cli.text.messages import coded, shown
 from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, titled
 from prejoin.design.checks.fit import FitVerdict
+from prejoin.design.cost.objective import queries_each
 from prejoin.design.explain.explanation import claim
 from prejoin.design.explain.phrases import listed, money
 from prejoin.design.layout.growth import Growth
@@ -160,7 +161,9 @@ def _operation(operation: Operation) -> tuple[str, str, str]:
     request, more = operation.requests[0], len(operation.requests) - 1
     times = f" ×{request.shards}" if request.shards > 1 else ""
     each = f" each {request.bucket or request.each}" if request.bucket or request.each else ""
-    called = f"{request.call}{times}{each}" + (", filtered" if request.filters else "") + (f" +{more}" if more else "")
+    called = f"{request.call}{times}{each}" + (", filtered" if request.filters else "")
+    if more:
+        called += f" +{more}" + " each" * queries_each(operation)
     if request.call in _MANY:
         key = ", ".join(f"{a.action} {a.item}{'[]' * a.many}" for a in request.actions)
     else:

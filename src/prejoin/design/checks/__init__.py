@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from prejoin.design.checks.fit import TableFit, check_fit, fit
+from prejoin.design.checks.follows import check_follows
 from prejoin.design.checks.indexes import check_indexes
 from prejoin.design.checks.load import check_load
 from prejoin.design.checks.names import check_names
@@ -21,6 +22,7 @@ _CHECKS = (
     check_prefixes,
     check_reads,
     check_writes,
+    check_follows,
     check_load,
     check_indexes,
     check_names,

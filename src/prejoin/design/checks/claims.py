@@ -7,15 +7,17 @@ and whether a key answers a read is decided here by its own rules, not by the pl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import per_second
+from prejoin.design.cost.assumptions import count_by, count_of, per_second
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.objective import WEIGHTS, complexity, fans_out
+from prejoin.design.cost.units import units_of
 from prejoin.design.explain.model import Explanation
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.mapping.map_patterns import map_patterns
@@ -24,8 +26,22 @@ from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.solve import Solution
 from prejoin.keys import Facet
 from prejoin.protocol.prices import GB, MONTH_SECONDS, READ_MILLION, STORAGE_GB_MONTH, STORAGE_OVERHEAD, WRITE_MILLION
-from prejoin.workload.lookup import bindings
-from prejoin.workload.model import RANGES, Combine, Direction, FixedKey, Op, OutOfScope, Read, Result, Workload
+from prejoin.types import Kind
+from prejoin.workload.lookup import bindings, identified
+from prejoin.workload.model import (
+    RANGES,
+    Combine,
+    Direction,
+    FixedKey,
+    Op,
+    OutOfScope,
+    Pattern,
+    Read,
+    Result,
+    Verb,
+    Workload,
+    Write,
+)
 
 _CENT = Decimal("0.01")
 
@@ -167,10 +183,68 @@ def _structures(workload: Workload, design: Design, kept: Design | None) -> Iter
         "guard": len(design.guards) - len(of_keys),
         "guard of a key": len(of_keys),
         "fan-out read": sum(fans_out(o) for o in design.operations if isinstance(workload.pattern(o.pattern), Read)),
+        "hot partition": _hot_writes(workload, design) + _hot_reads(workload, design),
     }
     weight = sum((WEIGHTS[what] * count for what, count in counts.items()), Decimal())
     if weight != complexity(workload, design):
         yield f"the complexity is {weight}, and not {complexity(workload, design)}"
+
+
+def _hot_writes(workload: Workload, design: Design) -> int:
+    """The keys with a partition that takes over 1,000 write units a second at the peak."""
+    busiest: dict[tuple[str, str, str], float] = {}
+    facets = {(f.entity, f.copy, f.slot): f for f in planner_facets(design, workload)}
+    for operation in design.operations:
+        write = workload.pattern(operation.pattern)
+        if not isinstance(write, Write) or not operation.served:
+            continue
+        created = {action.entity for action in write.actions if action.verb is Verb.CREATE}
+        for request, action in ((r, a) for r in operation.requests for a in r.actions):
+            if action.target.guard or action.target.counter:
+                continue  # it has partitions of its own
+            alone = replace(request, actions=(action,))
+            for entry in Estimates(design, workload).entries(operation, alone):
+                key = (action.target.entity, action.target.copy, entry.slot)
+                units = entry.times * units_of(entry, request.call is Call.TRANSACT_WRITE)
+                calls = _busiest_calls(workload, facets[key], write, action.target.entity in created)
+                busiest[key] = busiest.get(key, 0.0) + units * calls
+    return sum(units > 1000 for units in busiest.values())
+
+
+def _hot_reads(workload: Workload, design: Design) -> int:
+    """The requests of reads that take over 3,000 read units a second from one partition at the peak."""
+    found = 0
+    facets = {(f.entity, f.copy, f.slot): f for f in planner_facets(design, workload)}
+    for operation in design.operations:
+        read = workload.pattern(operation.pattern)
+        if not isinstance(read, Read) or not operation.served:
+            continue
+        for request in (one for one in operation.requests if not one.counter):
+            copies = [ItemName.parse(name) for name in request.copies]
+            copy = next((one.copy for one in copies if one.entity == request.entities[0]), "")
+            facet = facets.get((request.entities[0], copy, request.slot))
+            if facet is None:
+                continue  # it is said already that there is nothing to read
+            each = {Call.TRANSACT_GET: 2.0}.get(request.call, 1.0 if request.consistent else 0.5)
+            pages = Estimates(design, workload).pages(operation, request)
+            units = sum(page.times * each * max(1, -(-page.size // 4096)) for page in pages)
+            found += units * _busiest_calls(workload, facet, read, created=False) > 3000
+    return found
+
+
+def _busiest_calls(workload: Workload, facet: Facet, pattern: Pattern, created: bool) -> float:
+    """The calls of a pattern a second that go to the busiest partition of a key, or to its busiest shard."""
+    entity = workload.entity(facet.entity)
+    assert entity is not None
+    names = [f.attribute for f in facet.pk.fields if not f.encoding.shards and not f.encoding.bucket]
+    types = [a.type for name in names if (a := entity.attribute(name))]
+    each = count_by(workload, entity, names) / count_of(workload, entity)
+    share = 1.0 if all(t.values or t.kind is Kind.BOOLEAN for t in types) else each
+    rate = pattern.rate
+    if rate and rate.hottest and not (created and identified(entity, names)):
+        share = max(share, rate.hottest / 100)
+    calls = rate.peak if rate and rate.peak is not None else per_second(rate)
+    return calls * share / math.prod(f.encoding.shards or 1 for f in facet.pk.fields)
 
 
 def _is_read(item: Item, asked: Sequence[Request]) -> bool:

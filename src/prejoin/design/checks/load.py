@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+
+from msgspec.structs import replace
 
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
-from prejoin.design.checks.reads import expected
 from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import check_appends
-from prejoin.design.cost.assumptions import busiest, count_of, size_of
-from prejoin.design.counters import is_spread, load, obstacle
-from prejoin.design.layout.sharding import Heat, heat, spread_by
-from prejoin.design.model import TABLE, ProjectionKind
+from prejoin.design.cost.assumptions import count_of, size_of
+from prejoin.design.cost.heat import Load, loads
+from prejoin.design.counters import MOST_SHARDS, obstacle
+from prejoin.design.counters import load as counter_load
+from prejoin.design.layout.sharding import spread_by
+from prejoin.design.mapping.facets import usable_facets
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.model import TABLE
 from prejoin.design.solver.candidates import Candidate
 from prejoin.protocol import limits
-from prejoin.protocol.prices import read_units, write_units
+from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
-from prejoin.workload.lookup import changes
-from prejoin.workload.model import Entity, Read, Result
 
 FEW = 1000
 """With this few items their partition does not matter."""
@@ -27,10 +31,11 @@ LARGE = 100 * limits.KB
 
 
 def check_load(r: Report) -> None:
-    for key in r.keys:
-        _hot_writes(r, key)
-    _hot_reads(r)
-    _few_partitions(r)
+    found = _loads(r)
+    for load in found:
+        _hot(r, load)
+    _hot_counters(r)
+    _few_partitions(r, found)
     _unbounded(r)
     _items(r)
     check_appends(r)
@@ -49,54 +54,58 @@ def _shards(key: BoundKey) -> int:
     return found
 
 
-def _size(key: BoundKey) -> int:
-    """Bytes of an entry."""
-    whole = size_of(key.entity)
-    kind = key.place.projection.kind
-    if key.slot == TABLE or kind is ProjectionKind.ALL:
-        return whole
-    held = set(key.form.attributes) | {a.name for a in key.entity.id}
-    if kind is ProjectionKind.INCLUDE:
-        held |= set(key.place.projection.attributes)
-    few = tuple(a for a in key.entity.attributes if a.name in held)
-    return min(whole, size_of(Entity(key.entity.name, attributes=few)))
+def _loads(r: Report) -> list[Load]:
+    """The loads of the keys that can be parsed."""
+    usable = {(facet.entity, facet.copy, facet.slot) for facet in usable_facets(r.design, r.workload)}
+    items = []
+    for item in r.design.items:
+        facets = tuple(f for f in item.facets if (item.entity, item.copy, f.slot) in usable)
+        if facets:
+            items.append(replace(item, facets=facets))
+    return list(loads(r.workload, map_patterns(replace(r.design, items=tuple(items)), r.workload)))
 
 
-def heat_of(r: Report, key: BoundKey) -> Heat:
-    """The writes to the busiest partition of a key in a second."""
-    entity = r.workload.entity(key.item.entity)
-    assert entity is not None
-    share = heat(r.workload, entity, Candidate(entity.name, _partition(key)), r.design.counters).share
-    unit = write_units(_size(key))
-    writes = units = 0.0
-    for write, action in r.actions(entity.name):
-        if is_spread(r.design.counters, write, action, entity):
-            continue
-        rate = busiest(write.rate)
-        changed = {change.attribute for change in changes(write, action, entity)}
-        times = 1
-        if action.updates and key.slot != TABLE:
-            times = 2 if changed & set(key.form.placing) else 1
-        transacted = 2 if key.slot == TABLE and (write.atomic or len(write.actions) > 1) else 1
-        writes += rate
-        units += rate * unit * times * transacted
-    return Heat(writes, units, share / _shards(key))
-
-
-def _hot_writes(r: Report, key: BoundKey) -> None:
-    found = heat_of(r, key)
-    if found.hottest <= limits.PARTITION_WRITE_UNITS:
+def _hot(r: Report, load: Load) -> None:
+    key = next((k for k in r.keys if (k.entity.name, k.item.copy, k.slot) == (load.entity, load.copy, load.slot)), None)
+    if key is None or not load.hot:
         return
-    enough = found.shards * _shards(key)
     where = f"{key.facet.pk[0]} in {key.slot}"
+    part = f"{load.share:.0%} go to one partition of {where}: {load.busiest:,.0f}, and {load.limit:,} is the limit"
+    if load.read:
+        calls = f"{load.calls:,.0f} reads/s of {load.units / load.calls:,.1f} units"
+        r.say(
+            codes.HOT,
+            f"{load.read}: {calls} are {load.units:,.0f} read units/s, of which {part}",
+            "keep several copies of what is read, cache it, or read less at a time",
+            load.read,
+        )
+        return
     r.say(
         codes.HOT,
-        f"{key.name}: {found.writes:,.0f} writes/s are {found.units:,.0f} write units/s, of which {found.share:.0%} go "
-        f"to one partition of {where}: {found.hottest:,.0f}, and 1,000 is the limit",
-        f"split it into {enough} shards" if _spreads(r, key) else _no_key(r, key),
+        f"{key.name}: {load.calls:,.0f} writes/s are {load.units:,.0f} write units/s, of which {part}",
+        f"split it into {load.shards * _shards(key)} shards" if _spreads(r, key) else _no_key(r, key),
         key.item.entity,
         key.slot,
     )
+
+
+def _hot_counters(r: Report) -> None:
+    for counter in r.design.counters:
+        entity = r.workload.entity(counter.entity)
+        if entity is None:
+            continue
+        for attribute in (a for name in counter.attributes if (a := entity.attribute(name))):
+            units = counter_load(r.workload, entity, attribute)
+            if units > limits.PARTITION_WRITE_UNITS * counter.shards:
+                enough = math.ceil(units / limits.PARTITION_WRITE_UNITS)
+                more = f"`{entity.name}.{attribute.name} in {enough} shards`"
+                r.say(
+                    codes.HOT,
+                    f"{counter.name}: additions to one {entity.name} are {units:,.0f} write units/s in {counter.shards} "
+                    f"shards: {units / counter.shards:,.0f} each, and 1,000 is the limit",
+                    more if enough <= MOST_SHARDS else "collect its writes in a queue and write it less often",
+                    entity.name,
+                )
 
 
 def _spreads(r: Report, key: BoundKey) -> bool:
@@ -107,7 +116,7 @@ def _spreads(r: Report, key: BoundKey) -> bool:
 def _no_key(r: Report, key: BoundKey) -> str:
     """What to do about one item that is written too often: no key spreads it."""
     for attribute in key.entity.attributes:
-        if units := load(r.workload, key.entity, attribute):
+        if units := counter_load(r.workload, key.entity, attribute):
             shards = max(2, math.ceil(units / limits.PARTITION_WRITE_UNITS))
             why = obstacle(r.workload, key.entity, attribute)
             if not why:
@@ -117,54 +126,8 @@ def _no_key(r: Report, key: BoundKey) -> str:
     return "no key spreads one item: collect its writes in a queue and write it less often"
 
 
-def _hot_reads(r: Report) -> None:
-    for read in r.reads:
-        found = r.answers.get(read.id)
-        if not found:
-            continue
-        share = _share(r, read, found.plan.facets[0].slot)
-        units = _read_units(r, read) * (2 if found.plan.lookup.consistent else 1)
-        total = busiest(read.rate) * units * share
-        if total > limits.PARTITION_READ_UNITS:
-            r.say(
-                codes.HOT,
-                f"{read.id}: {busiest(read.rate):,.0f} reads/s of {units:,.1f} units, of which {share:.0%} go to one "
-                f"partition of {found.plan.slot}: {total:,.0f} read units/s, and 3,000 is the limit",
-                "keep several copies of what is read, cache it, or read less at a time",
-                read.id,
-            )
-
-
-def _share(r: Report, read: Read, slot: str) -> float:
-    if read.rate and read.rate.hottest:
-        return read.rate.hottest / 100
-    used = r.answers[read.id].plan.facets[0]
-    key = next((k for k in r.keys if k.form == used), None)
-    if key is None:
-        return 0.0
-    names = _partition(key)
-    counts = [len(a.type.values) if (a := key.entity.attribute(name)) else 0 for name in names]
-    if not all(counts):
-        return 0.0
-    share = 1.0
-    for count in counts:
-        share /= count
-    return share / _shards(key)
-
-
-def _read_units(r: Report, read: Read) -> float:
-    ask = r.answers[read.id].plan.lookup
-    total = 0
-    for name in ask.entities:
-        entity = r.workload.entity(name)
-        if entity is None:
-            continue
-        number = 1 if read.result is Result.ONE else expected(r.workload, entity, ask) or 1
-        total += min(number, read.limit or read.page or number) * size_of(entity)
-    return read_units(min(total, limits.PAGE_SIZE))
-
-
-def _few_partitions(r: Report) -> None:
+def _few_partitions(r: Report, found: Iterable[Load]) -> None:
+    writes = {(load.entity, load.copy, load.slot): load for load in found if not load.read}
     for key in r.keys:
         names = _partition(key)
         attributes = [key.entity.attribute(name) for name in names]
@@ -174,15 +137,15 @@ def _few_partitions(r: Report) -> None:
         declared = any(c.count is not None for c in key.entity.cardinality)
         if declared and count_of(r.workload, key.entity) <= FEW:
             continue
-        found = heat_of(r, key)
-        each = found.units / found.writes if found.writes else write_units(_size(key))
-        if found.hottest > limits.PARTITION_WRITE_UNITS:
+        load = writes.get((key.entity.name, key.item.copy, key.slot))
+        each = load.units / load.calls if load and load.units else write_units(size_of(key.entity))
+        if load and load.hot:
             continue  # reported as hot already
         r.say(
             codes.FEW_PARTITIONS,
             f"{key.name}: all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it takes "
             f"{limits.PARTITION_WRITE_UNITS / each:,.0f} writes/s"
-            + (f", and has {found.writes:,.1f}" if found.writes else ""),
+            + (f", and has {load.calls:,.1f}" if load and load.calls else ""),
             "shard it before that",
             key.item.entity,
             key.slot,

@@ -83,8 +83,8 @@ def per_second(rate: Rate | None) -> float:
     return rate.weight if rate.weight is not None else RATE
 
 
-def busiest(rate: Rate | None) -> float:
-    """The rate of a pattern at its peak, in calls a second."""
+def peak(rate: Rate | None) -> float:
+    """Calls a second at the busiest time."""
     return rate.peak if rate and rate.peak is not None else per_second(rate)
 
 
@@ -318,7 +318,7 @@ def _undetermined(
 def _sources(workload: Workload, entity: Entity, attribute: Attribute) -> Iterator[tuple[str, str]]:
     """The attributes of other entities that an attribute refers to or repeats."""
     yield from chain(workload, entity, attribute)[1:]
-    for reference in filter(None, (attribute.copy_of, attribute.snapshot_of)):
+    for reference in attribute.repeats:
         owner, _, name = reference.partition(".")
         yield owner, name
 

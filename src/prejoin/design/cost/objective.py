@@ -2,7 +2,7 @@
 
 The parts are compared in order. First the patterns that are not served, by their rates. Then the complexity: DynamoDB
 keeps an index up to date, but the application's transactions keep a copy, so a copy weighs more (`WEIGHTS`). Then the
-writes that have to read first, and last the monthly bill as it is printed.
+writes that have to read first, then the joins that read item by item, and last the monthly bill as it is printed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import msgspec
 
 from prejoin.design.cost.assumptions import per_second
 from prejoin.design.cost.bill import bill
+from prejoin.design.cost.heat import hot_loads
 from prejoin.design.model import Call, Design, Guard, Operation
 from prejoin.workload.model import Pattern, Read, Workload
 
@@ -25,18 +26,22 @@ WEIGHTS: Mapping[str, Decimal] = MappingProxyType(
         "guard": Decimal("0.5"),
         "guard of a key": Decimal(1),
         "fan-out read": Decimal("0.5"),
+        "hot partition": Decimal(4),
     }
 )
 """The complexity of each structure. A guard keeps a `unique` attribute so. The guard of a key does that for an id that
 is only a part of the table's key: every insert becomes a transaction, and the id alone does not find the item. A
-fan-out read needs several requests: for shards, time buckets or a list.
+fan-out read needs several requests: for shards, time buckets or a list. A hot partition is a key with more writes, or a
+read of more units, than DynamoDB gives one partition (`heat`): an index and a copy that avoid it are worth it.
 """
 IN_WORDS = (
     "the fewest patterns not served (by their rates), then the least complexity ("
     + ", ".join(f"{what} {weight.normalize():f}" for what, weight in WEIGHTS.items())
     + ")"
 )
-BETWEEN_EQUALS = "the number of writes that have to read first, and then the monthly bill"
+BETWEEN_EQUALS = (
+    "the number of writes that have to read first, then of joins with a Query for each item, and then the monthly bill"
+)
 
 
 class Objective(msgspec.Struct, frozen=True, order=True):
@@ -52,20 +57,27 @@ class Objective(msgspec.Struct, frozen=True, order=True):
     """Writes that take more than one request, because they have to read first. A write that finds its item by another
     key counts twice: an index is only eventually consistent.
     """
+    queries_each: int
+    """Joins that send a Query for each item, because the id of the item is not its key in the table."""
     dollars: Decimal
     unserved: int = 0
     """The number of patterns that are not served."""
+    hot: int = 0
+    """The number of hot partitions, which are in the complexity, too."""
 
 
 def objective(workload: Workload, design: Design) -> Objective:
     """The objective of a mapped design. It is computed without any figure from the solver."""
     lost = {o.pattern for o in design.operations if not o.served or o.assumes}
+    hot = len(hot_loads(workload, design))
     return Objective(
         sum(pattern_weight(pattern) for pattern in workload.patterns if pattern.id in lost),
-        complexity(workload, design),
+        _complexity(workload, design, hot),
         sum((len(o.requests) > 1) + len(o.finds) for o in design.operations if not _is_read(workload, o)),
+        sum(queries_each(o) for o in design.operations if _is_read(workload, o)),
         bill(workload, design).total.quantize(Decimal("0.01")),
         sum(not o.served for o in design.operations),
+        hot,
     )
 
 
@@ -75,8 +87,11 @@ def pattern_weight(pattern: Pattern) -> int:
 
 
 def complexity(workload: Workload, design: Design) -> Decimal:
-    """The weighted number of structures and fan-out reads of a mapped design."""
+    """The weighted number of structures, fan-out reads and hot partitions of a mapped design."""
+    return _complexity(workload, design, len(hot_loads(workload, design)))
 
+
+def _complexity(workload: Workload, design: Design, hot: int) -> Decimal:
     def of_key(guard: Guard) -> bool:
         entity = workload.entity(guard.entity)
         return entity is not None and {a.name for a in entity.id} == set(guard.attributes)
@@ -87,6 +102,7 @@ def complexity(workload: Workload, design: Design) -> Decimal:
         "guard": len(design.guards) - sum(map(of_key, design.guards)),
         "guard of a key": sum(map(of_key, design.guards)),
         "fan-out read": sum(fans_out(o) for o in design.operations if _is_read(workload, o)),
+        "hot partition": hot,
     }
     return sum((WEIGHTS[what] * count for what, count in counts.items()), Decimal())
 
@@ -97,6 +113,11 @@ def fans_out(operation: Operation) -> bool:
     requests = [request for request in operation.requests if not request.counter]
     many = any(r.shards > 1 or r.bucket or (r.each and r.call is Call.QUERY) for r in requests)
     return many or len(requests) > 1
+
+
+def queries_each(operation: Operation) -> bool:
+    """Whether a join sends a Query for each item that it found."""
+    return any(r.each and r.call is Call.QUERY for r in operation.requests[1:])
 
 
 def _is_read(workload: Workload, operation: Operation) -> bool:

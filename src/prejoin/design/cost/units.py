@@ -19,12 +19,17 @@ def predict_units(operation: Operation, design: Design, workload: Workload, fact
     read = write = 0.0
     for request in operation.requests:
         if request.call in _READS:
-            factor = _factor(request)
-            read += sum(page.times * read_units(page.size, factor) for page in facts.pages(operation, request))
+            read += read_units_of(operation, request, facts)
         else:
             together = request.call is Call.TRANSACT_WRITE
             write += sum(entry.times * units_of(entry, together) for entry in facts.entries(operation, request))
     return Units(round(read, _EXACT), round(write, _EXACT))
+
+
+def read_units_of(operation: Operation, request: Request, facts: Footprint) -> float:
+    """The read units of one request of an operation."""
+    factor = _factor(request)
+    return sum(page.times * read_units(page.size, factor) for page in facts.pages(operation, request))
 
 
 def _factor(request: Request) -> float:

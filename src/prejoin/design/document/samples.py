@@ -82,7 +82,7 @@ def _numbers(origins: Mapping[str, tuple[str, str]], others: frozenset[str]) -> 
 
 def _origin(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:
     """The origin of a value: the attribute that it refers to or repeats."""
-    owner, _, name = (attribute.copy_of or attribute.snapshot_of).partition(".")
+    owner, _, name = next(iter(attribute.repeats), "").partition(".")
     return (owner, name) if name else root(workload, entity, attribute)
 
 

@@ -30,6 +30,8 @@ def operation_words(operation: Operation, design: Design) -> Iterator[str]:
             yield _sum(request)
             continue
         lead = "" if at == 0 else "Then a second request: " if at == 1 else "Then another request: "
+        if at and request.each and request.call is Call.QUERY:
+            lead = f"Then for each `{request.each}`: "
         if request.call in _WRITES:
             yield lead + _write(request, design.partition_key)
         else:

@@ -7,23 +7,19 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import BUCKET_SECONDS, busiest, count_by, count_of, created
+from prejoin.design.cost.assumptions import BUCKET_SECONDS, count_by, count_of, created
 from prejoin.design.cost.estimates import Estimates, share_in
-from prejoin.design.cost.units import predict_units
+from prejoin.design.cost.heat import Load, loads
 from prejoin.design.cost.upkeep import writes_of
 from prejoin.design.explain.model import AboutKey, AboutPartition, Because
 from prejoin.design.explain.phrases import amount, count, listed, share, size
-from prejoin.design.layout.sharding import MOST_WRITES, Heat, heat
 from prejoin.design.mapping.addressing import NEW
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import TABLE, Design, ItemName
-from prejoin.design.solver.candidates import Candidate
 from prejoin.keys import Facet, KeyText
+from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from prejoin.types import Kind
 from prejoin.workload.model import Entity, Workload
-
-MOST_READS = 3000
-"""DynamoDB's limit of read units a second for one partition."""
 
 WORTH_TELLING = 0.01
 """The fraction of the limit from which the arithmetic of the load is told."""
@@ -33,14 +29,18 @@ def partitions(workload: Workload, design: Design, keys: tuple[AboutKey, ...]) -
     """The partitions of every key, except those of a single item."""
     facets = {(facet.entity, facet.copy, facet.slot): facet for facet in planner_facets(design, workload)}
     found: list[AboutPartition] = []
-    warm: list[Heat] = []
+    warm: list[Load] = []
+    every: dict[tuple[str, str, str], list[Load]] = {}
+    for load in loads(workload, design):
+        every.setdefault((load.entity, load.copy, load.slot), []).append(load)
     places: list[tuple[object, ...]] = []
     for key in keys:
         entity = workload.entity(key.entity)
         assert entity is not None
         facet = facets[key.entity, key.copy, key.slot]
         if not entity.singleton:
-            about, load = _partition(workload, design, key, entity, facet)
+            there = every.get((key.entity, key.copy, key.slot), [])
+            about, load = _partition(workload, design, key, entity, facet, there)
             found.append(about)
             warm.append(load)
             places.append((key.slot, *(p.text if isinstance(p, KeyText) else "" for p in _parts(facet))))
@@ -56,13 +56,15 @@ def _parts(facet: Facet) -> Sequence[object]:
 
 
 def _partition(
-    workload: Workload, design: Design, key: AboutKey, entity: Entity, facet: Facet
-) -> tuple[AboutPartition, Heat]:
+    workload: Workload, design: Design, key: AboutKey, entity: Entity, facet: Facet, there: Sequence[Load]
+) -> tuple[AboutPartition, Load]:
+    """What is told of a key's partitions, and its writes, before they are split into shards."""
     pk = tuple(dict.fromkeys(part.attribute for part in key.partition if part.because is not Because.SPREAD))
     cuts = [field.encoding for field in facet.pk.fields if field.encoding.derived]
     shards = math.prod(cut.shards for cut in cuts if cut.shards)
     bucket = next((cut.bucket for cut in cuts if not cut.shards), "")
-    warm = heat(workload, entity, Candidate(key.entity, pk), design.counters)
+    writes = next((load for load in there if not load.read), Load(key.entity, key.copy, key.slot, 0.0, 0.0, 0.0))
+    writes = replace(writes, share=writes.share * shards)
     entries = max(1.0, count_of(workload, entity) * share_in(workload, entity, facet))
     each = min(entries, count_by(workload, entity, pk)) if pk else entries
     number = float(math.ceil(round(entries / each, 6)))
@@ -70,15 +72,14 @@ def _partition(
     if bucket in BUCKET_SECONDS and (new := created(workload, entity)):
         largest = min(largest, max(1.0, new * BUCKET_SECONDS[bucket] * largest / entries))
     held = Estimates(design, workload).size(str(ItemName(key.entity, key.copy)), key.slot)
-    share_of_one = max(warm.share, 1 / number)
-    reads = sum(_read_heat(workload, design, pattern, share_of_one) for pattern in key.patterns)
-    enough = max(warm.shards, math.ceil(reads / MOST_READS), 1)
+    reads = sum(load.busiest * shards for load in there if load.read)
+    enough = max(writes.shards, math.ceil(reads / PARTITION_READ_UNITS), 1)
     return AboutPartition(
         key.entity,
         key.slot,
         key.pk,
         key.copy,
-        warm.units * share_of_one,
+        writes.busiest,
         reads,
         shards,
         bucket,
@@ -86,7 +87,7 @@ def _partition(
         number * shards,
         math.ceil(largest / shards),
         math.ceil(largest / shards) * held,
-    ), replace(warm, share=share_of_one)
+    ), writes
 
 
 def _largest(workload: Workload, entity: Entity, pk: Sequence[str], entries: float) -> float:
@@ -118,33 +119,23 @@ def _beside(about: AboutPartition, there: Sequence[AboutPartition]) -> AboutPart
     )
 
 
-def _read_heat(workload: Workload, design: Design, pattern: str, usual: float) -> float:
-    """Read units a second of a read on the busiest partition, before it is split."""
-    read, operation = workload.pattern(pattern), design.operation(pattern)
-    if read is None or operation is None or operation.units is None:
-        return 0.0  # the design belongs to an earlier document
-    part = read.rate.hottest / 100 if read.rate and read.rate.hottest else usual
-    # The shards of a counter are in partitions of their own.
-    keyed = replace(operation, requests=tuple(one for one in operation.requests if not one.counter))
-    return busiest(read.rate) * part * predict_units(keyed, design, workload).read
-
-
-def _sentences(found: AboutPartition, warm: Heat) -> Iterator[str]:
+def _sentences(found: AboutPartition, warm: Load) -> Iterator[str]:
     yield _extent(found)
     if found.beside:
         together = f"{count(found.whole_items, 'item')} and {size(found.whole_size)}"
         yield f"Together with {listed(found.beside)} the largest has {together}."
-    part = max(found.write_units / MOST_WRITES, found.read_units / MOST_READS)
-    told = found.shards > 1 or bool(found.bucket) or part >= WORTH_TELLING
-    if warm.hottest and told:
-        each = count(warm.units / warm.writes, "unit")
-        goes = "All of it can go" if warm.share == 1 else f"{share(warm.share)} of it goes"
+    busiest = max(found.write_units / PARTITION_WRITE_UNITS, found.read_units / PARTITION_READ_UNITS)
+    told = found.shards > 1 or bool(found.bucket) or busiest >= WORTH_TELLING
+    if warm.busiest and told:
+        each = count(warm.units / warm.calls, "unit")
+        part = "All of it can go" if warm.share == 1 else f"{share(warm.share)} of it goes"
         yield (
-            f"The peak is {amount(warm.writes)} writes a second at {each}, {amount(warm.units)} write units a second. "
-            f"{goes} to one partition: {amount(warm.hottest)} of the limit of {amount(MOST_WRITES)}."
+            f"The peak is {amount(warm.calls)} writes a second at {each}, {amount(warm.units)} write units a second. "
+            f"{part} to one partition: {amount(warm.busiest)} of the limit of {amount(PARTITION_WRITE_UNITS)}."
         )
     if found.read_units and told:
-        yield f"Reads use {amount(found.read_units)} read units a second of the limit of {amount(MOST_READS)}."
+        limit = amount(PARTITION_READ_UNITS)
+        yield f"Reads use {amount(found.read_units)} read units a second of the limit of {limit}."
     if not told:
         taken = [f"{_little(n)} {what}" for n, what in ((found.write_units, "write"), (found.read_units, "read")) if n]
         yield f"The busiest uses {listed(taken or ['no'])} units a second."
@@ -166,7 +157,7 @@ def _extent(found: AboutPartition) -> str:
 
 
 def _verdict(found: AboutPartition, told: bool) -> Iterator[str]:
-    part = max(found.write_units / MOST_WRITES, found.read_units / MOST_READS)
+    busiest = max(found.write_units / PARTITION_WRITE_UNITS, found.read_units / PARTITION_READ_UNITS)
     if found.bucket:
         yield f"It is split by {found.bucket}, which limits its size. New items still go to one partition at a time."
     if found.shards > 1:
@@ -176,5 +167,5 @@ def _verdict(found: AboutPartition, told: bool) -> Iterator[str]:
         slow = "" if found.slot == TABLE else ", and with the index also writes to the table"
         remedy = f"{found.enough} shards would be enough" if found.items > 1 else "No shards divide a single item"
         yield f"This exceeds the limit: DynamoDB will throttle requests{slow}. {remedy}."
-    elif found.shards == 1 and part and told:
-        yield f"This is {share(part)} of the limit."
+    elif found.shards == 1 and busiest and told:
+        yield f"This is {share(busiest)} of the limit."

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_by, per_second, size_of, value_sizes
+from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.objective import queries_each
 from prejoin.design.cost.units import predict_units
 from prejoin.design.cost.upkeep import index_cents
 from prejoin.design.explain.costs import Costs
@@ -70,8 +72,12 @@ def join_words(
     alone = predict_units(replace(operation, requests=operation.requests[:1]), design, workload).read
     later = all_units - alone
     cost = _month(read, later)
+    how = "a second request reads it by its id"
+    if queries_each(operation):
+        times = Estimates(design, workload).items(read, operation.requests[0])
+        how = f"a Query for each reads it by its id: about {amount(times)} more requests, one after the other"
     said = (
-        f"{second.name} is not in the partition of {first.name}, so a second request reads it by its id.",
+        f"{second.name} is not in the partition of {first.name}, so {how}.",
         f"It uses {amount(later)} of the {amount(all_units)} read units: {money(cost)} a month.",
     )
     other = _repeated(workload, design, read, first, second, cost)

@@ -191,7 +191,7 @@ class KeyWords:
             if slot == placed.slot and candidate.pk and self._signature(entity, candidate) == own:
                 names = dict(zip(candidate.pk, placed.candidate.pk, strict=True))
                 return keys.renamed(self._fixed.facets[entity, item, slot].pk[0], names)
-        return self._partition(placed.candidate)
+        return self._partition(placed.candidate, placed.slot == BASE)
 
     def parents_first(self, placed: Placement) -> list[str]:
         """The attributes of a partition in the order of its key."""
@@ -205,7 +205,7 @@ class KeyWords:
             candidate.only,
         )
 
-    def _partition(self, candidate: Candidate) -> str:
+    def _partition(self, candidate: Candidate, table: bool) -> str:
         entity = self._entity(candidate.entity)
         names = self._parents_first(entity, candidate.pk)
         parts = [part for name in names for part in (self._word(entity, name), self._given(entity, name))]
@@ -218,7 +218,7 @@ class KeyWords:
             parts += [value for _, value in conditions if value]
         else:
             parts += [value or name for name, value in conditions]
-        parts += self._cut(entity, candidate)
+        parts += self._cut(entity, candidate, table)
         return self._separator.join(parts)
 
     def _condition(self, entity: Entity, name: str, value: str) -> tuple[str, str]:
@@ -234,7 +234,7 @@ class KeyWords:
             return f"{word}_{upper(value)}", ""
         return word, upper(value)
 
-    def _cut(self, entity: Entity, candidate: Candidate) -> list[str]:
+    def _cut(self, entity: Entity, candidate: Candidate, table: bool) -> list[str]:
         """Time buckets or shards that split a partition which would be too hot."""
         if entity.singleton or not entity.id:
             return []
@@ -242,7 +242,7 @@ class KeyWords:
         if bucket := bucket_of(self._workload, entity, candidate, self._questions):
             found.append(f"{{{bucket[0]}:{bucket[1]}}}")
         # All current writes go to the current bucket.
-        shards = shards_of(self._workload, entity, candidate, bool(bucket))
+        shards = shards_of(self._workload, entity, candidate, bool(bucket), table)
         spread = spread_by(self._workload, entity, candidate)
         return [*found, *([f"{{{spread}:shard({shards})}}"] if spread and shards > 1 else [])]
 

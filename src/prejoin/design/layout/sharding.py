@@ -9,28 +9,25 @@ import msgspec
 
 from prejoin.design.cost.assumptions import (
     BUCKET_SECONDS,
-    busiest,
     count_by,
     count_of,
     grows,
+    peak,
     retention_of,
     size_of,
     values_of,
 )
+from prejoin.design.cost.heat import MOST_SHARDS, Load, is_common, write_share
 from prejoin.design.cost.upkeep import entries, items_of, share_of, writes_of
 from prejoin.design.counters import counters_of, is_spread
-from prejoin.design.model import Counter
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import ReadNeeds
 from prejoin.protocol.limits import GB
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
 from prejoin.workload.lookup import bare_name
-from prejoin.workload.model import AtMost, Attribute, Entity, Op, Read, Spread, Verb, Without, Workload
+from prejoin.workload.model import AtMost, Attribute, Entity, Op, Read, Spread, Without, Workload
 
-MOST_WRITES = 1000
-"""DynamoDB's limit of write units a second for one partition."""
-MOST_SHARDS = 200
 MOST_BYTES = 10 * GB
 """A larger partition of an unbounded entity is split by time. It is the limit of a partition with a local index, and
 about what DynamoDB keeps in one place.
@@ -40,66 +37,45 @@ LARGE = GB
 _STARTING = frozenset({Op.GT, Op.GE, Op.BETWEEN})
 
 
-class Heat(msgspec.Struct, frozen=True):
-    """The writes to the busiest partition of a key in a second."""
+def expected_writes(workload: Workload, entity: Entity, candidate: Candidate, table: bool) -> Load:
+    """The writes to a key before there is a design: each writes whole items, in the table or in an index.
 
-    writes: float
-    units: float
-    """Write units of all items of the entity."""
-    share: float
-    """The fraction of them in the busiest partition."""
-
-    @property
-    def hottest(self) -> float:
-        return self.units * self.share
-
-    @property
-    def shards(self) -> int:
-        """The number of shards that is enough.
-
-        >>> Heat(555, 4440, 1.0).shards
-        5
-        """
-        return min(MOST_SHARDS, max(1, math.ceil(self.hottest / MOST_WRITES)))
-
-
-def heat(workload: Workload, entity: Entity, candidate: Candidate, counters: Sequence[Counter]) -> Heat:
-    """The load of a key: peak rates, item size, and the number of partitions that share the writes."""
-    writes = units = 0.0
-    hottest = 0.0
+    What a write does to several items is a transaction, which counts twice in the table.
+    """
+    found = Load(entity.name, "", "", 0.0, 0.0, 0.0)
+    counters = counters_of(workload)
     for write, action in writes_of(workload, entity):
         if is_spread(counters, write, action, entity):
             continue  # it is written to shards, and not to the item
-        rate = busiest(write.rate) * items_of(workload, write, action, entity)
-        times = entries(candidate, write, action, entity)
-        writes += rate
-        units += rate * times * write_units(size_of(entity))
-        # An item is created once, so a partition of one item gets one of these writes.
-        once = action.verb is Verb.CREATE and spread_by(workload, entity, candidate) is None
-        if write.rate and write.rate.hottest and not once:
-            hottest = max(hottest, write.rate.hottest / 100)
-    return Heat(writes, units, max(hottest, _share(workload, entity, candidate)))
+        calls = peak(write.rate) * items_of(workload, write, action, entity)
+        together = table and (bool(write.atomic) or len(write.actions) > 1)
+        units = calls * entries(candidate, write, action, entity) * write_units(size_of(entity), transactional=together)
+        found = found.with_write(calls, units, write_share(workload, entity, candidate.pk, write))
+    return found
 
 
-def shards_of(workload: Workload, entity: Entity, candidate: Candidate, bucket: bool = False) -> int:
+def shards_of(
+    workload: Workload, entity: Entity, candidate: Candidate, bucket: bool = False, table: bool = False
+) -> int:
     """The number of shards of a partition: as decided, or as many as its writes and its size need.
 
-    With a `bucket` time cuts its size already. A partition of one item is not split: see `spread_by`.
+    It is in the `table` or in an index. With a `bucket`, time cuts its size already. A partition of one
+    item is not split: see `spread_by`.
     """
     pins = [d.pin for d in workload.decisions]
     if Without("shards", entity.name) in pins or spread_by(workload, entity, candidate) is None:
         return 1
     # DynamoDB itself splits a large partition by its sort keys, but not one that grows at one end.
-    grows_at_end = _is_common(entity, candidate) and not bucket
+    grows_at_end = is_common(entity, candidate.pk) and not bucket
     size = 0.0
     if grows_at_end:
         there = msgspec.structs.replace(candidate, pk=())  # optional attributes of the partition are counted already
         size = count_by(workload, entity, candidate.pk) * share_of(workload, entity, there) * size_of(entity)
-    warm = heat(workload, entity, candidate, counters_of(workload))
-    enough = max(warm.shards, min(MOST_SHARDS, math.ceil(size / MOST_BYTES)))
+    writes = 1 if candidate.whole else expected_writes(workload, entity, candidate, table).shards
+    enough = max(writes, min(MOST_SHARDS, math.ceil(size / MOST_BYTES)))
     decided = [pin.shards for pin in pins if isinstance(pin, Spread) and pin.entity == entity.name and pin.shards]
     most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
-    if decided and (enough > 1 or _is_common(entity, candidate)):
+    if decided and (enough > 1 or is_common(entity, candidate.pk)):
         return decided[0]
     return min([enough, *(max(1, count) for count in most)])
 
@@ -118,21 +94,6 @@ def spread_by(workload: Workload, entity: Entity, candidate: Candidate) -> str |
     free = [a for a in entity.id if a.name not in candidate.pk]
     best = max(free, key=spreads, default=None)
     return best.name if best else None
-
-
-def _share(workload: Workload, entity: Entity, candidate: Candidate) -> float:
-    """The fraction of writes in the busiest partition: all for a constant or an enum, because new items usually have
-    the same status; else the same for each.
-    """
-    if _is_common(entity, candidate):
-        return 1.0
-    return count_by(workload, entity, candidate.pk) / count_of(workload, entity)
-
-
-def _is_common(entity: Entity, candidate: Candidate) -> bool:
-    """Whether all new items go to one partition."""
-    kinds = [a.type for name in candidate.pk if (a := entity.attribute(name))]
-    return all(kind.values or kind.kind is Kind.BOOLEAN for kind in kinds)
 
 
 def bucket_of(

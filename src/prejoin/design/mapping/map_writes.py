@@ -61,7 +61,7 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
             found = finding(planner_facets(design, workload), entity, names)
             ids = {a.name for a in entity.id}
             if found is not None:
-                before.append(_found_by(found))
+                before.append(found_by(found))
                 names |= _seen(found, entity)
             elif missing <= ids and not (action.many and names):
                 # The caller is assumed to know an id. Several items with another input have to be found.
@@ -81,7 +81,7 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
             # Absence is checked by the item's own key: a read before the write would not guarantee it.
             found = None if is_absence(own_checks) else finding(planner_facets(design, workload), entity, names)
             if found is not None:
-                before.append(_found_by(found))
+                before.append(found_by(found))
             elif missing <= {a.name for a in entity.id}:
                 assumes.append(_assumed(missing, entity))
             else:
@@ -138,7 +138,7 @@ def _and(names: set[str] | frozenset[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def _found_by(found: Plan) -> Request:
+def found_by(found: Plan) -> Request:
     """The Query that finds the items to write, if their key is not given."""
     return Request(
         Call(found.operation),

@@ -63,6 +63,8 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     """The key exists already. The planner decides which reads it serves."""
     only: tuple[Membership, ...] = ()
     """Further conditions for an item to be in this key."""
+    whole: bool = False
+    """Whether a partition is not split into shards, although it is hot: a read finds several entities in it."""
 
     @property
     def sparse(self) -> bool:
@@ -83,7 +85,8 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
         when = "".join(f" when {a} = {v}" for a, v in self.when)
         when += "".join(f" when {one}" for one in self.only)
         late = f" type after {self.type_position}" if self.type_position else ""
-        return f"{self.entity}({', '.join(self.pk) or '*'} / {sk}{when}{late})"
+        whole = " whole" if self.whole else ""
+        return f"{self.entity}({', '.join(self.pk) or '*'} / {sk}{when}{late}{whole})"
 
 
 def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -> bool:

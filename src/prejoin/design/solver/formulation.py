@@ -24,12 +24,14 @@ advance would take too many constraints, so the program ignores it at first. Whe
 cannot be ordered so, it forbids this set of keys (`Problem.forbidden`) or of places (`Problem.rivals`) in every index,
 and solves again.
 
-The functions `lost`, `complexity`, `money`, `reading` and `taste` are the costs, in the order of the objective.
+The functions `lost`, `complexity`, `reading`, `queries_each`, `money` and `taste` are the costs, in the order of the
+objective.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from itertools import combinations, pairwise, permutations
@@ -37,10 +39,12 @@ from itertools import combinations, pairwise, permutations
 import msgspec
 from msgspec.structs import replace
 
+from prejoin.design.cost.assumptions import peak
+from prejoin.design.cost.heat import hottest, partition_share
 from prejoin.design.cost.objective import WEIGHTS, pattern_weight
 from prejoin.design.layout.key_words import Alike
 from prejoin.design.mapping.addressing import known
-from prejoin.design.solver.candidates import MOST_PERMUTED, base_candidates, index_candidates
+from prejoin.design.solver.candidates import MOST_PERMUTED, Candidate, base_candidates, index_candidates, serves
 from prejoin.design.solver.integer_program import IntegerProgram
 from prejoin.design.solver.needs import Need, ReadNeeds, item_changes
 from prejoin.design.solver.placement import (
@@ -55,8 +59,9 @@ from prejoin.design.solver.placement import (
     lies_in,
     placement_answers,
 )
-from prejoin.design.solver.pricing import Answer, Price, Prices
+from prejoin.design.solver.pricing import Answer, Price, Prices, collection_units
 from prejoin.design.solver.taste import Taste
+from prejoin.protocol.limits import PARTITION_READ_UNITS
 from prejoin.workload.lookup import root
 from prejoin.workload.model import Action, Entity, Result, Write
 
@@ -123,6 +128,7 @@ class Formulation:
         self._asks = {(n.read, n.entity): q for q in asked for n in q.needs}
         self._needs = {name: [n for q in asked for n in q.needs if n.entity == name] for name in names}
         self._knowing: dict[tuple[str, Action], frozenset[str]] = {}
+        self._units: dict[str, float] = {}
         alike = Alike(problem)
         self._prices = {e.name: Prices(problem, e, component.reads, alike) for e in component.entities}
         self._taste_of = Taste(problem.workload)
@@ -153,20 +159,28 @@ class Formulation:
             self._bases[name] = [self._fixed_option(Placement(name, OWN, BASE, fixed))]
         else:
             found = base_candidates(self._workload, entity, needs)
-            self._bases[name] = self._undominated(
-                [self._option(Placement(name, OWN, BASE, one), prices.base(one)) for one in found]
-            )
+            self._bases[name] = self._undominated([*self._options_of(found, OWN, BASE, prices.base)])
             self.candidates += len(found)
         others = index_candidates(self._workload, entity, needs)
         self.candidates += len(others)
         free = [] if name in pins.without_indexes else others
-        self._others[name] = self._undominated(
-            [self._option(Placement(name, OWN, self.new, one), prices.index(one)) for one in free]
-        )
+        self._others[name] = self._undominated([*self._options_of(free, OWN, self.new, prices.index)])
         free = [] if name in pins.without_copies else others
         item = len(self._fixed.copies(name)) + 1
-        copies = [self._option(Placement(name, item, BASE, one), prices.copy(one)) for one in free]
+        copies = self._options_of(free, item, BASE, prices.copy)
         self._copies[name] = self._undominated([one for one in copies if one.serves])
+
+    def _options_of(
+        self, candidates: Iterable[Candidate], item: int, slot: int, price: Callable[[Candidate], Price]
+    ) -> Iterator[Option]:
+        """The candidates in one kind of place. A hot partition may stay whole for a read of several entities."""
+        for one in candidates:
+            yield (option := self._option(Placement(one.entity, item, slot, one), price(one)))
+            if option.price.cut and any(need.shared and serves(one, need) for need in self._needs[one.entity]):
+                whole = replace(one, whole=True)
+                option = self._option(Placement(one.entity, item, slot, whole), price(whole))
+                if option.ways:
+                    yield option
 
     def _option(self, place: Placement, price: Price) -> Option:
         needs = self._needs[place.entity]
@@ -196,7 +210,7 @@ class Formulation:
             if self._is_find(need.read):
                 finds.add((need.read, need.entity))
             elif not need.shared:
-                answers[need.read] = Answer(False, 0.0)
+                answers[need.read] = Answer(False, False, 0.0)
             else:
                 for way in self._ways[need.read]:
                     pk, rest = key_as_asked(place, question, len(way.rest))
@@ -227,14 +241,25 @@ class Formulation:
             and mine.guards <= theirs.guards
             and mine.read_first <= theirs.read_first
             and mine.atomic <= theirs.atomic
-            and all(mine.answers[read] <= answer for read, answer in theirs.answers.items())
-            and all(mine.answers[read].fans_out <= answer.fans_out for read, answer in theirs.answers.items())
+            and mine.hot <= theirs.hot
+            and mine.queries_each <= theirs.queries_each
+            and all(mine.answers[read].is_as_good(answer) for read, answer in theirs.answers.items())
         )
         return better and self._taste(one.place) <= self._taste(other.place)
 
     @cached_property
     def _ways(self) -> dict[str, list[CollectionPlace]]:
         return {q.read.id: list(_ways(q)) for q in self._component.reads if len(q.needs) > 1}
+
+    def _is_hot(self, way: CollectionPlace) -> bool:
+        """Whether a read of several entities takes more units than the partition has."""
+        question = next(q for q in self._component.reads if q.read.id == way.read)
+        if way.read not in self._units:
+            self._units[way.read] = collection_units(self._workload, question)
+        need = question.needs[0]
+        names = [a for a in need.given if question.ask.name(need.entity, a) in way.names]
+        share = max(hottest(question.read.rate), partition_share(self._workload, self._entity(need.entity), names))
+        return peak(question.read.rate) * self._units[way.read] * share > PARTITION_READ_UNITS
 
     def _is_find(self, pattern: str) -> bool:
         return not any(q.read.id == pattern for q in self._component.reads)
@@ -341,23 +366,42 @@ class Formulation:
         return {at: pattern_weight(patterns[name]) for name, at in model.unserved.items()}
 
     def complexity(self, model: ComponentProgram, indexes: bool = True) -> dict[int, int]:
-        """The complexity in halves: of copies, guards and fan-out reads, and of new indexes."""
-        found = dict.fromkeys(model.copies, _HALVES["copy"])
-        found |= dict.fromkeys(model.used if indexes else (), _HALVES["index"])
-        for option in self._every:
-            if option.price.guards and option.place in model.places:
-                found[model.places[option.place]] = option.price.guards * _HALVES["guard of a key"]
-        return found | {at: _HALVES["fan-out read"] for (_, answer), at in model.answers.items() if answer.fans_out}
+        """The complexity in halves: of copies, guards, fan-out reads and hot partitions, and of new indexes."""
+        found = Counter(dict.fromkeys(model.copies, _HALVES["copy"]))
+        found.update(dict.fromkeys(model.used if indexes else (), _HALVES["index"]))
+        for at, price in self._priced(model):
+            found[at] += price.guards * _HALVES["guard of a key"]
+        found.update({at: _HALVES["fan-out read"] for (_, answer), at in model.answers.items() if answer.fans_out})
+        found.update(dict.fromkeys(self.hot(model), _HALVES["hot partition"]))
+        return {at: halves for at, halves in found.items() if halves}
+
+    def hot(self, model: ComponentProgram) -> dict[int, int]:
+        """The hot partitions: of keys with too many writes, and of reads with too many units."""
+        found = [at for at, price in self._priced(model) if price.hot]
+        found += [at for (_, answer), at in model.answers.items() if answer.hot]
+        found += [at for way, at in model.together.items() if self._is_hot(way)]
+        return dict.fromkeys(found, 1)
+
+    def _priced(self, model: ComponentProgram) -> Iterator[tuple[int, Price]]:
+        """The chosen keys as variables, with their prices. A key in any index costs the same."""
+        prices = {option.place: option.price for option in self._every}
+        for place, at in model.places.items():
+            if price := prices.get(replace(place, slot=self.new if place.slot != BASE else BASE)):
+                yield at, price
 
     def reading(self, model: ComponentProgram) -> dict[int, int]:
         """The number of writes that have to read first, and of items that they find by another key."""
         return dict.fromkeys((*model.twice.values(), *model.found.values()), 1)
 
+    def queries_each(self, model: ComponentProgram) -> dict[int, int]:
+        """The number of joins that send a Query for each item of an entity."""
+        bases = (option for options in self._bases.values() for option in options)
+        return {model.places[one.place]: number for one in bases if (number := one.price.queries_each)}
+
     def dollars(self, model: ComponentProgram) -> dict[int, float]:
         """The part of the monthly bill that depends on the selection."""
         writes = {w.id: w for w in (*self._workload.writes, *self._workload.deletes)}
-        prices = {option.place: option.price.dollars for option in self._every}
-        found = {at: prices.get(replace(p, slot=min(p.slot, self.new)), 0.0) for p, at in model.places.items()}
+        found = {at: price.dollars for at, price in self._priced(model)}
         found |= {at: answer.dollars for (_, answer), at in model.answers.items()}
         found |= {at: self._prices[name].find(writes[id_]) for (id_, name), at in model.found.items()}
         found |= {at: self._prices[name].read_first(writes[id_]) for (id_, name), at in model.first.items()}
@@ -484,7 +528,7 @@ class Formulation:
             if answer := option.price.answers.get(read):
                 answers.setdefault(answer, {})[at] = 1
         lost = {model.unserved[read]: 1}
-        if len(answers) < 2 and not any(answer.fans_out for answer in answers):
+        if len(answers) < 2 and not any(answer.fans_out or answer.hot for answer in answers):
             model.program.at_least(1, {at: 1 for ways in answers.values() for at in ways} | lost)
             return
         for answer in sorted(answers):

@@ -64,8 +64,8 @@ def _measure(problem: Problem, chosen: Selection, design: Design, taste: Taste) 
     found: Objective = objective(problem.workload, design)
     equals = sum(taste(place) for place in chosen.placed)
     if problem.constraints.money:
-        return found.lost, found.dollars, found.complexity, equals
-    return found.lost, found.complexity, found.reading_writes, found.dollars, equals
+        return found.lost, found.hot, found.dollars, found.complexity, equals
+    return found.lost, found.complexity, found.reading_writes, found.queries_each, found.dollars, equals
 
 
 def narrower(

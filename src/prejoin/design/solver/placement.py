@@ -66,6 +66,8 @@ class Selection(msgspec.Struct, frozen=True):
     """The number of candidates."""
     reading: int = 0
     """Writes that have to read first because of the selected keys."""
+    queries_each: int = 0
+    """Joins that send a Query for each item because of the selected keys."""
     halves: int = 0
     """The complexity in halves of new copies, guards and fan-out reads."""
 

@@ -14,22 +14,39 @@ from functools import cached_property
 import msgspec
 
 from prejoin import keys
-from prejoin.design.cost.assumptions import SEVERAL, per_second, several, size_of
+from prejoin.design.cost.assumptions import SEVERAL, peak, per_second, several, size_of
 from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.heat import read_loads, write_loads
 from prejoin.design.cost.objective import fans_out
 from prejoin.design.cost.units import predict_units, units_of
+from prejoin.design.cost.upkeep import items_of, writes_of
 from prejoin.design.counters import counters_of, with_kept
 from prejoin.design.layout.key_words import Alike, KeyWords
 from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.mapping.addressing import actions_of, finding, known, looked_at, unknown
 from prejoin.design.mapping.facets import planner_facet
-from prejoin.design.mapping.map_reads import map_read
+from prejoin.design.mapping.map_reads import followed, group_text, map_read
 from prejoin.design.mapping.map_writes import entity_actions
-from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Operation, Slot
+from prejoin.design.model import (
+    TABLE,
+    Call,
+    Design,
+    Facet,
+    Guard,
+    Item,
+    KeyAttribute,
+    Operation,
+    Projection,
+    ProjectionKind,
+    Request,
+    Slot,
+)
 from prejoin.design.solver.candidates import Candidate
 from prejoin.design.solver.needs import ReadNeeds, item_changes, writes_to
 from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection, placement_answers
-from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units
+from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
+from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
+from prejoin.workload.lookup import alternatives
 from prejoin.workload.model import Combine, Entity, Workload, Write
 
 _INDEX = "index"
@@ -43,9 +60,15 @@ _SLOTS = (
 class Answer(msgspec.Struct, frozen=True, order=True):
     """How a read of one entity is answered by a key."""
 
+    hot: bool
+    """Whether it takes more read units than one partition has."""
     fans_out: bool
     dollars: float
     """The cost of the read in a month."""
+
+    def is_as_good(self, other: Answer) -> bool:
+        """Whether no part is worse than that of another answer."""
+        return self.hot <= other.hot and self.fans_out <= other.fans_out and self.dollars <= other.dollars
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -65,6 +88,10 @@ class Price(msgspec.Struct, frozen=True):
     """Whether its partitions are split into shards or by time."""
     guards: int = 0
     """Guards that the entity has only because of this key."""
+    hot: bool = False
+    """Whether its busiest partition takes more writes than a partition has."""
+    queries_each: int = 0
+    """Joins that send a Query for each item of the entity, because their ids are not this key in the table."""
 
 
 class Prices:
@@ -101,7 +128,14 @@ class Prices:
                 self._together(more, self._plain),
                 guards=len(more.guards),
             )
-        return msgspec.structs.replace(self._guarded[guards], answers=answers, finds=finds, cut=cut)
+        return msgspec.structs.replace(
+            self._guarded[guards],
+            answers=answers,
+            finds=finds,
+            cut=cut,
+            hot=self._is_hot(self._design(facet), TABLE),
+            queries_each=sum(not ids.issuperset(candidate.attributes) for ids in self._joined),
+        )
 
     def index(self, candidate: Candidate, facet: Facet | None = None) -> Price:
         """The own item with this key in an index."""
@@ -115,6 +149,7 @@ class Prices:
             self._first(design) - self._always,
             finds=finds,
             cut=cut,
+            hot=self._is_hot(self._narrowest(design, candidate, [self._questions[read] for read in answers]), _INDEX),
         )
 
     def copy(self, candidate: Candidate) -> Price:
@@ -130,7 +165,16 @@ class Prices:
             self._together(design, self._plain),
             finds,
             cut,
+            hot=self._is_hot(design, TABLE, _COPY),
         )
+
+    @cached_property
+    def _joined(self) -> list[frozenset[str]]:
+        """The attributes by which each join finds items of this entity."""
+        name = self._entity.name
+        joins = [r for r in self._workload.reads if r.combine is Combine.JOIN and name in r.entities[1:]]
+        links = [followed(read, self._workload, name) for read in joins]
+        return [frozenset(link.other.name for link in one) for one in links if one]
 
     # --- Parts that several keys share --------------------------------------------------------------------------------
 
@@ -163,6 +207,14 @@ class Prices:
     def forced(self) -> int:
         """The number of guards that the entity has with any key."""
         return len(self._forced)
+
+    @cached_property
+    def _is_busy(self) -> bool:
+        """Whether one partition could not take all writes, each a transaction that changes an index key."""
+        units = 2 * write_units(size_of(self._entity), transactional=True)
+        every = writes_of(self._workload, self._entity)
+        calls = sum(peak(write.rate) * items_of(self._workload, write, action, self._entity) for write, action in every)
+        return calls * units > PARTITION_WRITE_UNITS
 
     @cached_property
     def always_first(self) -> frozenset[str]:
@@ -209,7 +261,13 @@ class Prices:
                 units = predict_units(operation, design, self._workload)
                 money = _dollars(reads=per_second(read.rate) * units.read)
                 joins = question.read.combine is Combine.JOIN
-                found[read.id] = Answer(joins or fans_out(operation), money)
+                hot = peak(read.rate) * units.read > PARTITION_READ_UNITS and any(
+                    load.hot
+                    for load in read_loads(
+                        self._workload, self._narrowest(design, candidate, [question]), read, operation
+                    )
+                )
+                found[read.id] = Answer(hot, joins or fans_out(operation), money)
         return found, self._found(planned, candidate), any(field.encoding.derived for field in planned.pk.fields)
 
     def _found(self, planned: keys.Facet, candidate: Candidate) -> frozenset[str]:
@@ -242,6 +300,32 @@ class Prices:
             if self._is_plain(write) and self._number(write, design) > self._number(write, plain)
         )
 
+    def _is_hot(self, design: Design, slot: str, copy: str = "") -> bool:
+        """Whether writes are too many for a partition of a key. Items with copies are written in transactions."""
+        if not self._is_busy:
+            return False
+        requests = []
+        for write in self._writes:
+            alone = not copy and self._is_plain(write)
+            for _, request in entity_actions(write, self._workload, design, self._entity):
+                call = Call.PUT if alone else Call.TRANSACT_WRITE
+                requests.append((write, msgspec.structs.replace(request, call=call)))
+        loads = write_loads(self._workload, design, requests)
+        return any(load.hot for load in loads if (load.slot, load.copy) == (slot, copy))
+
+    def _narrowest(self, design: Design, candidate: Candidate, questions: Iterable[ReadNeeds]) -> Design:
+        """The design with an index that holds no more than these reads want, beside its keys.
+
+        What an index holds is decided after the keys, so a key counts as hot only if it is hot with any projection.
+        """
+        wanted = [question.ask.needs for question in questions]
+        if not wanted or None in wanted:
+            return design
+        names = frozenset().union(*(needs for needs in wanted if needs is not None)) - set(candidate.attributes)
+        projection = Projection(ProjectionKind.INCLUDE, tuple(sorted(names)))
+        table, index = design.slots
+        return msgspec.structs.replace(design, slots=(table, msgspec.structs.replace(index, projection=projection)))
+
     def _number(self, write: Write, design: Design) -> int:
         requests = entity_actions(write, self._workload, design, self._entity)
         return sum(len(request.actions) for _, request in requests)
@@ -271,6 +355,16 @@ class Prices:
 
     def _month(self, write: Write, units: float) -> float:
         return _dollars(writes=per_second(write.rate) * units)
+
+
+def collection_units(workload: Workload, question: ReadNeeds) -> float:
+    """The read units of one call of a read of several entities. They are the same in every place."""
+    read, ask = question.read, question.ask
+    items = tuple(Item(name, name, (Facet(TABLE, (name,)),)) for name in ask.entities)
+    filters = tuple(group_text(group) for group in alternatives(read.inputs) if any(one.filter for one in group))
+    request = Request(Call.QUERY, TABLE, ask.entities, consistent=ask.consistent, filters=filters)
+    operation = Operation(read.id, (request,))
+    return predict_units(operation, Design("probe", _SLOTS, items), workload).read
 
 
 def _dollars(reads: float = 0, writes: float = 0, stored: float = 0) -> float:

@@ -123,7 +123,7 @@ def choose(problem: Problem, formulations: Formulations | None = None) -> Select
     least = min(totals.values())
     found = min(
         (_joined([piece.solve(at) for piece in pieces]) for at in sorted(totals) if totals[at] == least),
-        key=lambda chosen: (chosen.reading, chosen.money, chosen.copies),
+        key=lambda chosen: (chosen.reading, chosen.queries_each, chosen.money, chosen.copies),
     )
     if problem.limit and problem.limit.struck:
         found = _quick(problem, pieces, most, found)
@@ -227,6 +227,7 @@ def _joined(found: Sequence[Selection]) -> Selection:
         all(chosen.ended for chosen in found),
         candidates=sum(chosen.candidates for chosen in found),
         reading=sum(chosen.reading for chosen in found),
+        queries_each=sum(chosen.queries_each for chosen in found),
         halves=sum(chosen.halves for chosen in found),
     )
 
@@ -346,11 +347,14 @@ class _Search:
         program, formulation = model.program, self._formulation
         money, half_a_cent = formulation.money(model)
         if cheapest:
+            program.minimise(formulation.hot(model))  # a partition that is throttled is no saving
             program.minimise(money, slack=half_a_cent)
             program.minimise(formulation.complexity(model))
         if self._problem.fixed.facets:  # least change: as few new keys as possible
             program.minimise({at: 1 for place, at in model.places.items() if not place.candidate.fixed})
         reading = program.minimise(formulation.reading(model))
+        each = formulation.queries_each(model)
+        queries_each = program.minimise(each) if each else 0
         program.minimise(money)
         program.minimise(formulation.taste(model))
         # What is equal by all goals so far is decided by a fixed draw, so the path of the solver does not matter.
@@ -374,6 +378,7 @@ class _Search:
             program.exact,
             candidates=formulation.candidates,
             reading=reading,
+            queries_each=queries_each,
             halves=sum(halves[at] for at in chosen if at in halves),
         )
 
@@ -396,7 +401,7 @@ def _placement_text(placement: Placement) -> str:
     sk = f"({', '.join(sort)}{',' * (len(sort) == 1)})"
     candidate = (
         f"Candidate(entity={key.entity!r}, pk={key.pk!r}, sk={sk}, when={key.when!r}, mingled={key.type_position}, "
-        f"fixed={key.fixed})"
+        f"fixed={key.fixed}{', whole=True' if key.whole else ''})"
     )
     return f"Placed(entity={placement.entity!r}, item={placement.item}, slot={placement.slot}, candidate={candidate})"
 

@@ -192,6 +192,7 @@ class _Part:
             references_or=references[1:],
             copy_of=attribute.copy_of if here(attribute.copy_of) else "",
             snapshot_of=attribute.snapshot_of if here(attribute.snapshot_of) else "",
+            follows=attribute.follows if attribute.follows and here(attribute.follows.source) else None,
         )
 
     def _cardinality(self, entity: Entity) -> tuple[Cardinality, ...]:

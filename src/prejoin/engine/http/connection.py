@@ -15,12 +15,12 @@ from prejoin.engine.http.limits import Limits
 from prejoin.engine.http.messages import (
     DROPPED,
     HEADERS_TOO_LARGE,
-    INTERNAL_ERROR,
     MALFORMED,
     TIMEOUT,
     TOO_LARGE,
     HttpRequest,
     HttpResponse,
+    server_failure,
 )
 
 _LINGER_SECONDS = 2.0
@@ -82,8 +82,8 @@ class ServerConnection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._refuse(MALFORMED)
-        except httptools.HttpParserCallbackError:
-            self._refuse(INTERNAL_ERROR)
+        except httptools.HttpParserCallbackError as error:
+            self._refuse(server_failure(error))
         except httptools.HttpParserError:
             self._refuse(MALFORMED)
         waiting_for = self._unused if self._in_body else self._head_size
@@ -194,7 +194,10 @@ class ServerConnection(asyncio.Protocol):
 
     def _work(self, request: HttpRequest, operation: str) -> None:
         """Runs in a thread of the pool."""
-        response = self._handler.respond(request, operation)
+        try:
+            response = self._handler.respond(request, operation)
+        except Exception as error:  # without a response the client would wait for ever
+            response = server_failure(error)
         self._loop.call_soon_threadsafe(self._finished, response, request.keep_alive)
 
     def _finished(self, response: HttpResponse, keep_alive: bool) -> None:

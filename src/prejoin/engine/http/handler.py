@@ -32,9 +32,10 @@ from prejoin.engine.http.messages import (
     HttpRequest,
     HttpResponse,
     outer_error,
+    server_failure,
 )
 from prejoin.engine.http.origin_policy import OriginPolicy, is_preflight, with_cors_headers
-from prejoin.engine.operations import STREAM_OPERATIONS
+from prejoin.engine.operations import NOT_IMPLEMENTED, OPERATIONS, STREAM_OPERATIONS
 from prejoin.engine.regions import Regions
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import KB
@@ -164,7 +165,7 @@ class RequestHandler:
         except ConnectionResetError:
             return DROPPED
         except Exception as error:
-            response = outer_error("InternalFailure", f"The server failed: {error!r}", 500)
+            response = server_failure(error)
         if len(response.body) > COMPRESSION_THRESHOLD:
             response = _encoded(request, response)
         return with_cors_headers(request, response) if self.policy.origins else response
@@ -174,7 +175,8 @@ def _operation(target: bytes) -> str | None:
     """The operation of an X-Amz-Target header. Streams are a service of their own, behind the same port."""
     if target.startswith(TARGET):
         operation = target[len(TARGET) :].decode("latin-1")
-        return None if operation in STREAM_OPERATIONS else operation
+        known = operation in OPERATIONS or operation in NOT_IMPLEMENTED
+        return operation if known and operation not in STREAM_OPERATIONS else None
     if target.startswith(STREAMS_TARGET):
         operation = target[len(STREAMS_TARGET) :].decode("latin-1")
         return operation if operation in STREAM_OPERATIONS else None

@@ -91,8 +91,11 @@ TIMEOUT: Final = HttpResponse(408, b"", PLAIN)
 MALFORMED: Final = HttpResponse(400, b"", PLAIN)
 DROPPED: Final = HttpResponse(500, b"")
 """Not sent: the connection is closed instead, as if the response were lost on its way."""
-INTERNAL_ERROR: Final = outer_error("InternalFailure", "The server failed", 500)
-"""A bug in the server."""
+
+
+def server_failure(error: Exception) -> HttpResponse:
+    """The response to a request that met a bug in the server."""
+    return outer_error("InternalFailure", f"The server failed: {error!r}", 500)
 
 
 def request_id() -> str:

@@ -89,6 +89,8 @@ def _check_composite(keys: KeySchema, conditions: dict[str, AttributeCondition])
 
 
 def _check(attribute: KeyElement, condition: AttributeCondition) -> None:
+    if not condition.operands:
+        refuse(key_bytes.NOT_INDEXABLE)
     for value in condition.operands:
         if attribute.type not in value:
             refuse(_TYPE)

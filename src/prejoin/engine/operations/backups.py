@@ -64,9 +64,7 @@ def delete_backup(database: Database, request: BackupInput) -> dict[str, Any]:
 
 def list_backups(database: Database, request: ListBackupsInput) -> dict[str, Any]:
     constraints = Constraints()
-    constraints.at_least("limit", request.limit, 1)
-    if request.limit is not None and request.limit > _PAGE:
-        constraints.fail("limit", request.limit, f"Member must have value less than or equal to {_PAGE}")
+    constraints.between("limit", request.limit, 1, _PAGE)
     constraints.one_of("backupType", request.backup_type, _TYPES)
     constraints.finish()
     name = None if request.table_name is None else table_name(request.table_name)
@@ -180,13 +178,7 @@ def update_continuous_backups(database: Database, request: UpdateContinuousBacku
     if wish is not None:
         where = "pointInTimeRecoverySpecification"
         constraints.required(f"{where}.pointInTimeRecoveryEnabled", wish.enabled)
-        constraints.at_least(f"{where}.recoveryPeriodInDays", wish.recovery_period_in_days, 1)
-        if wish.recovery_period_in_days is not None and wish.recovery_period_in_days > _RECOVERY_DAYS:
-            constraints.fail(
-                f"{where}.recoveryPeriodInDays",
-                wish.recovery_period_in_days,
-                f"Member must have value less than or equal to {_RECOVERY_DAYS}",
-            )
+        constraints.between(f"{where}.recoveryPeriodInDays", wish.recovery_period_in_days, 1, _RECOVERY_DAYS)
     constraints.finish()
     assert wish is not None
     with database.store.writing() as session:

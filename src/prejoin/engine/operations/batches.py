@@ -12,7 +12,13 @@ from prejoin.engine.items.capacity import Capacities
 from prejoin.engine.items.keys import check_key_elements, check_scalar, encode_key
 from prejoin.engine.items.write import BoundWrite, PreparedWrite, bind, perform
 from prejoin.engine.operations.database import Database
-from prejoin.engine.operations.items import bind_request_projection, canonical_key, collection_metrics, rendered_item
+from prejoin.engine.operations.items import (
+    bind_request_projection,
+    canonical_key,
+    check_projection_parameters,
+    collection_metrics,
+    rendered_item,
+)
 from prejoin.engine.requests import Attributes, BatchGetItemInput, BatchWriteItemInput, WriteRequest
 from prejoin.engine.store.interface import Session
 from prejoin.engine.tables.definition import TableDefinition
@@ -58,6 +64,7 @@ def batch_get_item(database: Database, request: BatchGetItemInput) -> dict[str, 
     constraints.finish()
     for name, wish in request.request_items.items():
         keys = [canonical_key(key) for key in wish.keys or ()]
+        check_projection_parameters(wish)
         wishes[name] = (keys, bind_request_projection(wish), STRONG if wish.consistent_read else EVENTUAL)
     if sum(len(keys) for keys, _, _ in wishes.values()) > limits.BATCH_GET_KEYS:
         refuse("Too many items requested for the BatchGetItem call")

@@ -9,49 +9,49 @@ import time
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from prejoin.engine.backup_requests import ExportInput, ExportTableInput, IncrementalExport, ListExportsInput
-from prejoin.engine.buckets import BucketError, check_bucket, check_key, find_bucket
+from prejoin.engine.buckets import BucketError, check_bucket, check_key, failure, find_bucket
 from prejoin.engine.items import rows
 from prejoin.engine.items.recovery import changes_between, items_at
 from prejoin.engine.operations.backups import find_table, restorable
 from prejoin.engine.operations.database import Database
+from prejoin.engine.operations.transfers import describe_transfer, find_repeated, list_transfers
 from prejoin.engine.store.interface import Session
 from prejoin.engine.tables.definition import TableDefinition
 from prejoin.engine.tables.kept import Export, new_id
 from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol.errors import DynamoDBError, refuse
+from prejoin.protocol.limits import MB
 from prejoin.protocol.values import Item
 
-_FILE_ITEMS = 50_000
-"""The number of items in a data file."""
-_PAGE = 25
+_FILE_BYTES = 32 * MB
+"""The size of a data file before it is compressed. One file is held in memory."""
+_OF_SUMMARY = ("ExportArn", "ExportStatus", "ExportType")
 _VIEWS = ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
 _encode = msgspec.json.Encoder().encode
 
 
 def export_table(database: Database, request: ExportTableInput) -> dict[str, Any]:
     _check(request)
-    now = time.time()
+    now, wish = time.time(), _encode(request).decode()
     with database.store.reading(snapshot=True) as session:
-        known = [export for export in Export.all(session) if _is_repeated(export, request)]
-        if known:
-            return {"ExportDescription": known[0].description}
+        known = find_repeated(session, Export, request.client_token, wish)
+        if known is not None:
+            return {"ExportDescription": known.description}
         table = find_table(database, session, table_name(request.table_arn))
         export = _Export(table, request, now)
         description = export.describe()
         try:
             description |= export.write(find_bucket(database.buckets, str(request.s3_bucket)), session)
         except (BucketError, OSError) as error:
-            code = error.code if isinstance(error, BucketError) else "S3InternalError"
-            description |= {"ExportStatus": "FAILED", "FailureCode": code, "FailureMessage": str(error)}
+            description |= {"ExportStatus": "FAILED", **failure(error)}
     with database.store.writing() as session:
-        Export(export.id, description | {"EndTime": time.time()}).keep(session)
+        Export(export.id, description | {"EndTime": time.time()}, wish).keep(session)
     return {"ExportDescription": export.describe()}
 
 
@@ -77,10 +77,6 @@ def _check(request: ExportTableInput) -> None:
             "One or more parameter values were invalid: IncrementalExportSpecification must be specified exactly if "
             "ExportType is INCREMENTAL_EXPORT"
         )
-
-
-def _is_repeated(export: Export, request: ExportTableInput) -> bool:
-    return request.client_token is not None and export.description.get("ClientToken") == request.client_token
 
 
 class _Export:
@@ -202,8 +198,16 @@ class _Export:
 
 
 def _parts(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    rest = iter(lines)
-    while some := list(islice(rest, _FILE_ITEMS)):
+    """The lines of each data file."""
+    some: list[bytes] = []
+    size = 0
+    for line in lines:
+        some.append(line)
+        size += len(line)
+        if size >= _FILE_BYTES:
+            yield some
+            some, size = [], 0
+    if some:
         yield some
 
 
@@ -237,32 +241,11 @@ def _shown_time(moment: float) -> str:
 
 
 def describe_export(database: Database, request: ExportInput) -> dict[str, Any]:
-    constraints = Constraints()
-    constraints.required("exportArn", request.export_arn)
-    constraints.finish()
-    with database.store.reading(snapshot=True) as session:
-        export = Export.find(session, str(request.export_arn))
-    if export is None:
-        raise DynamoDBError("ExportNotFoundException", f"Export not found: {request.export_arn}")
-    return {"ExportDescription": export.description}
+    return {"ExportDescription": describe_transfer(database, Export, request.export_arn)}
 
 
 def list_exports(database: Database, request: ListExportsInput) -> dict[str, Any]:
-    constraints = Constraints()
-    constraints.at_least("maxResults", request.max_results, 1)
-    if request.max_results is not None and request.max_results > _PAGE:
-        constraints.fail("maxResults", request.max_results, f"Member must have value less than or equal to {_PAGE}")
-    constraints.finish()
-    with database.store.reading(snapshot=True) as session:
-        every = Export.all(session)
-    found = [
-        {member: export.description[member] for member in ("ExportArn", "ExportStatus", "ExportType")}
-        for export in every
-        if (request.table_arn is None or export.description["TableArn"] == request.table_arn)
-        and export.id > (request.next_token or "")
-    ]
-    limit = request.max_results or _PAGE
-    response: dict[str, Any] = {"ExportSummaries": found[:limit]}
-    if len(found) > limit:
-        response["NextToken"] = found[limit - 1]["ExportArn"].rpartition("/")[2]
-    return response
+    page = ("maxResults", request.max_results)
+    found, following = list_transfers(database, Export, request.table_arn, page, request.next_token)
+    summaries = [{member: export.description[member] for member in _OF_SUMMARY} for export in found]
+    return {"ExportSummaries": summaries, **following}

@@ -7,21 +7,23 @@ are no items of the table are counted and left out.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import asdict
 
 from prejoin.engine.backup_requests import BucketSource, CsvOptions, ImportInput, ImportTableInput, ListImportsInput
-from prejoin.engine.buckets import BucketError, check_bucket, check_key, find_bucket, objects
+from prejoin.engine.buckets import BucketError, check_bucket, check_key, failure, find_bucket, objects
 from prejoin.engine.items import rows
 from prejoin.engine.items.capacity import UncountedCapacity
 from prejoin.engine.items.write import PreparedWrite, bind, perform
 from prejoin.engine.operations.database import Database
 from prejoin.engine.operations.tables import new_table
+from prejoin.engine.operations.transfers import describe_transfer, find_repeated, list_transfers
 from prejoin.engine.requests import Attributes, CreateTableInput, PutRequest
 from prejoin.engine.store.interface import Session
 from prejoin.engine.tables.definition import TableDefinition
@@ -31,7 +33,9 @@ from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse
 from prejoin.protocol.sizes import measured
 
-_PAGE = 25
+if TYPE_CHECKING:
+    from gzip import GzipFile
+
 _DELIMITERS = ",;:|\t "
 _OF_SUMMARY = ("ImportArn", "ImportStatus", "TableArn", "S3BucketSource", "InputFormat", "StartTime", "EndTime")
 _decode_line = msgspec.json.Decoder(PutRequest).decode
@@ -40,24 +44,24 @@ _decode_line = msgspec.json.Decoder(PutRequest).decode
 def import_table(database: Database, request: ImportTableInput) -> dict[str, Any]:
     source, creation = _check(request)
     table = new_table(database, creation)
-    description = _describe(request, table)
+    number = new_id()
+    description = _describe(request, table, number)
+    wish = msgspec.json.encode(request).decode()
     with database.store.writing() as session:
-        for known in Import.all(session):
-            if request.client_token is not None and known.description.get("ClientToken") == request.client_token:
-                return {"ImportTableDescription": known.description}
+        known = find_repeated(session, Import, request.client_token, wish)
+        if known is not None:
+            return {"ImportTableDescription": known.description}
         if database.catalog.get(session, table.name) is not None:
             raise DynamoDBError("ResourceInUseException", f"Table already exists: {table.name}")
         identity = database.catalog.add(session, table)
         try:
             counted = _fill(session, replace(table, id=identity), request, _files(database, source))
             ended = {"ImportStatus": "COMPLETED", **counted}
-        except BucketError as error:
+        except (BucketError, OSError) as error:
             rows.drop_all(session, identity)
             session.remove_table(identity)
-            ended = {"ImportStatus": "FAILED", "FailureCode": error.code, "FailureMessage": str(error)}
-        Import(description["ImportArn"].rpartition("/")[2], description | ended | {"EndTime": time.time()}).keep(
-            session
-        )
+            ended = {"ImportStatus": "FAILED", **failure(error)}
+        Import(number, description | ended | {"EndTime": time.time()}, wish).keep(session)
     return {"ImportTableDescription": description}
 
 
@@ -89,10 +93,10 @@ def _csv_options(request: ImportTableInput) -> CsvOptions:
     return options.csv if options is not None and options.csv is not None else CsvOptions()
 
 
-def _describe(request: ImportTableInput, table: TableDefinition) -> dict[str, Any]:
+def _describe(request: ImportTableInput, table: TableDefinition, number: str) -> dict[str, Any]:
     """The description while the import is in progress."""
     shown = {
-        "ImportArn": f"{table.arn}/import/{new_id()}",
+        "ImportArn": f"{table.arn}/import/{number}",
         "ImportStatus": "IN_PROGRESS",
         "TableArn": table.arn,
         "TableId": table.uuid,
@@ -142,74 +146,60 @@ def _fill(session: Session, table: TableDefinition, request: ImportTableInput, f
 def _items(file: Path, request: ImportTableInput, table: TableDefinition) -> Iterator[Attributes | None]:
     """The items of a file; None for a line that is none."""
     import gzip
+    import zlib
 
-    content = file.read_bytes()
-    try:
-        text = gzip.decompress(content) if request.input_compression_type == "GZIP" else content
-    except (OSError, EOFError):
-        raise BucketError("InvalidCompression", f"{file.name} is not a file of GZIP") from None
-    if request.input_format == "CSV":
-        yield from _csv_items(text, _csv_options(request), table)
-        return
-    for line in text.splitlines():
+    with file.open("rb") as raw:
+        content = gzip.GzipFile(fileobj=raw) if request.input_compression_type == "GZIP" else raw
+        try:
+            if request.input_format == "CSV":
+                yield from _csv_items(content, _csv_options(request), table)
+            else:
+                yield from _json_items(content)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise BucketError("InvalidCompression", f"{file.name} is not a file of GZIP") from None
+
+
+def _json_items(lines: Iterable[bytes]) -> Iterator[Attributes | None]:
+    for line in lines:
         if line.strip():
             try:
                 yield _decode_line(line).item
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 yield None
 
 
-def _csv_items(content: bytes, options: CsvOptions, table: TableDefinition) -> Iterator[Attributes | None]:
+def _csv_items(
+    content: GzipFile | BufferedReader, options: CsvOptions, table: TableDefinition
+) -> Iterator[Attributes | None]:
     """The items of a CSV file: keys have their types, everything else is text. Empty fields are left out."""
     import csv
-    import io
 
-    reader = csv.reader(
-        io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", errors="replace", newline=""),
-        delimiter=options.delimiter or ",",
-    )
-    header = options.header_list or next(reader, [])
-    types = {attribute.name: attribute.type for attribute in table.attributes}
-    for fields in reader:
-        if not fields:
-            continue
-        if len(fields) > len(header):
-            yield None
-            continue
-        item: dict[str, Any] = {}
-        for name, field in zip(header, fields, strict=False):
-            if field:
-                item[name] = {types.get(name, "S"): field}
-        yield item
+    with TextIOWrapper(content, "utf-8-sig", errors="replace", newline="") as text:
+        reader = csv.reader(text, delimiter=options.delimiter or ",")
+        header = options.header_list or next(reader, [])
+        types = {attribute.name: attribute.type for attribute in table.attributes}
+        while True:
+            try:
+                fields = next(reader, None)
+            except csv.Error:  # a field that is too long
+                yield None
+                continue
+            if fields is None:
+                return
+            if len(fields) > len(header):
+                yield None
+            elif fields:
+                pairs = zip(header, fields, strict=False)
+                item: dict[str, Any] = {name: {types.get(name, "S"): field} for name, field in pairs if field}
+                yield item
 
 
 def describe_import(database: Database, request: ImportInput) -> dict[str, Any]:
-    constraints = Constraints()
-    constraints.required("importArn", request.import_arn)
-    constraints.finish()
-    with database.store.reading(snapshot=True) as session:
-        found = Import.find(session, str(request.import_arn))
-    if found is None:
-        raise DynamoDBError("ImportNotFoundException", f"Import not found: {request.import_arn}")
-    return {"ImportTableDescription": found.description}
+    return {"ImportTableDescription": describe_transfer(database, Import, request.import_arn)}
 
 
 def list_imports(database: Database, request: ListImportsInput) -> dict[str, Any]:
-    constraints = Constraints()
-    constraints.at_least("pageSize", request.page_size, 1)
-    if request.page_size is not None and request.page_size > _PAGE:
-        constraints.fail("pageSize", request.page_size, f"Member must have value less than or equal to {_PAGE}")
-    constraints.finish()
-    with database.store.reading(snapshot=True) as session:
-        every = Import.all(session)
-    found = [
-        {member: each.description[member] for member in _OF_SUMMARY if member in each.description}
-        for each in every
-        if (request.table_arn is None or each.description["TableArn"] == request.table_arn)
-        and each.id > (request.next_token or "")
-    ]
-    limit = request.page_size or _PAGE
-    response: dict[str, Any] = {"ImportSummaryList": found[:limit]}
-    if len(found) > limit:
-        response["NextToken"] = found[limit - 1]["ImportArn"].rpartition("/")[2]
-    return response
+    page = ("pageSize", request.page_size)
+    found, following = list_transfers(database, Import, request.table_arn, page, request.next_token)
+    summaries = [{name: each.description[name] for name in _OF_SUMMARY if name in each.description} for each in found]
+    return {"ImportSummaryList": summaries, **following}

@@ -45,8 +45,9 @@ def get_item(database: Database, request: GetItemInput) -> dict[str, Any]:
     if request.attributes_to_get is not None:
         legacy.constrain_attributes(constraints, "attributesToGet", request.attributes_to_get)
     constraints.finish()
-    projection = bind_request_projection(request)
+    check_projection_parameters(request)
     key = canonical_key(request.key)
+    projection = bind_request_projection(request)
     with database.store.reading() as session:
         table = database.catalog.find(session, name)
         place = encode_key(table, key)
@@ -70,18 +71,19 @@ def canonical_key(key: Any) -> Item:
         raise newer_wording(error) from None
 
 
+def check_projection_parameters(request: GetItemInput | KeysAndAttributes) -> None:
+    """Refuse a projection by both kinds of parameters, and names without an expression."""
+    names, attributes = request.expression_attribute_names, request.attributes_to_get
+    if names is not None or attributes is not None:
+        expression = {"ProjectionExpression": request.projection_expression}
+        expression_parameters(expression, {"AttributesToGet": attributes}, names, None)
+
+
 def bind_request_projection(request: GetItemInput | KeysAndAttributes) -> ProjectionExpression | None:
     """The bound projection of a GetItem, or of a member of BatchGetItem."""
-    text, names, attributes = (
-        request.projection_expression,
-        request.expression_attribute_names,
-        request.attributes_to_get,
-    )
-    if names is not None or attributes is not None:
-        expression_parameters({"ProjectionExpression": text}, {"AttributesToGet": attributes}, names, None)
-    if attributes is not None:
-        return legacy.projection(attributes)
-    return bind_text_projection(text, names)
+    if request.attributes_to_get is not None:
+        return legacy.projection(request.attributes_to_get)
+    return bind_text_projection(request.projection_expression, request.expression_attribute_names)
 
 
 def bind_text_projection(text: str | None, names: dict[str, str] | None) -> ProjectionExpression | None:

@@ -99,14 +99,8 @@ def scan(database: Database, request: ScanInput) -> ResponseBody:
     name = table_name(request.table_name)
     constraints = _constraints(request)
     constraints.at_least("limit", request.limit, 1)
-    constraints.at_least("segment", request.segment, 0)
-    if request.segment is not None and request.segment >= _SEGMENTS:
-        constraints.fail("segment", request.segment, f"Member must have value less than or equal to {_SEGMENTS - 1}")
-    constraints.at_least("totalSegments", request.total_segments, 1)
-    if request.total_segments is not None and request.total_segments > _SEGMENTS:
-        constraints.fail(
-            "totalSegments", request.total_segments, f"Member must have value less than or equal to {_SEGMENTS}"
-        )
+    constraints.between("segment", request.segment, 0, _SEGMENTS - 1)
+    constraints.between("totalSegments", request.total_segments, 1, _SEGMENTS)
     legacy.constrain_read(constraints, request)
     constraints.finish()
     expression_parameters(
@@ -220,13 +214,16 @@ def _read(
         index = None if request.index_name is None else index_of(table, request.index_name)
         if index is not None and index.is_global and request.consistent_read:
             refuse("Consistent reads are not supported on global secondary indexes")
+        start = None if checked.start is None else _position(table, index, checked, checked.start)
         keys = None if checked.conditions is None else key_range(table, index, checked.conditions)
-        bounds = _scanned(table, index, segment) if keys is None else keys.bounds
+        if start is not None:
+            _check_bounds(table, index, checked, start, keys, segment)
+        _check_filtered_keys(table, index, checked)
         cut = PageQuery(
             table,
             index,
-            bounds,
-            None if checked.start is None else _position(table, index, checked, checked.start, keys, segment),
+            _scanned(table, index, segment) if keys is None else keys.bounds,
+            start,
             request.limit,
             forward,
             _needs_whole_items(table, index, request, checked),
@@ -265,23 +262,28 @@ def _needs_whole_items(
     return bool(missing)
 
 
+def _check_filtered_keys(table: TableDefinition, index: IndexDefinition | None, checked: _CheckedRead) -> None:
+    """Refuse the filter of a Query if it uses attributes of the key."""
+    if checked.filter is None or checked.conditions is None:
+        return
+    names = (table.keys if index is None else index.keys).names
+    for path in document_paths(checked.filter.tree):
+        if path.steps[0] in names:
+            refuse(
+                f"{checked.filter_name} can only contain non-primary key attributes: "
+                f"Primary key attribute: {path.steps[0]}"
+            )
+
+
 def _check_expressions(table: TableDefinition, index: IndexDefinition | None, checked: _CheckedRead) -> None:
     if checked.projection is not None:
         check_scalar(table, checked.projection.paths)
     if checked.filter is None:
         return
     paths = document_paths(checked.filter.tree)
-    if checked.conditions is None:
-        check_scalar(table, paths)
-        return
-    names = (table.keys if index is None else index.keys).names
-    for path in paths:
-        if path.steps[0] in names:
-            refuse(
-                f"{checked.filter_name} can only contain non-primary key attributes: "
-                f"Primary key attribute: {path.steps[0]}"
-            )
     check_scalar(table, paths)
+    if checked.conditions is None:
+        return
     projected = None if index is None else table.projected(index)
     if index is not None and projected is not None:
         missing = sorted({str(path.steps[0]) for path in paths} - projected)
@@ -292,18 +294,12 @@ def _check_expressions(table: TableDefinition, index: IndexDefinition | None, ch
             )
 
 
-def _position(
-    table: TableDefinition,
-    index: IndexDefinition | None,
-    checked: _CheckedRead,
-    start: Item,
-    keys: PartitionRange | None,
-    segment: tuple[int, int] | None,
-) -> bytes:
+def _position(table: TableDefinition, index: IndexDefinition | None, checked: _CheckedRead, start: Item) -> bytes:
     """The key bytes after which to continue."""
+    is_strict = checked.conditions is not None or index is not None
     if len(start) != len(table.position_names(index)):
-        refuse(_START if keys is not None or index is not None else f"{_START}: {_MISMATCH}")
-    for attribute in (index or table).keys.attributes if keys is not None or index is not None else ():
+        refuse(_START if is_strict else f"{_START}: {_MISMATCH}")
+    for attribute in (index or table).keys.attributes if is_strict else ():
         if attribute.name not in start:
             refuse(_START)
         if index is not None and attribute.type not in start[attribute.name]:
@@ -316,7 +312,20 @@ def _position(
         if found is None:
             refuse(f"{_START}: {_MISMATCH}")
         position = found
-    if keys is not None and checked.conditions is not None:
+    return position
+
+
+def _check_bounds(
+    table: TableDefinition,
+    index: IndexDefinition | None,
+    checked: _CheckedRead,
+    position: bytes,
+    keys: PartitionRange | None,
+    segment: tuple[int, int] | None,
+) -> None:
+    """Check that a position lies where the request reads."""
+    start = checked.start
+    if keys is not None and checked.conditions is not None and start is not None:
         if not position.startswith(keys.partition):
             _refuse_partition(index.keys if index else table.keys, checked.conditions, start)
         if index is None and not table.keys.sort:
@@ -330,7 +339,6 @@ def _position(
             f"{_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
             f"TotalSegments: {segment[1]} Segment: {segment[0]}"
         )
-    return position
 
 
 _OFF_RANGE = "The provided starting key does not match the range key predicate"

@@ -61,7 +61,7 @@ class _Position(msgspec.Struct, array_like=True):
 
 def list_streams(database: Database, request: ListStreamsInput) -> dict[str, Any]:
     constraints = Constraints()
-    _check_limit(constraints, request.limit, _PAGE)
+    constraints.between("limit", request.limit, 1, _PAGE)
     constraints.finish()
     wanted = None if request.table_name is None else table_name(request.table_name)
     limit, start = request.limit or _PAGE, request.exclusive_start_stream_arn
@@ -86,7 +86,7 @@ def list_streams(database: Database, request: ListStreamsInput) -> dict[str, Any
 
 def describe_stream(database: Database, request: DescribeStreamInput) -> dict[str, Any]:
     constraints = Constraints()
-    _check_limit(constraints, request.limit, _PAGE)
+    constraints.between("limit", request.limit, 1, _PAGE)
     _check_shard_id(constraints, "exclusiveStartShardId", request.exclusive_start_shard_id)
     wish = request.shard_filter
     if wish is not None:
@@ -159,7 +159,7 @@ def get_shard_iterator(database: Database, request: GetShardIteratorInput) -> di
 def get_records(database: Database, request: GetRecordsInput) -> dict[str, Any]:
     constraints = Constraints()
     constraints.required("shardIterator", request.shard_iterator)
-    _check_limit(constraints, request.limit, _RECORDS)
+    constraints.between("limit", request.limit, 1, _RECORDS)
     constraints.finish()
     arn, position = _parse_iterator(str(request.shard_iterator))
     now = time.time()
@@ -312,12 +312,6 @@ def _check_shard_id(constraints: Constraints, where: str, shard_id: str | None) 
     if shard_id is not None and not 28 <= len(shard_id) <= 65:
         bound = "less than or equal to 65" if len(shard_id) > 65 else "greater than or equal to 28"
         constraints.fail(where, shard_id, f"Member must have length {bound}")
-
-
-def _check_limit(constraints: Constraints, limit: int | None, most: int) -> None:
-    constraints.at_least("limit", limit, 1)
-    if limit is not None and limit > most:
-        constraints.fail("limit", limit, f"Member must have value less than or equal to {most}")
 
 
 # --- Iterators -------------------------------------------------------------------------------------------------------

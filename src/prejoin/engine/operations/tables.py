@@ -115,9 +115,7 @@ def delete_table(database: Database, request: TableInput) -> dict[str, Any]:
 
 def list_tables(database: Database, request: ListTablesInput) -> dict[str, Any]:
     constraints = Constraints()
-    constraints.at_least("limit", request.limit, 1)
-    if request.limit is not None and request.limit > _PAGE_OF_NAMES:
-        constraints.fail("limit", request.limit, "Member must have value less than or equal to 100")
+    constraints.between("limit", request.limit, 1, _PAGE_OF_NAMES)
     if request.exclusive_start_table_name is not None:
         constraints.name("exclusiveStartTableName", request.exclusive_start_table_name)
     constraints.finish()

@@ -99,25 +99,22 @@ def remove_backup(session: Session, backup: Backup) -> None:
     session.remove_table(number)
 
 
-class Export(Kept, frozen=True):
-    """An export that has ended: its description, as DescribeExport returns it."""
+class Transfer(Kept, frozen=True):
+    """An export or import that has ended: its description, as DescribeExport or DescribeImport returns it."""
 
+    description: dict[str, Any]
+    request: str = ""
+    """The request in JSON, to recognise it if it is sent again."""
+
+    @property
+    def arn(self) -> str:
+        arn: str = self.description[f"{self.kind.title()}Arn"]
+        return arn
+
+
+class Export(Transfer, frozen=True):
     kind: ClassVar[str] = "export"
-    description: dict[str, Any]
-
-    @property
-    def arn(self) -> str:
-        arn: str = self.description["ExportArn"]
-        return arn
 
 
-class Import(Kept, frozen=True):
-    """An import that has ended: its description, as DescribeImport returns it."""
-
+class Import(Transfer, frozen=True):
     kind: ClassVar[str] = "import"
-    description: dict[str, Any]
-
-    @property
-    def arn(self) -> str:
-        arn: str = self.description["ImportArn"]
-        return arn

@@ -83,10 +83,6 @@ def check_update_table(request: UpdateTableInput) -> str:
     check_stream(constraints, request.stream_specification)
     constraints.finish()
     throughput_of(request.provisioned_throughput)  # within bounds, whether the table exists or not
-    for update in updates:
-        for index in (update.create, update.update):
-            if index is not None:
-                throughput_of(index.provisioned_throughput, index.index_name)
     check_table_class(request.table_class)
     check_stream_view(request.stream_specification)
     asked = (

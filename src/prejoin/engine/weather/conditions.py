@@ -10,6 +10,8 @@ from prejoin.engine.operations import OPERATIONS
 
 EVERY = "*"
 """Stands for every operation."""
+_LONGEST_DELAY = 3600
+"""Seconds: no client waits longer."""
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -69,6 +71,9 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for name, time in seconds.items():
             if not time >= 0:
                 raise ValueError(f"{name} is a number of seconds, not {time}")
+        for operation, time in self.delays.items():
+            if time > _LONGEST_DELAY:
+                raise ValueError(f"delays[{operation!r}] is at most {_LONGEST_DELAY} seconds, not {time}")
         counts: dict[str, float | None] = {
             "partitions": self.partitions,
             "page_items": self.page_items,
@@ -87,8 +92,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def longest_lag(self) -> float:
-        by_index = self.index_lag.values() if isinstance(self.index_lag, dict) else (self.index_lag,)
-        return max(self.read_lag, *by_index)
+        by_index = list(self.index_lag.values()) if isinstance(self.index_lag, dict) else [self.index_lag]
+        return max([self.read_lag, *by_index])
 
 
 def _check_operations(names: Iterable[str]) -> None:

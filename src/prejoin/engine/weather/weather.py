@@ -100,7 +100,7 @@ class Weather:
     def skips(self, items: int) -> set[int]:
         """The positions of the items of a batch that are not processed, by chance. One is always processed."""
         chance = self.conditions.unprocessed
-        if not chance:
+        if not chance or not items:
             return set()
         with self._lock:
             left = {number for number in range(items) if self._random.random() < chance}

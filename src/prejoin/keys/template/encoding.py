@@ -238,6 +238,8 @@ def unordered_number(type_: Type, separator: Separator) -> Encoding:
     check = integer if type_.kind is Kind.INTEGER else decimal
 
     def encode(value: object) -> str:
+        if type(value) is int:  # most ids: six times as fast
+            return str(value)
         written = f"{Decimal(check(value)):f}"
         if not Decimal(written).is_finite():
             raise type_error(value, "a number")

@@ -13,28 +13,45 @@ OUTBOX = "outbox"
 
 
 def begin_log(migration: Migration, state: LoadState, outbox: bool = False) -> None:
-    """Begins to keep the changes of the database, before a load takes its snapshot."""
-    if state.about("log"):
-        kind = state.about("log")
-    else:
+    """Begins to keep the changes of the database, before a load takes its snapshot. Calling it again changes nothing.
+
+    The log is recorded before anything is created, so that after a kill a rollback finds what was created.
+    """
+    known = state.about("log")
+    if outbox and known not in ("", OUTBOX):
+        message = f"the load began with the log of {known}, not with an outbox"
+        raise RefusedError(codes.NO_LOG, message, "pass `--restart --force` to begin again")
+    if not known:
         kind = OUTBOX if outbox else migration.source.dialect
-        # Recorded before anything is created, so that a rollback finds what a killed process created.
         state.say(log=kind, log_name=f"prejoin_{state.about('fingerprint')}")
-    log = open_log(migration, state, Touched(migration).columns())
-    if state.about("position"):
-        log.require()
-    else:
-        state.say(position=log.begin())
+    try:
+        log = open_log(migration, state, Touched(migration).columns())
+        if state.about("position"):
+            log.require()
+        else:
+            state.say(position=log.begin())
+    except RefusedError:
+        if not known:  # it was refused before anything was created
+            state.say(log="", log_name="")
+        raise
 
 
 def end_log(migration: Migration, state: LoadState) -> tuple[str, ...]:
     """Stops keeping changes, and returns what was removed from the database."""
     if not state.about("log"):
         return ()
+    if state.about("source") != str(migration.source):
+        message = f"the changes that the migration in {state.folder} keeps are in {state.about('source')}"
+        raise RefusedError(codes.OTHER_PLAN, message, "pass that database with `--source`, or another `--state`")
     log = open_log(migration, state, {})
     log.end()
     state.say(log="", log_name="", position="", caught_up="")
     return log.created
+
+
+def log_contents(migration: Migration, state: LoadState) -> tuple[str, ...]:
+    """What `end_log` is going to remove from the database."""
+    return open_log(migration, state, {}).created if state.about("log") else ()
 
 
 def open_log(migration: Migration, state: LoadState, columns: Columns) -> ChangeLog:

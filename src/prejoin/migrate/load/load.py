@@ -74,6 +74,7 @@ def load_table(
     began = time.monotonic()
     with LoadState(state) as kept:
         if restart:
+            require_not_cut_over(kept)
             end_log(migration, kept)
             kept.restart()
         resumed = kept.about("fingerprint") != ""
@@ -86,8 +87,9 @@ def load_table(
                     _require_empty(client, name, place)
                 mark = migration.fingerprint(name, str(place))
                 kept.say(fingerprint=mark, began=now_text(), table=name, place=str(place), source=str(migration.source))
-            if follow or outbox:
-                if resumed and not kept.about("log") and not replay:
+            # A log that was named before a kill is begun, even if this call does not ask for it: it may exist already.
+            if follow or outbox or kept.about("log"):
+                if kept.about("snapshot") and not kept.about("position"):
                     message = "the load began without `--follow`: changes since then are not kept"
                     raise RefusedError(codes.NO_CHANGES, message, "pass `--restart --force` to begin again")
                 begin_log(migration, kept, outbox)
@@ -109,10 +111,24 @@ def load_table(
 
 
 def require_state(migration: Migration, state: LoadState, table: str, place: TablePlace) -> None:
-    """Raises a `RefusedError` if the state is of another migration, or of one that was cut over."""
+    """Raises a `RefusedError` if the state is of another migration, or of one that was cut over or given up."""
+    require_not_cut_over(state)
+    if state.about("rolling_back"):
+        message = f"a rollback of the migration in {state.folder} was interrupted: items may be missing"
+        raise RefusedError(codes.ROLLING_BACK, message, "finish it: `prejoin migrate rollback --yes`")
+    require_same_plan(migration, state, table, place)
+
+
+def require_not_cut_over(state: LoadState) -> None:
     if state.about("cut_over"):
         message = f"the migration in {state.folder} was cut over at {state.about('cut_over')}"
-        raise RefusedError(codes.CUT_OVER, message, "use another `--state` for another migration")
+        fix = "use another `--state` for another migration"
+        if state.about("unfinished"):
+            fix = "the cut-over was interrupted: finish it with `prejoin migrate cutover`"
+        raise RefusedError(codes.CUT_OVER, message, fix)
+
+
+def require_same_plan(migration: Migration, state: LoadState, table: str, place: TablePlace) -> None:
     if state.about("fingerprint") != migration.fingerprint(table, str(place)):
         message = f"the state in {state.folder} is of a load with another mapping, design, table or database"
         raise RefusedError(codes.OTHER_PLAN, message, "pass `--restart` to begin again, or another `--state`")

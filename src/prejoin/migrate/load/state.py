@@ -101,7 +101,10 @@ class LoadState:
         return dict(self._db.execute("SELECT name, value FROM about"))
 
     def say(self, **values: str) -> None:
-        self._db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", list(values.items()))
+        """Records facts about the migration, all or none of them."""
+        marks = ", ".join("(?, ?)" for _ in values)
+        parts = [part for one in values.items() for part in one]
+        self._db.execute(f"INSERT OR REPLACE INTO about VALUES {marks}", parts)  # noqa: S608 - marks only
 
     def restart(self) -> None:
         """Forgets the load."""

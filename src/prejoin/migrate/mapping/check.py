@@ -9,6 +9,7 @@ from prejoin.diagnostics import Diagnostic, Span
 from prejoin.migrate import codes
 from prejoin.migrate.mapping.convert import FORMS, zone_of
 from prejoin.migrate.mapping.model import AttributeSource, Children, EntityMapping, TableMapping, as_source
+from prejoin.migrate.mapping.rows import never_null
 from prejoin.migrate.source.model import Database, Table
 from prejoin.types import Kind
 from prejoin.workload.lookup import suggest
@@ -120,6 +121,9 @@ class _Check:
             known = ", ".join(sorted(FORMS.get(attribute.type.kind, ()))) or "none"
             message = f'{entity.name}.{name}: `as = "{source.form}"` is no form of a {attribute.type.kind}'
             yield codes.CONVERSION.at(span, message, f"forms of a {attribute.type.kind}: {known}")
+        if source.null == "null" and (why := never_null(attribute, source)):
+            message = f'{entity.name}.{name}: `null = "null"` cannot be: {why}'
+            yield codes.NULL.at(span, message, "remove `null`, or mark the attribute optional in the document")
         yield from self._zone(source.zone, span)
         if source.column:
             join, _, column = source.column.rpartition(".")

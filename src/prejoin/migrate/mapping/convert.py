@@ -1,7 +1,7 @@
 """Values of the database as values of attributes. Conversions are exact, or refused: never a silent loss.
 
 Decimals keep their digits, times become UTC, a time without a zone is read in the declared one. NULL means that an item
-lacks the attribute, unless the mapping has a default.
+lacks the attribute, unless the mapping has a default, or says that it is stored as NULL.
 """
 
 from __future__ import annotations
@@ -61,7 +61,12 @@ def converter(type_: Type, form: str = "", zone: tzinfo = UTC, members: Mapping[
     """
     match type_.kind:
         case Kind.DATETIME:
-            return lambda value: _datetime(value, form, zone)
+
+            def moment(value: Any) -> datetime:
+                zoned = type(value) is datetime and value.tzinfo is not None
+                return value.astimezone(UTC) if zoned else _datetime(value, form, zone)
+
+            return moment
         case Kind.DATE:
             return lambda value: _date(value, form)
         case Kind.ENUM:
@@ -74,11 +79,11 @@ def converter(type_: Type, form: str = "", zone: tzinfo = UTC, members: Mapping[
             inner = converter(type_.of or Type(Kind.STRING), "", zone)
             return lambda value: {inner(one) for one in _sequence(value, form)}
         case Kind.STRING | Kind.ULID:
-            return lambda value: _string(value, form)
+            return lambda value: value if type(value) is str and not form else _string(value, form)
         case Kind.BINARY:
             return lambda value: _bytes(value, form)
         case Kind.INTEGER:
-            return lambda value: _integer(value, form, zone)
+            return lambda value: value if type(value) is int and not form else _integer(value, form, zone)
         case kind:
             return _CONVERTERS[kind]
 

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -25,6 +25,10 @@ MAPPING = "mapping.toml"
 
 class Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="kebab"):
     """The base of the parts of a mapping."""
+
+
+NullForm = Literal["absent", "null"]
+"""What NULL becomes: an item without the attribute, or DynamoDB's NULL."""
 
 
 class AttributeSource(Part, frozen=True):
@@ -41,9 +45,11 @@ class AttributeSource(Part, frozen=True):
     zone: str = ""
     """The zone of times that are stored without one."""
     default: Any = None
-    """The value for NULL. Without one, NULL means that the item lacks the attribute."""
+    """The value for NULL."""
     members: dict[str, str] = {}
     """The member of the enum for each stored value."""
+    null: NullForm | None = None
+    """What NULL becomes, if it is not what the entity says."""
 
 
 Source = str | AttributeSource
@@ -81,6 +87,8 @@ class EntityMapping(Part, frozen=True):
     joins: dict[str, Join] = {}
     children: dict[str, Children] = {}
     """By the attribute that holds the list."""
+    null: NullForm = "absent"
+    """What NULL becomes in attributes that do not say it themselves."""
     ignore: tuple[str, ...] = ()
     """Columns that are left behind knowingly."""
 
@@ -91,6 +99,9 @@ class EntityMapping(Part, frozen=True):
 
     def source(self, attribute: str) -> AttributeSource:
         return as_source(self.attributes[attribute])
+
+    def null_form(self, source: AttributeSource) -> NullForm:
+        return source.null or self.null
 
 
 class PatternSource(Part, frozen=True):

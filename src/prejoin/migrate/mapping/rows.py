@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from prejoin.diagnostics import Code
 from prejoin.migrate import codes
@@ -12,6 +11,7 @@ from prejoin.migrate.mapping.convert import ConversionError, Converter, converte
 from prejoin.migrate.mapping.model import AttributeSource, Children, EntityMapping, TableMapping, as_source
 from prejoin.migrate.source.connection import Snapshot
 from prejoin.migrate.source.model import Database
+from prejoin.types import Kind
 from prejoin.workload.model import Attribute, Entity, Workload
 
 PAGE = 2_000
@@ -31,19 +31,18 @@ class RowError(Exception):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A row: the position of its key, and the value of each attribute as the database has it."""
 
     key: tuple[Any, ...]
-    values: Mapping[str, Any]
+    values: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(NamedTuple):
+    name: str
+    convert: Converter
     attribute: Attribute
     source: AttributeSource
-    convert: Converter
 
 
 class EntityRows:
@@ -61,7 +60,13 @@ class EntityRows:
     def _value(self, attribute: Attribute) -> _Value:
         source = self.mapping.source(attribute.name)
         zone = zone_of(source.zone or self.mapping.zone or self.whole.zone)
-        return _Value(attribute, source, converter(attribute.type, source.form, zone, source.members))
+        return _Value(attribute.name, converter(attribute.type, source.form, zone, source.members), attribute, source)
+
+    @property
+    def nulls(self) -> frozenset[str]:
+        """The attributes whose NULL is stored as DynamoDB's NULL."""
+        stored = [v for v in self._values if self.mapping.null_form(v.source) == "null"]
+        return frozenset(v.name for v in stored if not never_null(v.attribute, v.source))
 
     @property
     def keeps_key(self) -> bool:
@@ -87,12 +92,12 @@ class EntityRows:
         values = {f"after{at}": one for at, one in enumerate(after)} if after is not None else {}
         sql = self.select(snapshot, [self._beyond(snapshot)] if values else [])
         order = ", ".join(self._quoted(snapshot, c) for c in self.key)
-        found = snapshot.rows(f"{sql} ORDER BY {order} LIMIT {self.page}", values)
+        found = snapshot.tuples(f"{sql} ORDER BY {order} LIMIT {self.page}", values)
         return self._rows(snapshot, found)
 
     def where(self, snapshot: Snapshot, condition: str, values: Mapping[str, Any]) -> list[Row]:
         """The rows that a condition holds for. The table is `t` in it."""
-        return self._rows(snapshot, snapshot.rows(self.select(snapshot, [condition]), values))
+        return self._rows(snapshot, snapshot.tuples(self.select(snapshot, [condition]), values))
 
     def by_key(self, snapshot: Snapshot, key: Sequence[Any]) -> Row | None:
         """The row with a key; None if there is none any more."""
@@ -156,28 +161,26 @@ class EntityRows:
         first = f"{names[0]} >= :after0 AND " if len(names) > 1 else ""
         return f"({first}({' OR '.join(f'({step})' for step in steps)}))"
 
-    def _rows(self, snapshot: Snapshot, found: Sequence[Mapping[str, Any]]) -> list[Row]:
-        rows = []
-        selected = [v.attribute.name for v in self._values if v.source.value is None]
-        constant = {v.attribute.name: v.source.value for v in self._values if v.source.value is not None}
-        width = len(self.key)
-        for row, more in zip(found, self._children(snapshot, found), strict=True):
-            parts = tuple(row.values())  # the key, then what is selected
-            values = dict(zip(selected, parts[width:], strict=False))
-            rows.append(Row(parts[:width], {**values, **constant, **more} if constant or more else values))
+    def _rows(self, snapshot: Snapshot, found: Sequence[tuple[Any, ...]]) -> list[Row]:
+        selected = [v.name for v in self._values if v.source.value is None]
+        constant = {v.name: v.source.value for v in self._values if v.source.value is not None}
+        width = len(self.key)  # the columns are those of the key, then those that are selected
+        rows = [Row(row[:width], dict(zip(selected, row[width:], strict=False))) for row in found]
+        for row in rows if constant else ():
+            row.values.update(constant)
+        self._add_children(snapshot, rows, found)
         return rows
 
     # --- Embedded children -----------------------------------------------------------------------------------------
 
-    def _children(self, snapshot: Snapshot, found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        lists: list[dict[str, Any]] = [{} for _ in found]
-        linked = self._linked()
+    def _add_children(self, snapshot: Snapshot, rows: Sequence[Row], found: Sequence[tuple[Any, ...]]) -> None:
+        linked = self._linked()  # the last columns
         for name, children in self.mapping.children.items():
-            ours = [tuple(row[f"{_OURS}c{linked.index(c)}"] for c in children.on.values()) for row in found]
+            places = [linked.index(column) - len(linked) for column in children.on.values()]
+            ours = [tuple(row[at] for at in places) for row in found]
             groups = self._grouped(snapshot, children, list(dict.fromkeys(ours)))
-            for at, key in enumerate(ours):
-                lists[at][name] = groups.get(key, [])
-        return lists
+            for row, key in zip(rows, ours, strict=True):
+                row.values[name] = groups.get(key, [])
 
     def _grouped(
         self, snapshot: Snapshot, children: Children, keys: Sequence[tuple[Any, ...]]
@@ -201,7 +204,9 @@ class EntityRows:
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
         for row in snapshot.rows(f"{sql} ORDER BY {order}" if order else sql, values):
             one = {
-                name: plain(row[f"{_OURS}v{at}"]) for at, name in enumerate(sources) if row[f"{_OURS}v{at}"] is not None
+                name: plain(value)
+                for at, (name, source) in enumerate(sources.items())
+                if (value := row[f"{_OURS}v{at}"]) is not None or self.mapping.null_form(source) == "null"
             }
             groups.setdefault(tuple(row[f"{_OURS}k{at}"] for at in range(len(theirs))), []).append(one)
         return groups
@@ -210,32 +215,42 @@ class EntityRows:
 
     def convert(self, row: Row) -> dict[str, Any]:
         """The values of an item, without those that are absent. Raises a `RowError`."""
-        values: dict[str, Any] = {}
-        for one in self._values:
-            value = self._converted(one, row.values[one.attribute.name])
-            if value is not None:
-                values[one.attribute.name] = value
+        values = self._convert(self._values, row.values)
         for name in self.mapping.children:
             values[name] = row.values[name]
         return values
 
     def convert_one(self, attribute: str, columns: Mapping[str, Any]) -> Any:
         """The value of one attribute, from columns of the table. Raises a `RowError`; a KeyError if one is missing."""
-        one = next(v for v in self._values if v.attribute.name == attribute)
-        return self._converted(one, columns[one.source.column] if one.source.value is None else one.source.value)
+        one = next(v for v in self._values if v.name == attribute)
+        value = columns[one.source.column] if one.source.value is None else one.source.value
+        return self._convert([one], {attribute: value}).get(attribute)
 
-    def _converted(self, one: _Value, value: Any) -> Any:
-        name = one.attribute.name
-        if value is None:
-            value = one.source.default
-            if value is None:
-                if not one.attribute.optional and one.attribute.default is None:
-                    raise RowError(codes.VALUE, f"{name}: NULL, and the attribute is required")
-                return None
+    def _convert(self, wanted: Sequence[_Value], given: Mapping[str, Any]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        name = ""
         try:
-            return one.convert(value)
+            for name, convert, attribute, source in wanted:
+                value = given[name]
+                if value is None:
+                    value = source.default
+                    if value is None:
+                        if not attribute.optional and attribute.default is None:
+                            raise RowError(codes.VALUE, f"{name}: NULL, and the attribute is required")
+                        continue
+                values[name] = convert(value)
         except ConversionError as problem:
             raise RowError(codes.VALUE, f"{name}: {problem}") from None
+        return values
+
+
+def never_null(attribute: Attribute, source: AttributeSource) -> str:
+    """Why an attribute is never NULL in an item; empty if it can be."""
+    if not attribute.optional:
+        return "it is required"
+    if source.default is not None or source.value is not None:
+        return "it always has a value"
+    return "an empty set is an absent attribute" if attribute.type.kind is Kind.SET else ""
 
 
 def all_rows(workload: Workload, mapping: TableMapping, database: Database) -> list[EntityRows]:

@@ -53,12 +53,9 @@ class SourceDatabase:
         """A transaction that sees the database as it is now, until it ends."""
         try:
             with self.engine.connect() as connection:
-                try:
-                    begin_snapshot(connection, self.dialect)
-                except self.engine.dialect.loaded_dbapi.Error as problem:
-                    raise unreadable(self, problem) from problem
+                begin_snapshot(connection, self.dialect)
                 yield Snapshot(self, connection)
-        except SQLAlchemyError as problem:
+        except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error) as problem:
             raise unreadable(self, problem) from problem
 
     @contextmanager
@@ -97,10 +94,15 @@ class Snapshot:
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """The rows of a statement with `:name` parameters."""
-        # A colon that is no parameter, such as in a cast or a string, is not bound: only known names are.
         found = self.connection.execute(bound(sql, values or {}))
         names = tuple(found.keys())
         return [dict(zip(names, row, strict=True)) for row in found]  # a third of the time of `row._mapping`
+
+    def tuples(self, sql: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """The rows of a statement, as the driver makes them: SQLAlchemy's own rows take as long again."""
+        with self.connection.execute(bound(sql, values or {})) as found:
+            assert found.cursor is not None  # the statement is a SELECT
+            return list(found.cursor.fetchall())
 
     def value(self, sql: str, values: Mapping[str, Any] | None = None) -> Any:
         row = self.connection.execute(bound(sql, values or {})).first()
@@ -117,7 +119,7 @@ class Snapshot:
 
 
 def bound(sql: str, values: Mapping[str, Any]) -> sa.TextClause:
-    """A statement whose parameters are exactly the names of `values`; other colons are text.
+    """A statement whose parameters are exactly the names of `values`; other colons, as in a cast, are text.
 
     >>> str(bound("SELECT a::text, ':key' FROM t WHERE a = :key", {"key": 1}))
     "SELECT a::text, ':key' FROM t WHERE a = :key"

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from prejoin.keys import TABLE
 from prejoin.migrate.load.load import opened_table
@@ -29,6 +30,7 @@ from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.progress import SILENT, Progress
 from prejoin.pipeline.throttle import Throttle
 from prejoin.table.client.client import Client
+from prejoin.table.errors import TableError
 from prejoin.workload.model import Read
 
 MOST = 1_000
@@ -89,6 +91,7 @@ def verify_table(
     with opened_table(migration, name, place, Throttle()) as client, migration.source.snapshot() as snapshot:
         run = _Verification(migration, client, snapshot, progress)
         entities = run.items()
+        run.nulls()
         run.integrity()
         compared = run.patterns() if patterns else ()
         return VerifyResult(entities, tuple(run.found.kept), dict(run.found.counts), compared)
@@ -173,6 +176,42 @@ class _Verification:
                     key = " / ".join(str(text) for name in names for text in bad.item[name].values())
                     self.found.add(Difference("unreadable", "", key, found=str(bad.error)))
 
+    def nulls(self) -> None:
+        """Compares the form of NULL with the mapping, where it is stored. Objects do not show it: both are None."""
+        if not any(one.nulls for one in self.migration.rows):
+            return
+        self.progress.begin("checking NULL", "nulls")
+        schema, package = self.client.schema, self.migration.package
+        entities = {schema.entity(package.classes[one.entity.name]).tag: one for one in self.migration.rows}
+        start: dict[str, Any] = {}
+        while True:
+            page = self.client.call("Scan", {"ConsistentRead": True, **start})
+            for item in page["Items"]:
+                rows = entities.get(item.get(schema.type_attribute, {}).get("S", ""))
+                if rows is not None:
+                    self._item_nulls(rows, item)
+            if "LastEvaluatedKey" not in page:
+                return
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def _item_nulls(self, rows: EntityRows, item: dict[str, Any]) -> None:
+        name, package = rows.entity.name, self.migration.package
+        entity = self.client.schema.entity(package.classes[name])
+        wires = {a: entity.codec.attribute(field).wire for a, field in package.fields[name].items()}
+        wrong = [a for a, wire in wires.items() if _stored(item.get(wire)) == ("absent" if a in rows.nulls else "NULL")]
+        try:
+            record = entity.codec.decode(item) if wrong else None
+        except TableError:
+            return  # unreadable, which is reported already
+        if record is None:
+            return
+        values = package.values(record)[1]
+        if self.client.schema.facet_key(entity.base, entity.codec.values(record)).items() <= item.items():
+            key = shown_key([values.get(a.name) for a in rows.entity.id])
+            for a in wrong:
+                wanted = "NULL" if a in rows.nulls else "absent"
+                self.found.add(Difference("different", name, key, a, wanted, _stored(item.get(wires[a]))))
+
     def integrity(self) -> None:
         """Compares copies, guards and index keys with the items that they belong to."""
         self.progress.begin("checking copies, guards and index keys", "audit")
@@ -193,3 +232,10 @@ class _Verification:
             compared.append(one)
         self.progress.result(f"{sum(bool(one.runs) for one in compared)} patterns compared")
         return tuple(compared)
+
+
+def _stored(value: dict[str, Any] | None) -> str:
+    """How an attribute is stored: `absent`, `NULL` or with a `value`."""
+    if value is None:
+        return "absent"
+    return "NULL" if "NULL" in value else "value"

@@ -11,6 +11,7 @@ import msgspec
 from prejoin.keys import TABLE
 from prejoin.patterns.aggregates.contribution import ParentAggregate
 from prejoin.patterns.child import ChildPattern
+from prejoin.patterns.follows import FollowsPattern
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.values import Json
 from prejoin.table.read.decode import values_in
@@ -25,13 +26,14 @@ FindingKind = Literal[
     "drifted",
     "orphaned",
     "miscounted",
+    "outdated",
     "taken",
     "parentless",
     "misplaced",
     "damaged",
     "unknown",
 ]
-MENDABLE: frozenset[FindingKind] = frozenset({"index keys", "missing", "drifted", "orphaned", "miscounted"})
+MENDABLE: frozenset[FindingKind] = frozenset({"index keys", "missing", "drifted", "orphaned", "miscounted", "outdated"})
 
 _FIXES: Mapping[FindingKind, str] = {
     "index keys": "write the keys of its attributes",
@@ -39,6 +41,7 @@ _FIXES: Mapping[FindingKind, str] = {
     "drifted": "write it with the values of its owner",
     "orphaned": "delete it",
     "miscounted": "count again",
+    "outdated": "write it with the values that it follows",
     "taken": "another item has the same unique value: change or delete one of them",
     "parentless": "its parent does not exist: insert the parent, or delete the item",
     "misplaced": "its key does not match its attributes: find out which are right, and insert it again",
@@ -59,9 +62,9 @@ class Finding(msgspec.Struct, frozen=True):
     """The type tag: an entity, or an item of a pattern, such as `Order.by-id` or `User unique email`."""
     key: Json
     found: Json | None
-    """The stored item; for index keys, only these."""
+    """The stored item; only the attributes in question for index keys, and for what follows a source."""
     expected: Json | None
-    """The expected item."""
+    """The expected item, or these attributes of it."""
     by: Json = msgspec.field(default_factory=dict)
     """The key of the owner: of the item itself, or of the item that a pattern maintains it for."""
     owner: Json | None = None
@@ -125,6 +128,7 @@ class Judge:
         if entity is not None and (values := values_of(entity, item)) is not None:
             yield from map(self.key_of, self._expected(entity, values))
             yield from (key for _, key in self._parents(entity, values))
+            yield from (key for _, key in self._sources(entity, values))
         elif owner is not None and (key := self._owner_key(owner, item)) is not None:
             yield key
 
@@ -172,6 +176,13 @@ class Judge:
         for tag, place in self._parents(entity, values):
             if around[self.key(place)] is None:
                 yield Finding("parentless", entity.tag, key, item, place | {self.schema.type_attribute: {"S": tag}})
+        for pattern, place in self._sources(entity, values):
+            source = around[self.key(place)]
+            theirs = values_of(pattern.source.entity, source) if source and not self._passing(source) else None
+            current = {own: theirs[name] for own, name in pattern.declared.attributes.items()} if theirs else {}
+            if any(values[own] != value for own, value in current.items()):
+                found = entity.codec.encode_values({own: values[own] for own in current})
+                yield Finding("outdated", entity.tag, key, found, entity.codec.encode_values(current), key, item)
 
     def _kept(self, entity: Bound[Any], item: Json, around: Around) -> Iterator[Finding]:
         key, tag = self.key_of(item), item[self.schema.type_attribute]["S"]
@@ -214,6 +225,12 @@ class Judge:
                 if key is not None:
                     parent = pattern.parent.entity
                     yield parent.tag, self.schema.facet_key(parent.base, key)
+
+    def _sources(self, entity: Bound[Any], values: Mapping[str, Any]) -> Iterator[tuple[FollowsPattern, Json]]:
+        """Return the items whose values an item with these values repeats, by their keys."""
+        for pattern in entity.patterns:
+            if isinstance(pattern, FollowsPattern) and (key := pattern.source.key(values)) is not None:
+                yield pattern, self.schema.facet_key(pattern.source.entity.base, key)
 
     def counts(self, entity: Bound[Any]) -> list[str]:
         """Return the attributes of an entity that hold aggregates of children."""

@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from prejoin.patterns.aggregates.recount import recounted
+from prejoin.patterns.follows import refreshed_item
 from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.client.reads import get_steps
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
@@ -39,6 +41,8 @@ def _repair(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
         raise TableError(f"{finding}. A program cannot decide that")
     if finding.kind == "miscounted":
         return (yield from _counted(schema, table, finding))
+    if finding.kind == "outdated":
+        return (yield from _refreshed(schema, table, finding))
     actions = [{kind: {"TableName": table, **said}} for kind, said in _actions(schema, finding)]
     try:
         yield from patiently(Request("TransactWriteItems", {"TransactItems": actions}, key_text(finding.key)))
@@ -56,6 +60,16 @@ def _counted(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
     assert values is not None
     key = {name: values[name] for name in entity.base.attributes}
     return bool((yield from recounted(schema, table, entity.codec.cls, key, past=True)))
+
+
+def _refreshed(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
+    assert finding.owner is not None
+    entity = schema.by_tag[finding.entity]
+    values = values_of(entity, finding.owner)
+    assert values is not None
+    key = {name: values[name] for name in entity.base.attributes}
+    item = yield from get_steps(schema, table, entity.codec.cls, key, True, None)
+    return item is not None and (yield from refreshed_item(schema, table, item))
 
 
 def _actions(schema: Schema, finding: Finding) -> Iterator[tuple[str, dict[str, Any]]]:

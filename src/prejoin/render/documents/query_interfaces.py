@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from prejoin.design.cost.bill import PatternCost, pattern_cost
+from prejoin.design.cost.refreshes import Refresh, refreshes
 from prejoin.design.document.cells import has_html, write_code, write_name, write_prose, write_title
 from prejoin.design.explain.operations import operation_words, shape
 from prejoin.design.explain.phrases import listed, money, rate
@@ -17,6 +18,7 @@ from prejoin.render.pattern_outcome import OUT_OF_SCOPE, operation_of, outcome
 from prejoin.render.python.method import Method
 from prejoin.render.python.tests import TESTS
 from prejoin.workload.grammar.inputs import write_inputs
+from prejoin.workload.grammar.quantities import write_span
 from prejoin.workload.grammar.writes import write_actions, write_checks
 from prejoin.workload.model import Consistency, Direction, Pattern, Read, Result, Sort, Workload
 
@@ -71,6 +73,14 @@ class _Page:
                 yield f"## {name}"
                 for pattern in patterns:
                     yield from self._pattern(pattern)
+        yield from self._followed()
+
+    def _followed(self) -> Iterator[str]:
+        """The attributes that follow others: how old they may be, and what keeps them current."""
+        found = refreshes(self.workload, self.design)
+        if found:
+            yield "## Attributes that follow others"
+            yield "\n".join(f"- {_followed(one)}" for one in found)
 
     def _summary(self) -> str:
         served = sum(operation.served for operation in self.design.operations)
@@ -148,6 +158,25 @@ class _Page:
         if tests := self.tests.get(pattern.id):
             ran = self.passed is not None and self.passed.issuperset(tests)
             yield "Tested by" if ran else "Test, not run", ", ".join(map(write_code, tests))
+
+
+def _followed(one: Refresh) -> str:
+    """How old attributes may be, and what keeps them current."""
+    following, source = one.following, write_title(one.following.source.name)
+    named = [(f"{following.entity.name}.{a}", f"{following.source.name}.{b}") for a, b in following.attributes.items()]
+    what = listed(f"{write_code(own)} follows {write_code(theirs)}" for own, theirs in named)
+    if following.within is None:
+        old = f"It is as old as the last `refresh` of the {source}: call it after {_changes(one)}."
+    else:
+        old = f"It may be {write_span(following.within)} old: the table's stream updates it, by `keep_fresh`."
+    price = f"{_units(one.units)} units in {one.requests} requests for {one.items:,.0f} items"
+    often = f"{rate(one.rate)}, that is {money(one.dollars)} a month beside the patterns"
+    return f"{what}. {old} A refresh takes {price}; {often}."
+
+
+def _changes(one: Refresh) -> str:
+    """The writes that change a source."""
+    return listed(write_prose(write.id) for write in one.writes) or "a change of it"
 
 
 def _line(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.model import TABLE, Design
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Model, Workload
@@ -115,6 +116,9 @@ def policy_document(policy: Policy, resources: Mapping[str, Any], key: Any = Non
 def _policies(role: Role, name: str, workload: Workload, design: Design, options: Infrastructure) -> Iterator[Policy]:
     patterns = tuple(_patterns(role, workload, design))
     operations = [operation for one in patterns if (operation := design.operation(one))]
+    # Who changes a source updates what follows it, unless the consumer of the stream does.
+    refreshed = [one for one in refreshes(workload, design) if one.following.within is None]
+    operations += [one.operation for one in refreshed if any(write.id in patterns for write in one.writes)]
     statements = statements_of(grant for operation in operations for grant in grants_of(operation, design))
     if not statements:
         if role is EVERYTHING:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import DesignError, must_fit
 from prejoin.design.model import TABLE, Design
+from prejoin.workload.following import followings
 from prejoin.workload.model import Model, Workload
 
 from .errors import InfrastructureError
-from .options import Encryption, Infrastructure
+from .options import Encryption, Infrastructure, Stream
 from .policies import Policy, policies_of
 from .table import Table, TableIndex, table_of
 
@@ -61,10 +64,23 @@ def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Sta
     title = "".join(c for c in " ".join(workload.title.split()) if c.isprintable())[:200]
     if not design.operations:  # a design that was written as data need not say what follows from its keys
         design = map_patterns(design, workload)
+    options = _streamed(workload, options)
     table = table_of(workload, design, options)
     for problem in _unread(design, table):
         raise problem
     return Stack(title or table.name, table, policies_of(workload, design, options), options)
+
+
+def _streamed(workload: Workload, options: Infrastructure) -> Infrastructure:
+    """The options, with a stream if attributes are kept current by it."""
+    followed = [one for one in followings(workload) if one.within is not None]
+    if not followed or options.stream is Stream.NEW_AND_OLD_IMAGES:
+        return options
+    if options.stream is None:
+        return replace(options, stream=Stream.NEW_AND_OLD_IMAGES)
+    name = f"{followed[0].entity.name}.{next(iter(followed[0].attributes))}"
+    fix = f'write stream = "{Stream.NEW_AND_OLD_IMAGES.value}", or leave it out'
+    raise InfrastructureError(f"{name} follows {followed[0].source.name} by the stream, which needs both images", fix)
 
 
 def _unread(design: Design, table: Table) -> Iterator[InfrastructureError]:

@@ -27,7 +27,20 @@ _MODELS = frozenset(
 )
 """Attributes of every pydantic model."""
 _CLASSES = frozenset(
-    {"Any", "AsyncClient", "BaseModel", "Client", "Collection", "Copy", "Decimal", "Embedded", "Entity", "Get", "Index"}
+    {
+        "Any",
+        "AsyncClient",
+        "BaseModel",
+        "Client",
+        "Collection",
+        "Copy",
+        "Decimal",
+        "Embedded",
+        "Entity",
+        "Follows",
+        "Get",
+        "Index",
+    }
     | {"Key", "Literal", "Page", "Schema", "Sequence", "Struct", "TooMany", "UUID", "Unique", "When"}
 )
 """Classes that generated modules import."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from prejoin import keys
+from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.mapping.facets import ending, is_natural, planner_facets, unsaid_ending, when_values
 from prejoin.design.model import Design, Facet, Item, ProjectionKind, Slot, When
 from prejoin.render.python.layout import (
@@ -21,6 +22,7 @@ from prejoin.render.python.layout import (
 )
 from prejoin.render.python.names import Names
 from prejoin.render.python.values import literal
+from prejoin.workload.following import Following
 from prejoin.workload.model import Entity, Workload
 from prejoin.workload.tenants import is_owned, tenant_field
 
@@ -31,7 +33,8 @@ def schema_module(workload: Workload, design: Design, names: Names) -> list[str]
     base = design.slots[0]
     used = {facet.slot for facet in planner_facets(design, workload)}
     stored = [e for e in workload.entities if design.item(e.name)]
-    parts: list[Part] = [_entity(e, design, names, imports) for e in stored]
+    followed = [one.following for one in refreshes(workload, design)]
+    parts: list[Part] = [_entity(e, design, names, imports, [f for f in followed if f.entity is e]) for e in stored]
     # An index that nothing is in would be made for nothing, and its attributes have no types.
     indexes = [_index(slot) for slot in design.indexes if slot.name in used]
     if indexes:
@@ -52,7 +55,7 @@ def schema_module(workload: Workload, design: Design, names: Names) -> list[str]
     return [*head, "", *imports.lines(), "", *body]
 
 
-def _entity(entity: Entity, design: Design, names: Names, imports: Imports) -> Group:
+def _entity(entity: Entity, design: Design, names: Names, imports: Imports, followed: Iterable[Following]) -> Group:
     imports.name("prejoin", "Entity", "Key")
     own = design.item(entity.name)
     assert own is not None  # asked for by the caller
@@ -74,12 +77,23 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports) -> G
         imports.name("prejoin", "ShardedCounter")
         numbers = (string(fields[a]) for a in counter.attributes)
         patterns.append(call("ShardedCounter", *numbers, keyword("shards", str(counter.shards))))
+    patterns += [_follows(one, names, imports) for one in followed]
     if ends := ending(design, entity):
         imports.name("prejoin", "TimeToLive")
         patterns.append(call("TimeToLive", string(fields[ends])))
     if patterns:
         parts.append(keyword("patterns", listing(patterns)))
     return call("Entity", *parts)
+
+
+def _follows(one: Following, names: Names, imports: Imports) -> Group:
+    """The attributes that follow a source. Conditions of the writes compare them, not the pattern: `checked=False`."""
+    imports.name("prejoin", "Follows")
+    own, theirs = names.fields[one.entity.name], names.fields[one.source.name]
+    attributes = mapping((string(own[a]), string(theirs[b])) for a, b in one.attributes.items())
+    renamed = [(string(theirs[id_]), string(own[a])) for id_, a in one.by.items() if theirs[id_] != own[a]]
+    by = [keyword("by", mapping(renamed))] if renamed else []
+    return call("Follows", names.classes[one.source.name], attributes, *by, "checked=False")
 
 
 def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:

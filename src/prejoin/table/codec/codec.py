@@ -83,6 +83,8 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     cls: type[E]
     attributes: Mapping[str, AttributeCodec]
     stored: Mapping[str, StoredAs] = {}
+    nulls: frozenset[str] = frozenset()
+    """Attributes whose None is written as DynamoDB's NULL. None of the others is left out."""
 
     @classmethod
     def of(
@@ -159,7 +161,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         return FunctionSource().function("record", f"{{{', '.join(parts)}}}")
 
     def encode(self, record: E) -> Json:
-        """Encode an object as an item. Attributes that are None are left out."""
+        """Encode an object as an item. Attributes that are None are left out, except those in `nulls`."""
         return self.encode_values(self.values(record))
 
     def encode_values(self, values: Mapping[str, Any]) -> Json:
@@ -180,6 +182,8 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
             if value is None:
                 if not self.attributes[name].optional:
                     raise CodecError(f"{self.name}.{name} is None, but it is not optional")
+                if name in self.nulls:
+                    item[wire] = {"NULL": True}
             elif value or not is_set:  # DynamoDB has no empty set, so it is left out
                 try:
                     item[wire] = encode(value)
@@ -195,6 +199,9 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         for name, attribute in self.attributes.items():
             encode, value, wire = code.constant(attribute.value.encode), code.fresh(), repr(attribute.wire)
             given = f"({value} := values[{name!r}])"
+            if name in self.nulls:
+                parts.append(f"{wire}: {{'NULL': True}} if {given} is None else {encode}({value})")
+                continue
             if attribute.type.kind is Kind.SET:
                 # DynamoDB has no empty set, so it is left out. `encode` refuses None if it is not optional.
                 absent = f"not {given}" if attribute.optional else f"not {given} and {value} is not None"

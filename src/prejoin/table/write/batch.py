@@ -6,8 +6,8 @@ and objects whose patterns need conditions or counters by `bulk`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from prejoin.keys import TABLE
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import BATCH_WRITE_REQUESTS, ITEM_SIZE, TRANSACTION_ACTIONS, TRANSACTION_SIZE
-from prejoin.table.conversation import ItemKeys, Request, Steps, pause
+from prejoin.table.conversation import ItemKeys, Parallel, Request, Steps, pause
 from prejoin.table.errors import Failure, PartlyWritten, TableError, UnknownValue, Unprocessed
 from prejoin.table.options import NOT_GIVEN, Progress
 from prejoin.table.schema.schema import Schema
@@ -59,6 +59,22 @@ def delete_many(
         return delete_write(schema, cls, None, known, read or NOT_GIVEN, None)
 
     return _all(schema, table, keys, write, progress)
+
+
+def write_requests(schema: Schema, table: str, requests: Mapping[tuple[str, ...], dict[str, Any]]) -> Steps[None]:
+    """Send requests of BatchWriteItem, by the keys of their items, several batches at the same time."""
+    chunks: list[_Chunk] = []
+    rest = iter(requests.items())
+    while some := dict(islice(rest, BATCH_WRITE_REQUESTS)):
+        chunks.append(_Chunk(schema, table))
+        chunks[-1].fill(some)
+    if chunks:
+        yield Parallel(tuple([_send_in_turn(chunks[at :: bulk.SIDE]) for at in range(min(bulk.SIDE, len(chunks)))]))
+
+
+def _send_in_turn(chunks: Sequence[_Chunk]) -> Steps[None]:
+    for chunk in chunks:
+        yield from _send(chunk, 0, iter(()), None)
 
 
 def _all(
@@ -154,6 +170,10 @@ class _Chunk:
             said = {"Item": action.parameters["Item"]} if action.kind == "Put" else {"Key": action.parameters["Key"]}
             self._requests[action.key] = (len(self.given), {f"{action.kind}Request": said})
         self.given.append(one)
+
+    def fill(self, requests: Mapping[tuple[str, ...], dict[str, Any]]) -> None:
+        self.given = list(requests.values())
+        self._requests = {key: (at, request) for at, (key, request) in enumerate(requests.items())}
 
     def request(self) -> Request:
         body = {"RequestItems": {self.table: [request for _, request in self._requests.values()]}}

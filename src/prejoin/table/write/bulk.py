@@ -25,7 +25,7 @@ from prejoin.table.schema.schema import Schema
 from prejoin.transport.errors import TransportError
 
 from .actions import merge_actions
-from .execute import run, write_one
+from .execute import run, send_actions, write_one
 from .expand import expand
 from .merge import add_pattern_writes
 from .model import ItemAction, Write, key_texts
@@ -55,6 +55,8 @@ class ObjectWrite(msgspec.Struct):
     shared: frozenset[KeyTexts]
     """The keys of items, such as counters, that other objects may change in the same transaction."""
     size: int
+    actions: Sequence[ItemAction] = ()
+    """The actions, if they do not depend on the other objects of the transaction."""
 
     @property
     def keys(self) -> frozenset[KeyTexts]:
@@ -109,10 +111,14 @@ def _object_write(schema: Schema, position: int, given: Any, write: Write, known
     shared: set[KeyTexts] = set()
     size = 0
     writes = [first_attempt(schema, one) for one, _ in add_pattern_writes(schema, [known])]
-    for action in merge_actions([action for one in writes for action in expand(schema, one)]):
+    actions = merge_actions([action for one in writes for action in expand(schema, one)])
+    for action in actions:
         (shared if _is_shared(action) else own).add(action.key)
         size += _size(action)
-    return ObjectWrite(position, given, write, known, frozenset(own), frozenset(shared), size)
+    independent = len(writes) == 1 and writes[0] is known and not shared
+    return ObjectWrite(
+        position, given, write, known, frozenset(own), frozenset(shared), size, actions if independent else ()
+    )
 
 
 def _is_shared(action: ItemAction) -> bool:
@@ -171,7 +177,11 @@ def _write_chunk(schema: Schema, table: str, chunk: list[ObjectWrite]) -> Steps[
         if len(rest) < 2:
             break
         try:
-            yield from run(schema, table, [one.known for one in rest], None)
+            writes = [one.known for one in rest]
+            if all(one.actions for one in rest):
+                yield from send_actions(table, [action for one in rest for action in one.actions], writes)
+            else:
+                yield from run(schema, table, writes, None)
             rest = []
         except TransactionCancelled as error:
             causes: dict[int, TableError] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -143,6 +144,11 @@ def _send_action(table: str, action: ItemAction) -> Steps[Any]:
             item = answer.get("Attributes") if "ReturnValues" in body else body["Item"]
             return write.entity.codec.read(item, write.entity.tag, body.get("Key", {})) if item else None
     raise Conflict(f"{action} was in other transactions at each of {ATTEMPTS} attempts. Nothing was written")
+
+
+def send_actions(table: str, actions: Sequence[ItemAction], writes: Sequence[Write]) -> Steps[None]:
+    """Run the actions of several writes, which write different items, in one transaction."""
+    yield from _send_transaction(table, check_actions(actions), list(zip(writes, itertools.count())), 0, None)
 
 
 def _send_transaction(

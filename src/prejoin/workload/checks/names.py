@@ -138,7 +138,7 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
         if len(attribute.name.encode(errors="surrogatepass")) > 255:
             message = f"`{attribute.name[:20]}…` has more than 255 bytes, and could not be in an index"
             r.say(codes.UNLIKELY_NAME, place, message, "use a shorter name")
-        repeated = ((codes.UNKNOWN_ATTRIBUTE, name) for name in (attribute.copy_of, attribute.snapshot_of))
+        repeated = ((codes.UNKNOWN_ATTRIBUTE, name) for name in attribute.repeats)
         held = ((codes.UNKNOWN_ENTITY, name) for name in (attribute.references, *attribute.references_or))
         for code, name in (*held, *repeated):
             owner, _, field = name.partition(".")

@@ -10,15 +10,15 @@ import msgspec
 from prejoin import types
 from prejoin.types import Type
 from prejoin.workload.grammar.lexer import WORD, CellTokens, Inexact, TokenKind, quote, write_name
-from prejoin.workload.grammar.quantities import read_count, read_size, write_size
-from prejoin.workload.grammar.values import read_constant, write_constant
-from prejoin.workload.model import Attribute
+from prejoin.workload.grammar.quantities import read_count, read_size, write_size, write_span
+from prejoin.workload.grammar.values import read_constant, read_span, write_constant
+from prejoin.workload.model import Attribute, Follows
 
 LINE_FIX = "write `` `name` (type, flags) - text ``, for example `` `email` (string, unique) - for receipts ``"
 FLAGS = ("id", "generated", "natural", "optional", "mutable", "immutable", "unique", "ttl")
 FLAG_FIX = (
     f"the flags are {', '.join(f'`{f}`' for f in FLAGS)}, `default=…`, `→ Entity`, `copy of Entity.attribute`, "
-    "`snapshot of Entity.attribute`, `min 1`, `max 9999` and a size: `50 B`"
+    "`snapshot of Entity.attribute`, `follows Entity.attribute`, `min 1`, `max 9999` and a size: `50 B`"
 )
 DEFAULT_FIX = 'write a constant, in quotes if it has spaces: `default=en`, `default=0`, `default="not yet"`'
 BOUND_FIX = "write a whole number: `max 9999`, `min 1, max 10K`, `min -50, max 50`"
@@ -117,6 +117,8 @@ def _flag(tokens: CellTokens) -> dict[str, object]:
         return {"copy_of": tokens.name("the attribute it repeats, `Entity.attribute`")}
     if tokens.words("snapshot of"):
         return {"snapshot_of": tokens.name("the attribute it was taken from, `Entity.attribute`")}
+    if tokens.word("follows"):
+        return {"follows": _follows(tokens)}
     if tokens.word("default"):
         tokens.sign("=")
         if tokens.next.raw in ("", ","):
@@ -146,6 +148,19 @@ def _flag(tokens: CellTokens) -> dict[str, object]:
         token,
         near[0] if near else "",
     )
+
+
+def _follows(tokens: CellTokens) -> Follows:
+    """The source after `follows`: `User.name via authorId within 10 seconds`."""
+    source = tokens.name("the attribute it is kept equal to, `Entity.attribute`")
+    via = tokens.name("the attribute with the id of the other item") if tokens.word("via") else ""
+    return Follows(source, via, read_span(tokens) if tokens.word("within") else None)
+
+
+def _write_follows(one: Follows) -> str:
+    via = f" via {write_name(one.via)}" if one.via else ""
+    within = f" within {write_span(one.within)}" if one.within is not None else ""
+    return f"follows {write_name(one.source)}{via}{within}"
 
 
 def _bound(tokens: CellTokens) -> int:
@@ -233,6 +248,8 @@ def write_attribute(a: Attribute) -> str:
         flags.append(f"copy of {write_name(a.copy_of)}")
     if a.snapshot_of:
         flags.append(f"snapshot of {write_name(a.snapshot_of)}")
+    if a.follows:
+        flags.append(_write_follows(a.follows))
     if a.size is not None:
         flags.append(write_size(a.size))
     text = f" - {a.text}" if a.text else ""

@@ -1,0 +1,171 @@
+"""The heat of partitions: `loads(workload, design)`, the units a second on the busiest partition of each key.
+
+DynamoDB gives a partition 1,000 write units and 3,000 read units a second, however many the table has, and throttles
+the rest. Rates are the peaks of the document. The busiest partition takes the declared share (`400/s, hottest 5%`), or
+an equal part. A constant, an enum or a boolean spreads nothing: most reads and writes are of the same status. All
+writes to a key add up; each read is compared with the limit by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from prejoin import keys
+from prejoin.design.cost.assumptions import count_by, count_of, peak
+from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.units import read_units_of, units_of
+from prejoin.design.mapping.facets import usable_facets
+from prejoin.design.model import Call, Design, ItemName, Operation, Request
+from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
+from prejoin.types import Kind
+from prejoin.workload.lookup import identified
+from prejoin.workload.model import Entity, Rate, Read, Verb, Workload, Write
+
+MOST_SHARDS = 200
+
+
+class Load(msgspec.Struct, frozen=True):
+    """The load of all writes on a key, or of one read."""
+
+    entity: str
+    copy: str
+    slot: str
+    calls: float
+    """Items written a second, or calls of the read."""
+    units: float
+    """Units a second on all partitions together."""
+    share: float
+    """The fraction of them on the busiest partition."""
+    read: str = ""
+    """The read; empty for writes."""
+
+    @property
+    def busiest(self) -> float:
+        """Units a second on the busiest partition."""
+        return self.units * self.share
+
+    @property
+    def limit(self) -> int:
+        return PARTITION_READ_UNITS if self.read else PARTITION_WRITE_UNITS
+
+    @property
+    def hot(self) -> bool:
+        """Whether DynamoDB throttles the busiest partition."""
+        return self.busiest > self.limit
+
+    @property
+    def shards(self) -> int:
+        """The number of shards that is enough for the writes.
+
+        >>> Load("Payment", "", "gsi1", 555, 4440, 1.0).shards
+        5
+        """
+        return min(MOST_SHARDS, max(1, math.ceil(self.busiest / self.limit)))
+
+    def with_write(self, calls: float, units: float, share: float) -> Load:
+        """The load with another write, a share of which is on the busiest partition."""
+        total, busiest = self.units + units, self.busiest + units * share
+        return Load(
+            self.entity, self.copy, self.slot, self.calls + calls, total, busiest / total if total else share, self.read
+        )
+
+
+def hot_loads(workload: Workload, design: Design) -> tuple[Load, ...]:
+    """The loads of a mapped design that DynamoDB throttles."""
+    return tuple(load for load in loads(workload, design) if load.hot)
+
+
+def loads(workload: Workload, design: Design) -> Iterator[Load]:
+    """The load of the writes on each key, and of each read, of a mapped design."""
+    every = (*workload.writes, *workload.deletes)
+    requests = [
+        (write, request)
+        for write in every
+        if (operation := design.operation(write.id)) and operation.served
+        for request in operation.requests
+    ]
+    yield from write_loads(workload, design, requests)
+    for read in workload.reads:
+        operation = design.operation(read.id)
+        if operation and operation.served:
+            yield from read_loads(workload, design, read, operation)
+
+
+def write_loads(workload: Workload, design: Design, requests: Iterable[tuple[Write, Request]]) -> Iterator[Load]:
+    """The load of some writes on each key. Guards and shards of counters are left out: each has its own partition."""
+    facts = Estimates(design, workload)
+    facets = _facets(workload, design)
+    found: dict[tuple[str, str, str], Load] = {}
+    for write, request in requests:
+        for action in request.actions:
+            target, one = action.target, msgspec.structs.replace(request, actions=(action,))
+            for entry in facts.entries(Operation(write.id), one):
+                key = (target.entity, target.copy, entry.slot)
+                if target.guard or target.counter or key not in facets:
+                    continue
+                names, shards = _partition(facets[key])
+                calls = peak(write.rate) * entry.times
+                units = calls * units_of(entry, request.call is Call.TRANSACT_WRITE)
+                entity = workload.entity(target.entity)
+                assert entity is not None
+                share = write_share(workload, entity, names, write) / shards
+                found[key] = found.get(key, Load(*key, 0.0, 0.0, 0.0)).with_write(calls, units, share)
+    yield from found.values()
+
+
+def read_loads(workload: Workload, design: Design, read: Read, operation: Operation) -> Iterator[Load]:
+    """The load of each request of a read on the key that it reads."""
+    facts = Estimates(design, workload)
+    facets = _facets(workload, design)
+    for request in operation.requests:
+        copies = {ItemName.parse(copy).entity: ItemName.parse(copy).copy for copy in request.copies}
+        name = request.entities[0]
+        key = (name, copies.get(name, ""), request.slot)
+        entity = workload.entity(name)
+        if key in facets and entity is not None and not request.counter:
+            names, shards = _partition(facets[key])
+            units = peak(read.rate) * read_units_of(operation, request, facts)
+            share = max(hottest(read.rate), partition_share(workload, entity, names)) / shards
+            yield Load(*key, peak(read.rate), units, share, read.id)
+
+
+def _facets(workload: Workload, design: Design) -> dict[tuple[str, str, str], keys.Facet]:
+    return {(facet.entity, facet.copy, facet.slot): facet for facet in usable_facets(design, workload)}
+
+
+def _partition(facet: keys.Facet) -> tuple[tuple[str, ...], int]:
+    """The attributes that distinguish partitions, and the number of shards. Current items share a time bucket."""
+    fields = [field for field in facet.pk.fields if not field.encoding.shards and not field.encoding.bucket]
+    shards = math.prod(field.encoding.shards or 1 for field in facet.pk.fields)
+    return tuple(dict.fromkeys(field.attribute for field in fields)), shards
+
+
+# --- Shares -----------------------------------------------------------------------------------------------------------
+
+
+def hottest(rate: Rate | None) -> float:
+    """The declared fraction of calls for one key; 0 if there is none."""
+    return rate.hottest / 100 if rate and rate.hottest else 0.0
+
+
+def write_share(workload: Workload, entity: Entity, names: Sequence[str], write: Write) -> float:
+    """The fraction of a write in the busiest partition. An item is created once, so that no single one is hot."""
+    creates = any(action.verb is Verb.CREATE for action in write.actions if action.entity == entity.name)
+    once = creates and identified(entity, names)
+    return max(0.0 if once else hottest(write.rate), partition_share(workload, entity, names))
+
+
+def partition_share(workload: Workload, entity: Entity, names: Sequence[str]) -> float:
+    """The fraction of items in the busiest partition, as far as its attributes say."""
+    if is_common(entity, names):
+        return 1.0
+    return count_by(workload, entity, names) / count_of(workload, entity)
+
+
+def is_common(entity: Entity, names: Sequence[str]) -> bool:
+    """Whether most items share a partition: it is constant, or consists of enums and booleans."""
+    kinds = [a.type for name in names if (a := entity.attribute(name))]
+    return all(kind.values or kind.kind is Kind.BOOLEAN for kind in kinds)

@@ -1,0 +1,64 @@
+"""What exports and imports have in common: a client token that makes them happen once, and how they are found."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, TypeVar
+
+from prejoin.engine.operations.database import Database
+from prejoin.engine.store.interface import Session
+from prejoin.engine.tables.kept import Transfer
+from prejoin.engine.validation import Constraints
+from prejoin.protocol.errors import DynamoDBError
+
+_PAGE = 25
+_TOKEN_SECONDS = 8 * 3600
+T = TypeVar("T", bound=Transfer)
+
+
+def find_repeated(session: Session, kind: type[T], token: str | None, request: str) -> T | None:
+    """The export or import of an earlier request with the same token. Raise if that request was different."""
+    for known in kind.all(session) if token is not None else ():
+        recent = time.time() - known.description["EndTime"] < _TOKEN_SECONDS
+        if recent and known.description.get("ClientToken") == token:
+            if known.request != request:
+                raise DynamoDBError(
+                    f"{kind.kind.title()}ConflictException",
+                    f"The client token {token} was used with other parameters by {known.arn}",
+                )
+            return known
+    return None
+
+
+def describe_transfer(database: Database, kind: type[T], arn: str | None) -> dict[str, Any]:
+    constraints = Constraints()
+    constraints.required(f"{kind.kind}Arn", arn)
+    constraints.finish()
+    with database.store.reading(snapshot=True) as session:
+        found = kind.find(session, str(arn))
+    if found is None:
+        raise DynamoDBError(f"{kind.kind.title()}NotFoundException", f"{kind.kind.title()} not found: {arn}")
+    return found.description
+
+
+def list_transfers(
+    database: Database,
+    kind: type[T],
+    table_arn: str | None,
+    page: tuple[str, int | None],
+    token: str | None,
+) -> tuple[list[T], dict[str, str]]:
+    """A page of exports or imports, and the member with the token of the next page. `page` is the member with the
+    number of entries and its content.
+    """
+    constraints = Constraints()
+    constraints.between(*page, 1, _PAGE)
+    constraints.finish()
+    limit = page[1] or _PAGE
+    with database.store.reading(snapshot=True) as session:
+        found = [
+            each
+            for each in kind.all(session)
+            if each.id > (token or "") and table_arn in (None, each.description["TableArn"])
+        ]
+    return found[:limit], {"NextToken": found[limit - 1].id} if len(found) > limit else {}

@@ -1,0 +1,1 @@
+"""Jobs over millions of items: load, update, delete, copy, export."""

@@ -1,0 +1,271 @@
+"""Update or delete many objects: all of a class, or those of a condition."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+
+from prejoin.table.client.reads import get_steps
+from prejoin.table.condition.evaluate import holds
+from prejoin.table.condition.record import Where, recorded
+from prejoin.table.conversation import Steps
+from prejoin.table.errors import ArgumentError, ConditionFailed, Failure, NotFound, PartlyWritten, TableError
+from prejoin.table.options import NOT_GIVEN
+from prejoin.table.read.cursor import Cursors
+from prejoin.table.read.scan import Scan
+from prejoin.table.schema.schema import Schema
+from prejoin.table.update.changes import Changes
+from prejoin.table.write.batch import delete_many
+from prejoin.table.write.bulk import WINDOW, write_window
+from prejoin.table.write.from_call import delete_write, update_write
+from prejoin.table.write.model import Write
+
+from .job import BulkOptions, BulkProgress, Job, run_job
+
+if TYPE_CHECKING:
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
+
+E = TypeVar("E")
+
+ATTEMPTS = 6
+"""How often an object is changed that others change at the same time."""
+
+
+@overload
+def bulk_update(
+    db: Client,
+    cls: type[E],
+    change: Callable[[E], E | None],
+    /,
+    *,
+    where: Where[E] | None = None,
+    segments: int = 1,
+    **options: Unpack[BulkOptions],
+) -> BulkProgress: ...
+@overload
+def bulk_update(
+    db: AsyncClient,
+    cls: type[E],
+    change: Callable[[E], E | None],
+    /,
+    *,
+    where: Where[E] | None = None,
+    segments: int = 1,
+    **options: Unpack[BulkOptions],
+) -> Coroutine[Any, Any, BulkProgress]: ...
+def bulk_update(
+    db: Client | AsyncClient,
+    cls: type[E],
+    change: Callable[[E], E | None],
+    /,
+    *,
+    where: Where[E] | None = None,
+    segments: int = 1,
+    **options: Unpack[BulkOptions],
+) -> Any:
+    """Change all objects of a class, or those for which `where` holds: `change` returns the new object.
+
+    An object that is returned as it was, or as None, is not written. Index keys, copies, guards and counters follow the
+    change. Each object is written only if it has not changed since it was read; otherwise it is read and changed again.
+    Objects that are inserted meanwhile may be missed.
+
+    The job reads the whole table with a Scan, in as many `segments` at the same time. After an interruption it changes
+    the objects of the last page again, so a change has to give the same object if it is made twice.
+
+    Cost: half a read unit for each 4 KB of the table, and an update for each object that changes.
+
+    >>> from dataclasses import dataclass, replace
+    >>> from prejoin.engine import Embedded
+    >>> from prejoin import Client, Entity, Key
+    >>> @dataclass
+    ... class Product:
+    ...     sku: str
+    ...     price: int
+    ...     currency: str | None = None
+    >>> db = Client(Schema(Entity(Product, Key("PRODUCT#{sku}", "PRODUCT"))), "shop", Embedded())
+    >>> db.create_table()
+    >>> _ = db.put_many(Product(str(n), n) for n in range(100))
+    >>> bulk_update(db, Product, lambda p: replace(p, currency="EUR"), where=lambda p: p.price >= 50).done
+    50
+    """
+    return run_job(_Update(db, cls, where, segments, change), options, db)
+
+
+@overload
+def bulk_delete(
+    db: Client,
+    cls: type[E],
+    /,
+    *,
+    where: Where[E] | None = None,
+    segments: int = 1,
+    **options: Unpack[BulkOptions],
+) -> BulkProgress: ...
+@overload
+def bulk_delete(
+    db: AsyncClient,
+    cls: type[E],
+    /,
+    *,
+    where: Where[E] | None = None,
+    segments: int = 1,
+    **options: Unpack[BulkOptions],
+) -> Coroutine[Any, Any, BulkProgress]: ...
+def bulk_delete(
+    db: Client | AsyncClient,
+    cls: type[E],
+    /,
+    *,
+    where: Where[E] | None = None,
+    segments: int = 1,
+    **options: Unpack[BulkOptions],
+) -> Any:
+    """Delete all objects of a class, or those for which `where` holds, with their copies, guards and counts.
+
+    An object for which `where` does not hold any more when it is deleted is kept. The job reads the whole table with a
+    Scan, in as many `segments` at the same time.
+
+    Cost: half a read unit for each 4 KB of the table, and a delete for each object.
+    """
+    return run_job(_Delete(db, cls, where, segments), options, db)
+
+
+class _ScanJob(Job):
+    """A job over the objects of a class that a Scan reads."""
+
+    verb: str
+
+    def __init__(self, db: Client | AsyncClient, cls: type[Any], where: Where[Any] | None, segments: int) -> None:
+        self._schema: Schema = db.schema
+        self._table = db.table
+        self._cls = cls
+        self._entity = self._schema.entity(cls)
+        self._where = where
+        self._condition = recorded(where, self._entity.codec)
+        self._segments = segments
+        self._cursors: Cursors | None = db._cursors
+        self._cursor: str | None = None
+        self._scan = self._scanned(None)
+        self.name = f"{self.verb} {self._table} {self._entity.tag}, {segments} segments"
+
+    def _scanned(self, after: str | None) -> Scan:
+        return Scan(self._schema, self._table, [self._cls], self._segments, False, after, False, self._cursors)
+
+    @property
+    def position(self) -> str | None:
+        return self._cursor
+
+    def resume(self, position: str | None) -> None:
+        if position is not None:
+            self._scan = self._scanned(position)
+
+    def read(self) -> Steps[list[Any]]:
+        page = yield from self._scan.next()
+        self._cursor, self.done = page.cursor, self._scan.done
+        return [one for one in page.items if self._concerns(one)]
+
+    def _concerns(self, one: Any) -> bool:
+        if self._condition is None:
+            return True
+        codec = self._entity.codec
+        return holds(self._condition, codec, codec.encode_values(codec.values(one)))
+
+    def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
+        failures: list[Failure] = []
+        for at in range(0, len(batch), WINDOW):
+            failures += yield from self._window(list(enumerate(batch[at : at + WINDOW], at)))
+        return failures
+
+    def _window(self, objects: list[tuple[int, Any]]) -> Steps[list[Failure]]:
+        """Write objects. One that has changed since it was read is read again, and written if it is still concerned."""
+        refused: list[Failure] = []
+        for attempt in range(ATTEMPTS):
+            writes: list[tuple[int, Any, Write]] = []
+            for position, one in objects:
+                try:
+                    write = self._write(one)
+                except (TableError, ValueError) as error:
+                    refused.append(Failure(position, one, error))
+                else:
+                    writes += [(position, one, write)] if write else []
+            objects = []
+            for failure in (yield from write_window(self._schema, self._table, writes)):
+                cause = failure.error
+                if isinstance(cause, NotFound) and not cause.elsewhere:
+                    continue  # somebody has deleted it
+                now = None
+                if isinstance(cause, ConditionFailed) and not cause.elsewhere and attempt < ATTEMPTS - 1:
+                    now = yield from self._again(failure.given)
+                    if now is None or not self._concerns(now):
+                        continue
+                if now is None or now == failure.given:
+                    refused.append(failure)
+                else:
+                    objects.append((failure.position, now))
+            if not objects:
+                break
+        return refused
+
+    def _again(self, one: Any) -> Steps[Any]:
+        return (yield from get_steps(self._schema, self._table, self._cls, self._key(one), True, None))
+
+    def _key(self, one: Any) -> dict[str, Any]:
+        return {name: getattr(one, name) for name in self._entity.base.attributes}
+
+    @abstractmethod
+    def _write(self, one: Any) -> Write | None:
+        """Return the write of an object; None if there is nothing to do."""
+
+
+class _Update(_ScanJob):
+    verb = "update"
+
+    def __init__(
+        self,
+        db: Client | AsyncClient,
+        cls: type[Any],
+        where: Where[Any] | None,
+        segments: int,
+        change: Callable[[Any], Any],
+    ) -> None:
+        super().__init__(db, cls, where, segments)
+        self._change = change
+
+    def _write(self, one: Any) -> Write | None:
+        codec = self._entity.codec
+        before: Mapping[str, Any] = dict(codec.values(one))
+        new = self._change(one)
+        if new is None:
+            return None
+        if type(new) is not self._cls:
+            raise ArgumentError(f"the change of a {self._entity.tag} returned {type(new).__name__}")
+        after = codec.values(new)
+        sets = {name: value for name, value in after.items() if value != before[name]}
+        if moved := sorted(sets.keys() & set(self._entity.base.attributes)):
+            raise ArgumentError(
+                f"the change of a {self._entity.tag} changes {', '.join(moved)}, which is part of its key. Insert the "
+                "new object, and delete the old one"
+            )
+        if not sets:
+            return None
+        return update_write(self._schema, self._cls, Changes(sets), None, before, NOT_GIVEN, None, upsert=False)
+
+
+class _Delete(_ScanJob):
+    verb = "delete"
+
+    def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
+        if self._condition is not None or self._entity.patterns:
+            return (yield from super().write(batch))
+        try:
+            yield from delete_many(self._schema, self._table, self._cls, batch, None)
+        except PartlyWritten as error:
+            return list(error.failures)
+        return []
+
+    def _write(self, one: Any) -> Write:
+        # Patterns need the values of the stored object; these are checked. Without patterns `where` is checked.
+        known = self._entity.codec.values(one) if self._entity.patterns else self._key(one)
+        return delete_write(self._schema, self._cls, self._where, known, NOT_GIVEN, None)

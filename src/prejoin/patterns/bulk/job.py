@@ -1,0 +1,252 @@
+"""Jobs: batches that are read and written one after the other, held to a rate, and continued after an interruption.
+
+A job reads a batch, writes it, and saves its position. A job that was killed begins with the batch that it was writing:
+so each job gives the same result if a batch is written twice.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+import msgspec
+
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.conversation import Pause, Steps
+from prejoin.table.errors import ArgumentError, Failure, PartlyWritten, Unprocessed
+from prejoin.transport.errors import TransportError
+
+from .pace import Meter, Pace
+
+if TYPE_CHECKING:
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
+
+R = TypeVar("R")
+
+MOST = 1_000
+"""How many objects are written before the rate is looked at."""
+LEAST = 25
+_ATTEMPTS = 8
+_THROTTLED = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"})
+
+
+class BulkProgress(msgspec.Struct, frozen=True):
+    """The state of a job, after a batch."""
+
+    done: int
+    """Objects that were read and dealt with, by earlier runs of the job too."""
+    failed: int
+    """How many of these could not be written."""
+    read_units: float
+    """Units that this run has consumed."""
+    write_units: float
+    resumed: bool
+    """Whether an earlier run has done a part."""
+
+
+class BulkOptions(TypedDict, total=False):
+    """Options of all jobs."""
+
+    position: str | os.PathLike[str]
+    """A file for the position. The same job with the same file continues where it was interrupted."""
+    progress: Callable[[BulkProgress], None]
+    """Called after each batch."""
+    failed: Callable[[Failure], None]
+    """Called for each object that is refused, before the position is saved. Without it, PartlyWritten is raised."""
+    read_units: float
+    """The most read units a second."""
+    write_units: float
+    """The most write units a second."""
+
+
+class Job(ABC):
+    """What a job reads and writes."""
+
+    name: str
+    """What tells this job from others, for the file with its position."""
+    done = False
+
+    @property
+    @abstractmethod
+    def position(self) -> Any:
+        """The position after the batches that were read, as JSON."""
+
+    @abstractmethod
+    def resume(self, position: Any) -> None:
+        """Continue after a position."""
+
+    @abstractmethod
+    def read(self) -> Steps[Sequence[Any]]:
+        """Read the next batch, and set `done` with the last one."""
+
+    @abstractmethod
+    def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
+        """Write a part of a batch, and return what was refused. Positions are counted in this part."""
+
+    def finish(self) -> None:  # noqa: B027 - most jobs have nothing to finish
+        """Called after a batch is written, before its position is saved."""
+
+
+class _Saved(msgspec.Struct):
+    job: str
+    position: Any
+    done: int
+    failed: int
+    finished: bool
+
+
+class JobRun:
+    """One run of a job: its rate, its position and its progress."""
+
+    def __init__(self, job: Job, options: BulkOptions) -> None:
+        for name in ("read_units", "write_units"):
+            if (rate := options.get(name)) is not None and not rate > 0:  # type: ignore[operator]
+                raise ArgumentError(f"{name} is {rate}, and has to be a number of units above 0")
+        self._job = job
+        self._options = options
+        self._reads, self._writes = Pace(options.get("read_units")), Pace(options.get("write_units"))
+        self._meter = Meter(self._reads, self._writes)
+        self._count = self._failed = self._written = 0
+        self._file = Path(options["position"]) if "position" in options else None
+        self._resumed = self._open()
+
+    @property
+    def done(self) -> bool:
+        return self._job.done
+
+    @property
+    def result(self) -> BulkProgress:
+        return BulkProgress(self._count, self._failed, self._reads.units, self._writes.units, self._resumed)
+
+    def read(self) -> Steps[Sequence[Any]]:
+        yield from _wait(self._reads)
+        return (yield from self._meter.measure(self._job.read()))
+
+    def write(self, batch: Sequence[Any]) -> Steps[None]:
+        """Write a batch in parts that consume about half a second of the rate, and save the position."""
+        refused: list[Failure] = []
+        at = 0
+        while at < len(batch):
+            yield from _wait(self._writes)
+            part = batch[at : at + self._part()]
+            found = yield from self._meter.measure(self._patiently(part))
+            refused += [one._replace(position=self._count + one.position) for one in found]
+            self._count += len(part)
+            self._written += len(part)
+            at += len(part)
+        self._report(refused)
+        self._job.finish()
+        self._save()
+        if progress := self._options.get("progress"):
+            progress(self.result)
+
+    def _part(self) -> int:
+        rate, each = self._writes.rate, self._writes.units / max(1, self._written)
+        if rate is None:
+            return MOST
+        return max(1, min(MOST, int(rate / 2 / each))) if each else LEAST
+
+    def _patiently(self, part: Sequence[Any]) -> Steps[list[Failure]]:
+        """Write a part, and write objects again later for which the table has no capacity left."""
+        refused: list[Failure] = []
+        positions = list(range(len(part)))
+        for attempt in range(_ATTEMPTS):
+            last = attempt == _ATTEMPTS - 1
+            again = positions
+            try:
+                found = yield from self._job.write([part[at] for at in positions])
+            except (Unprocessed, DynamoDBError) as error:
+                if last or not _is_throttled(error):
+                    raise
+            else:
+                for one in found:
+                    if _is_general(one.error) and (last or not _is_throttled(one.error)):
+                        raise one.error
+                again = [positions[one.position] for one in found if _is_throttled(one.error)]
+                others = (one for one in found if not _is_throttled(one.error))
+                refused += [one._replace(position=positions[one.position]) for one in others]
+            if not again:
+                break
+            positions = again
+            yield Pause(min(0.5 * 2**attempt, 20))
+        return sorted(refused, key=lambda one: one.position)
+
+    def _report(self, refused: list[Failure]) -> None:
+        report = self._options.get("failed")
+        if refused and report is None:
+            raise PartlyWritten(self._count - self._failed - len(refused), refused)
+        for one in refused:
+            self._failed += 1
+            report(one)  # type: ignore[misc] # it is not None here
+
+    def _open(self) -> bool:
+        if self._file is None or not self._file.exists():
+            return False
+        try:
+            saved = msgspec.json.decode(self._file.read_bytes(), type=_Saved)
+        except msgspec.DecodeError as error:
+            raise ArgumentError(f"{self._file} is not the position of a job: {error}") from None
+        if saved.job != self._job.name:
+            raise ArgumentError(
+                f"{self._file} is the position of another job ({saved.job}), not of this one ({self._job.name}). "
+                "Name another file, or delete it to begin again"
+            )
+        self._count, self._failed = saved.done, saved.failed
+        self._job.resume(saved.position)
+        self._job.done = saved.finished
+        return True
+
+    def _save(self) -> None:
+        if self._file is None:
+            return
+        saved = _Saved(self._job.name, self._job.position, self._count, self._failed, self._job.done)
+        temporary = self._file.with_name(f"{self._file.name}.tmp")
+        with temporary.open("wb") as file:
+            file.write(msgspec.json.encode(saved))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self._file)
+
+
+def _is_throttled(error: Exception) -> bool:
+    return isinstance(error, Unprocessed) or (isinstance(error, DynamoDBError) and error.code in _THROTTLED)
+
+
+def _is_general(error: Exception) -> bool:
+    """Return whether an error is not about one object: the table cannot be reached, or refuses the caller."""
+    return isinstance(error, TransportError) or (
+        isinstance(error, DynamoDBError) and error.code != "ValidationException"
+    )
+
+
+def _wait(pace: Pace) -> Steps[None]:
+    if (ahead := pace.ahead()) > 0:
+        yield Pause(ahead)
+
+
+def run_job(
+    job: Job, options: BulkOptions, source: Client | AsyncClient, target: Client | AsyncClient | None = None
+) -> Any:
+    """Run a job to its end: now with a Client, or as a coroutine with an AsyncClient."""
+    from prejoin.table.client.client import Client
+
+    go: Callable[..., Any] = _waiting if isinstance(source, Client) else _awaiting
+    return go(JobRun(job, options), source._run, (target or source)._run)
+
+
+def _waiting(run: JobRun, read: Callable[[Any], Any], write: Callable[[Any], Any]) -> BulkProgress:
+    while not run.done:
+        write(run.write(read(run.read())))
+    return run.result
+
+
+async def _awaiting(
+    run: JobRun, read: Callable[[Any], Coroutine[Any, Any, Any]], write: Callable[[Any], Coroutine[Any, Any, Any]]
+) -> BulkProgress:
+    while not run.done:
+        await write(run.write(await read(run.read())))
+    return run.result

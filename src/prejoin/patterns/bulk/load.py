@@ -1,0 +1,244 @@
+"""Load many objects, with the copies, guards and counters of their patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+
+from prejoin.keys import TABLE
+from prejoin.patterns.aggregates.contribution import ParentAggregate
+from prejoin.patterns.copies import CopyPattern
+from prejoin.patterns.ttl import Expiry
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.conversation import Steps
+from prejoin.table.errors import AlreadyExists, ArgumentError, Failure, PartlyWritten, TableError
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern
+from prejoin.table.schema.schema import Schema
+from prejoin.table.write.actions import whole_item
+from prejoin.table.write.batch import insert_many, put_many, write_requests
+from prejoin.table.write.execute import write_one
+from prejoin.table.write.from_call import insert_write, put_write
+from prejoin.table.write.model import key_texts
+
+from .job import MOST, BulkOptions, BulkProgress, Job, run_job
+
+if TYPE_CHECKING:
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
+
+WhenExisting = Literal["replace", "keep", "fail"]
+"""What a load does with an object whose item exists already, and is not equal to it."""
+
+
+@overload
+def bulk_load(
+    db: Client,
+    records: Iterable[Any],
+    /,
+    *,
+    existing: WhenExisting = "replace",
+    new: bool = False,
+    **options: Unpack[BulkOptions],
+) -> BulkProgress: ...
+@overload
+def bulk_load(
+    db: AsyncClient,
+    records: Iterable[Any],
+    /,
+    *,
+    existing: WhenExisting = "replace",
+    new: bool = False,
+    **options: Unpack[BulkOptions],
+) -> Coroutine[Any, Any, BulkProgress]: ...
+def bulk_load(
+    db: Client | AsyncClient,
+    records: Iterable[Any],
+    /,
+    *,
+    existing: WhenExisting = "replace",
+    new: bool = False,
+    **options: Unpack[BulkOptions],
+) -> Any:
+    """Write many objects of any entities, in their order, and return how many.
+
+    An object whose item exists replaces it, unless `existing` is `"keep"` or `"fail"`. With `new`, entities with copies
+    are written in batches, at half the price of transactions. The caller knows then that no object exists, that no two
+    have a copy with the same key, and that a reader may see an object before its copies.
+
+    With a `position`, the same call with the same objects in the same order continues after an interruption.
+
+    Cost: as `put_many` for entities without patterns, else as `insert_many`; an object that exists is read first, and
+    costs both the attempt to insert it and the put.
+
+    >>> from dataclasses import dataclass
+    >>> from prejoin.engine import Embedded
+    >>> from prejoin import Client, Copy, Entity, Key
+    >>> @dataclass
+    ... class Order:
+    ...     user_id: str
+    ...     order_id: str
+    >>> copy = Copy("by-id", Key("ORDER#{order_id}", "ORDER"))
+    >>> schema = Schema(Entity(Order, Key("USER#{user_id}", "ORDER#{order_id}"), patterns=[copy]))
+    >>> db = Client(schema, "shop", Embedded())
+    >>> db.create_table()
+    >>> bulk_load(db, (Order("42", f"o{n}") for n in range(1_500)), write_units=10_000).done
+    1500
+    """
+    return run_job(_Load(db.schema, db.table, records, existing, new), options, db)
+
+
+class _Load(Job):
+    def __init__(self, schema: Schema, table: str, records: Iterable[Any], existing: WhenExisting, new: bool) -> None:
+        if new and existing != "replace":
+            raise ArgumentError("new=True says that no object exists, so leave out existing=")
+        self.name = f"load {table}"
+        self._rest = iter(records)
+        self._read = 0
+        self.writer = ObjectWriter(schema, table, existing, new)
+
+    @property
+    def position(self) -> int:
+        return self._read
+
+    def resume(self, position: int) -> None:
+        self._read = sum(1 for _ in islice(self._rest, position))
+        if self._read < position:
+            raise ArgumentError(
+                f"an earlier run has loaded {position} objects, and only {self._read} are given. Pass the same objects "
+                "in the same order"
+            )
+
+    def read(self) -> Steps[list[Any]]:
+        yield from ()  # it reads no items
+        batch = list(islice(self._rest, MOST))
+        self._read += len(batch)
+        self.done = len(batch) < MOST
+        return batch
+
+    def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
+        return self.writer.write(batch)
+
+
+class ObjectWriter:
+    """Writes batches of objects. Writing a batch twice gives the same items as writing it once."""
+
+    def __init__(self, schema: Schema, table: str, existing: WhenExisting = "replace", new: bool = False) -> None:
+        self._schema, self._table = schema, table
+        self._existing, self._new = existing, new
+        self._batched: dict[type[Any], bool] = {}
+
+    def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
+        """Write objects in their order, and return those that were refused."""
+        failures: list[Failure] = []
+        at = 0
+        for batched, group in groupby(batch, self._is_batched):
+            objects = list(group)
+            found = yield from (self._put if batched else self._insert)(objects)
+            failures += [one._replace(position=at + one.position) for one in found]
+            at += len(objects)
+        return failures
+
+    def _is_batched(self, record: Any) -> bool:
+        """Return whether BatchWriteItem can write the objects of a class."""
+        found = self._batched.get(type(record))
+        if found is None:
+            found = self._batched[type(record)] = self._allows_batches(self._schema.entity(type(record)))
+        return found
+
+    def _allows_batches(self, entity: Bound[Any]) -> bool:
+        if self._new:
+            return all(isinstance(one, CopyPattern) or _writes_nothing(one) for one in entity.patterns)
+        plain = entity.unknown == "replace" and all(isinstance(one, Expiry) for one in entity.patterns)
+        return plain and self._existing == "replace"
+
+    def _put(self, objects: Sequence[Any]) -> Steps[list[Failure]]:
+        failures: list[Failure] = []
+        requests: dict[tuple[str, ...], dict[str, Any]] = {}
+        for position, record in enumerate(objects):
+            try:
+                # Of two objects with the same key, the later one stays.
+                requests.update(self._requests(record))
+            except (TableError, ValueError) as error:
+                failures.append(Failure(position, record, error))
+        try:
+            yield from write_requests(self._schema, self._table, requests)
+        except DynamoDBError as error:
+            if error.code != "ValidationException":
+                raise
+            return (yield from self._each(objects))  # an item is too large, or not valid: find it
+        return failures
+
+    def _requests(self, record: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+        """Yield the puts of an object and its copies, by their keys."""
+        schema = self._schema
+        write = insert_write(schema, record) if self._new else put_write(schema, record, None, None, read=False)
+        item, key = whole_item(schema, write)
+        yield key_texts(key), {"PutRequest": {"Item": item}}
+        names = schema.keys(TABLE).names
+        for pattern in write.entity.patterns:
+            for one in pattern.expected(schema, write.values):
+                yield key_texts({name: one[name] for name in names}), {"PutRequest": {"Item": one}}
+
+    def _each(self, objects: Sequence[Any]) -> Steps[list[Failure]]:
+        failures: list[Failure] = []
+        for position, record in enumerate(objects):
+            try:
+                read = bool(self._schema.entity(type(record)).patterns)
+                write = put_write(self._schema, record, None, None, read)
+                yield from write_one(self._schema, self._table, write)
+            except (TableError, ValueError, DynamoDBError) as error:
+                if isinstance(error, DynamoDBError) and error.code != "ValidationException":
+                    raise
+                failures.append(Failure(position, record, error))
+        return failures
+
+    def _insert(self, objects: Sequence[Any]) -> Steps[list[Failure]]:
+        failures = yield from _failures(insert_many(self._schema, self._table, objects, None))
+        there = [one for one in failures if isinstance(one.error, AlreadyExists) and not one.error.elsewhere]
+        failures = [one for one in failures if one not in there]
+        other = [one for one in there if not self._is_equal(one)]
+        match self._existing:
+            case "replace" if other:
+                given = [one.given for one in other]
+                found = yield from _failures(put_many(self._schema, self._table, given, None, read=True))
+                failures += [one._replace(position=other[one.position].position) for one in found]
+            case "fail":
+                failures += other
+            case _:
+                pass
+        return failures
+
+    def _is_equal(self, failure: Failure) -> bool:
+        """Return whether the stored object is the given one, apart from what patterns keep, such as its version."""
+        error, record = failure.error, failure.given
+        item = error.item if isinstance(error, AlreadyExists) else None
+        if not item:
+            return False
+        entity = self._schema.entity(type(record))
+        given, written = entity.codec.values(record), insert_write(self._schema, record).values
+        kept = kept_attributes(self._schema, type(record))
+        stored: Mapping[str, Any] = entity.codec.values(entity.codec.read(dict(item), entity.tag, {}))
+        return all(
+            stored[name] == value for name, value in given.items() if name not in kept and written[name] == value
+        )
+
+
+def kept_attributes(schema: Schema, cls: type[Any]) -> set[str]:
+    """Return the attributes of a class that its children keep: counts, sums, extremes."""
+    patterns = (one for entity in schema.entities for one in entity.patterns)
+    return {one.attribute for one in patterns if isinstance(one, ParentAggregate) and one.cls is cls}
+
+
+def _writes_nothing(pattern: BoundPattern) -> bool:
+    """Return whether a pattern adds no items to an insert, and no conditions on other items."""
+    return type(pattern).expand is BoundPattern.expand and type(pattern).also is BoundPattern.also
+
+
+def _failures(steps: Steps[int]) -> Steps[list[Failure]]:
+    try:
+        yield from steps
+    except PartlyWritten as error:
+        return list(error.failures)
+    return []
