@@ -24,8 +24,8 @@ FORMS: Mapping[Kind, frozenset[str]] = {
     Kind.DATE: frozenset({"epoch", "epoch-ms"}),
     Kind.INTEGER: frozenset({"epoch", "epoch-ms"}),
     Kind.BINARY: frozenset({"hex", "base64"}),
-    Kind.LIST: frozenset({"json", "csv"}),
-    Kind.SET: frozenset({"json", "csv"}),
+    Kind.LIST: frozenset({"json", "csv", "array"}),
+    Kind.SET: frozenset({"json", "csv", "array"}),
     Kind.MAP: frozenset({"json"}),
     Kind.STRING: frozenset({"json", "hex", "base64", "trim", "lower"}),
     Kind.UUID: frozenset({"hex"}),
@@ -278,8 +278,7 @@ def _sequence(value: Any, form: str) -> list[Any]:
             return [plain(one) if not isinstance(one, str | int | float | Decimal | bytes) else one for one in value]
         case str() if form == "csv":
             return [one.strip() for one in value.split(",") if one.strip()]
-        case str() if not form and value[:1] == "{" and _ARRAY.fullmatch(value):
-            # PostgreSQL's text of an array of enums, for which the driver has no type.
+        case str() if form == "array" and _ARRAY.fullmatch(value):  # as PostgreSQL writes one
             return [_element(*one) for one in _ELEMENT.findall(value)]
         case str():
             found = _json(value)

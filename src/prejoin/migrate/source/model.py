@@ -21,7 +21,7 @@ class Column:
     guess: str = ""
     """Why the type is a guess; empty if the database declares it."""
     conversion: str = ""
-    """The form of the stored values, if it is not that of the type: `epoch`, `epoch-ms`."""
+    """The form of the stored values, if it is not that of the type: `epoch`, `epoch-ms`, `array`."""
 
 
 @dataclass(frozen=True, slots=True)

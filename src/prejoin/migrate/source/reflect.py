@@ -217,7 +217,8 @@ def _column(
         type_, guess = _json_type(present)
     if name in members and type_.kind is Kind.STRING:
         type_ = Type(Kind.ENUM, values=members[name])
-    conversion = ""
+    # The driver has no type for an array of enums, and returns its text.
+    conversion = "array" if isinstance(declared, sa.ARRAY) and isinstance(declared.item_type, sa.Enum) else ""
     if type_.kind is Kind.DATETIME and present and all(isinstance(v, int | float) for v in present):
         conversion = "epoch-ms" if min(map(abs, present)) > 1e11 else "epoch"
         guess = f"the values are numbers: read as {'milli' if conversion == 'epoch-ms' else ''}seconds since 1970"
