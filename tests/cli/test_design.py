@@ -390,7 +390,7 @@ def test_edits_during_the_questions_are_kept(teams: Path) -> None:
     assert "- minimise money\n" in teams.read_text("utf-8")
 
 
-@pytest.mark.everyday(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("keys", "status"), [("\x03", 130), ("n\n", 0), ("\x04", 0)])
 def test_quitting_changes_nothing(teams: Path, keys: str, status: int) -> None:
     before = teams.read_bytes()

@@ -63,6 +63,7 @@ def _change(monkeypatch: pytest.MonkeyPatch, module: str, old: str, new: str) ->
     monkeypatch.setattr(package, "render_package", changed)
 
 
+@pytest.mark.everyday(5)
 @pytest.mark.parametrize(
     ("module", "old", "new", "wrong"),
     [
