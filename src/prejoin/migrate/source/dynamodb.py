@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
-import sqlalchemy as sa
+from sqlalchemy import event
 
 from prejoin.migrate import codes
 from prejoin.migrate.queries.log import QueryLog, Seen
@@ -80,7 +80,7 @@ class DynamoDBSource(SourceDatabase):
                 raise PipelineError(codes.NO_TABLES, f"{self.place} has no tables", "check the address")
             super().__init__(f"sqlite:///{self._file}")
             self.log = "dynamodb"
-            sa.event.listen(self.engine, "connect", _add_collation)
+            event.listen(self.engine, "connect", _add_collation)
             with self.snapshot() as snapshot:
                 self.described = Database(self.dialect, place_name(self.place), tuple(_related(snapshot, copied)))
             self._tables = {one.name: one for one in self.described.tables}
