@@ -102,8 +102,8 @@ def _hot_counters(r: Report) -> None:
                 more = f"`{entity.name}.{attribute.name} in {enough} shards`"
                 r.say(
                     codes.HOT,
-                    f"{counter.name}: additions to one {entity.name} are {units:,.0f} write units/s in "
-                    f"{counter.shards} shards: {units / counter.shards:,.0f} each, and 1,000 is the limit",
+                    f"{counter.name}: additions to one {entity.name} are {units:,.0f} write units/s, in "
+                    f"{counter.shards} shards {units / counter.shards:,.0f} each, and 1,000 is the limit",
                     more if enough <= MOST_SHARDS else "collect its writes in a queue and write it less often",
                     entity.name,
                 )
