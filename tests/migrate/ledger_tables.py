@@ -19,7 +19,7 @@ def send(engine: Embedded, operation: str, **body: Any) -> Any:
 
 
 def write_tables_project(folder: Path) -> None:
-    """The project of the ledger. Numbers are texts in the copy of a table, which sorts them otherwise."""
+    """The project of the ledger. Only numbers of keys are sorted as numbers in the copy of a table."""
     write_project(folder)
     mapping = MAPPING.replace("ORDER BY number", "ORDER BY number + 0")
     mapping = mapping.replace('table = "seats"', 'table = "seats"\nkey = ["room", "number"]')

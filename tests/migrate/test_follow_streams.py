@@ -41,6 +41,7 @@ from prejoin.migrate.migration import Migration
 from prejoin.migrate.source.dynamodb import DynamoDBSource
 from prejoin.pipeline.throttle import Throttle
 from prejoin.protocol.errors import DynamoDBError
+from tests.cli.conftest import Prejoin, prejoin  # noqa: F401 - a fixture
 from tests.migrate.interrupt import interrupted
 from tests.migrate.ledger_tables import FILE, TABLES, change, create_tables, put, send, write, write_tables_project
 
@@ -135,6 +136,21 @@ def test_streams_are_enabled_as_said_and_disabled_by_the_cutover(app: Embedded) 
     assert enabled(app) == ["seats"]  # the application's own
     assert made.cutover.followed == "dynamodb"
     assert made.cutover.removed == tuple(f"the stream of the table {name}" for name in TABLES[:3])
+
+
+def test_commands_follow_tables_to_the_cutover(app: Embedded, prejoin: Prejoin) -> None:  # noqa: F811
+    place = ("--db", "table.db")
+    ran = prejoin("migrate", "load", "--follow", *place)
+    assert (ran.status, "the streams keep changes for 24 hours" in ran.err) == (0, True)
+    assert "creating the stream of the table customers" in ran.err
+    write(app, ("seats", 1))
+    ran = prejoin("migrate", "follow", "--until-caught-up", *place)
+    assert "1 transaction with 1 row written; caught up" in ran.err
+    assert "prejoin migrate verify" in prejoin("migrate", "status").err
+    ran = prejoin("migrate", "cutover", "--by", "Ann", *place)
+    assert ran.status == 0, ran.err
+    assert "- [x] removed from the database: the stream of the table seats" in Path("cutover-report.md").read_text()
+    assert enabled(app) == []
 
 
 def test_rollback_disables_what_a_killed_load_enabled(app: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,6 +340,25 @@ def test_follower_that_read_in_time_needs_no_record_to_continue(
     write(app, ("seats", 2))
     assert follow_table(loaded, PLACE, until_caught_up=True).transactions == 1
     assert_equal(loaded)
+
+
+def test_records_from_before_the_load_may_be_trimmed(app: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, later = time.time, 0
+    monkeypatch.setattr(time, "time", lambda: clock() + later * 3600)
+    for name in TABLES:
+        enable(app, name)
+    write(app, ("seats", 1))
+    write(app, ("seats", 2))
+    later = 23
+    with open_migration() as migration:
+        load_table(migration, PLACE, create=True, follow=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(StreamsLog.prepare, "__defaults__", (1,))  # one record of each table
+            assert follow_table(migration, PLACE, once=True).transactions == 1
+        later = 25
+        write(app, ("seats", 3))
+        assert follow_table(migration, PLACE, until_caught_up=True).transactions == 1
+        assert_equal(migration)
 
 
 def test_source_behind_a_server_is_followed(app: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:

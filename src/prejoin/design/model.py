@@ -61,10 +61,10 @@ class When(Model, frozen=True):
 
 
 class ItemName(Model, frozen=True):
-    """The name of an item: an entity's own item, a copy of it, or a guard.
+    """The name of an item: an entity's own item, a copy of it, a guard, or a sharded counter.
 
-    >>> [str(ItemName.parse(text)) for text in ("Order", "Order/lookup", "User!tenantId+email")]
-    ['Order', 'Order/lookup', 'User!tenantId+email']
+    >>> [str(ItemName.parse(text)) for text in ("Order", "Order/lookup", "User!tenantId+email", "Page~views+likes")]
+    ['Order', 'Order/lookup', 'User!tenantId+email', 'Page~views+likes']
     >>> ItemName.parse("User!tenantId+email").guard
     ('tenantId', 'email')
     """
@@ -73,16 +73,20 @@ class ItemName(Model, frozen=True):
     copy: str = ""
     guard: tuple[str, ...] = ()
     """The attributes that the guard makes unique."""
+    counter: tuple[str, ...] = ()
+    """The numbers whose shards these are."""
 
     @classmethod
     def parse(cls, text: str) -> ItemName:
-        owner, _, guard = text.partition("!")
+        rest, _, counter = text.partition("~")
+        owner, _, guard = rest.partition("!")
         entity, _, copy = owner.partition("/")
-        return cls(entity, copy, tuple(guard.split("+")) if guard else ())
+        return cls(entity, copy, *(tuple(names.split("+")) if names else () for names in (guard, counter)))
 
     def __str__(self) -> str:
         owner = f"{self.entity}/{self.copy}" if self.copy else self.entity
-        return f"{owner}!{'+'.join(self.guard)}" if self.guard else owner
+        owner = f"{owner}!{'+'.join(self.guard)}" if self.guard else owner
+        return f"{owner}~{'+'.join(self.counter)}" if self.counter else owner
 
 
 class SortCondition(Model, frozen=True):
@@ -218,6 +222,22 @@ class Guard(Model, frozen=True):
         return str(ItemName(self.entity, guard=self.attributes))
 
 
+class Counter(Model, frozen=True):
+    """Numbers of an entity that are added to in one of several items, its shards, and summed when they are read.
+
+    The key of a shard follows from the entity's key, in the same way in all tables (`keys.counter_key`).
+    """
+
+    entity: str
+    attributes: tuple[str, ...]
+    shards: int
+
+    @property
+    def name(self) -> str:
+        """`Page~views`."""
+        return str(ItemName(self.entity, counter=self.attributes))
+
+
 # --- What each access pattern becomes -------------------------------------------------------------------------------
 
 
@@ -247,7 +267,7 @@ class ItemAction(Model, frozen=True):
 
     action: Did
     item: str
-    """The entity; for a copy `Order/lookup`, for a guard `User!email`."""
+    """The entity; for a copy `Order/lookup`, for a guard `User!email`, for a sharded counter `Page~views`."""
     pk: str
     sk: str = ""
     many: bool = False
@@ -294,6 +314,8 @@ class Request(Model, frozen=True):
     """One such request for each value of this attribute, of a list input or of the items found before."""
     copies: tuple[str, ...] = ()
     """The copies among the items read: `Order/lookup`."""
+    counter: str = ""
+    """The sharded counter whose shards it reads, to sum them: `Page~views`."""
 
     @property
     def sort_condition(self) -> SortCondition | None:
@@ -364,6 +386,7 @@ class Design(Model, frozen=True):
     """The table first."""
     items: tuple[Item, ...] = ()
     guards: tuple[Guard, ...] = ()
+    counters: tuple[Counter, ...] = ()
     type_attribute: str = "entityType"
     separator: str = "#"
     raw_keys: bool = False
@@ -379,6 +402,9 @@ class Design(Model, frozen=True):
 
     def item(self, entity: str, copy: str = "") -> Item | None:
         return next((i for i in self.items if i.entity == entity and i.copy == copy), None)
+
+    def counter(self, entity: str) -> Counter | None:
+        return next((c for c in self.counters if c.entity == entity), None)
 
     def operation(self, pattern: str) -> Operation | None:
         return next((o for o in self.operations if o.pattern == pattern), None)

@@ -11,7 +11,7 @@ from .template.separator import Separator
 from .template.template import Template
 
 SHARD = "shard_of_counter"
-"""The field with the number of the shard."""
+"""The field with the number of the shard. No attribute has this name, and the text of a template says `{shard}`."""
 
 
 def counter_key(
@@ -28,12 +28,13 @@ def counter_key(
     >>> pk, sk = counter_key("Post", *of, types)
     >>> pk.build({"user": "1", "post": "a", SHARD: 3}), sk.text
     ('USER#1#a#COUNTER#3', 'COUNTER#Post')
+    >>> pk.text
+    'USER#{user}#{post}#COUNTER#{shard}'
     """
     rest = [f"{{{name}}}" for name in sk.attributes if name not in pk.attributes]
     more = separator.join(["", *rest, "COUNTER", f"{{{SHARD}:plain}}"])
     end = Template.of(more, {**types, SHARD: Type(Kind.INTEGER)}, separator)
+    text = pk.text + more.replace(f"{{{SHARD}:plain}}", "{shard}")
     label = f"COUNTER{separator}{Separator(separator).quote(tag)}"
     # Built from parts, because a quoted tag may contain escapes, which the text of a template must not.
-    return Template(pk.text + more, (*pk.parts, *end.parts), pk.separator), Template(
-        label, (KeyText(label),), pk.separator
-    )
+    return Template(text, (*pk.parts, *end.parts), pk.separator), Template(label, (KeyText(label),), pk.separator)

@@ -6,10 +6,11 @@ It is computed from the key templates of the design, independently of the client
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from prejoin.design.mapping.addressing import held
-from prejoin.design.mapping.facets import ending, types_of
+from prejoin.design.mapping.facets import counter_templates, ending, types_of
 from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template, guard_key
 from prejoin.proof.data import Values
@@ -36,6 +37,13 @@ class ExpectedTable:
         for entity, items in sample.items.items():
             for values in items:
                 self.items |= self.of(entity, values)
+        self._counters = [
+            (self._facets[counter.entity, "", TABLE], *counter_templates(sample.design, sample.entity(counter.entity)))
+            for counter in sample.design.counters
+        ]
+        self._numbers = [name for counter in sample.design.counters for name in counter.attributes]
+        self._shards: dict[Key, dict[Key, None]] = {}
+        """The shards of counters, by the key of their item."""
         self._suspects: dict[Key, None] = dict.fromkeys(self.items)
         """The keys that may differ: expected otherwise than at the last comparison, or different then."""
 
@@ -92,19 +100,17 @@ class ExpectedTable:
         Only what may differ is compared: what a write has changed in the table, what it should have changed, and what
         was different before.
         """
-        self._suspects |= dict.fromkeys(self._content.refresh())
+        self._suspects |= dict.fromkeys(map(self._owner, self._content.refresh()))
         self._suspects = {key: None for key in self._suspects if not self._agrees(key)}
         for key in self._suspects:
             if (item := self.items.get(key)) is not None:
-                found = self._content.items.get(key)
+                found = self._found(key)
                 wrong = "is not there" if found is None else f"is {found} instead of {item}"
                 return f"{self._what(item)} {_shown(key)} {wrong}"
         strange = next(iter(self._suspects), None)
-        return (
-            ""
-            if strange is None
-            else f"{self._what(self._content.items[strange])} {_shown(strange)} should not be there"
-        )
+        if strange is None:
+            return ""
+        return f"{self._what(self._found(strange) or {})} {_shown(strange)} should not be there"
 
     def missed_changes(self) -> str:
         """An item that has changed without the engine telling it; empty if there is none."""
@@ -114,8 +120,31 @@ class ExpectedTable:
         return "" if unlike is None else f"{_shown(unlike)} was changed, and the engine's stream does not tell it"
 
     def _agrees(self, key: Key) -> bool:
-        item, found = self.items.get(key), self._content.items.get(key)
+        item, found = self.items.get(key), self._found(key)
         return item == found or (item is not None and found is not None and _same(item, found))
+
+    def _owner(self, key: Key) -> Key:
+        """The key itself; of a shard of a counter, that of its item."""
+        for base, pk, sk in self._counters:
+            if key[1:] == (sk.text,) and pk.matches(key[0]):
+                values = pk.parse(key[0])
+                owner = tuple(str(form.build(values)) for form in (base.pk, base.sk) if isinstance(form, Template))
+                self._shards.setdefault(owner, {})[key] = None
+                return owner
+        return key
+
+    def _found(self, key: Key) -> Json | None:
+        """The item in the table, with the numbers of its shards added to its own."""
+        items = self._content.items
+        found, shards = items.get(key), [items[one] for one in self._shards.get(key, ()) if one in items]
+        if found is None or not shards:
+            return found or next(iter(shards), None)
+        sums = {
+            name: {"N": str(sum(Decimal(one[name]["N"]) for one in (found, *shards) if name in one))}
+            for name in self._numbers
+            if any(name in one for one in shards)
+        }
+        return {**found, **sums}
 
     def _what(self, item: Json) -> str:
         return str(item.get(self._sample.design.type_attribute, {}).get("S", "an item"))

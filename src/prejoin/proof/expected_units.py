@@ -105,10 +105,19 @@ def write_units(
                 return None
             pages.setdefault(number, []).append(PageRead(sum(sizes)))
     for step in steps:
-        old = before.of(step.entity.name, step.before) if step.before is not None else {}
-        new = before.of(step.entity.name, step.after) if step.after is not None else {}
-        own = _tag(sample, step)
         touched = {*step.changed.sets, *step.changed.adds, *step.changed.removes}
+        after, counter = step.after, sample.design.counter(step.entity.name)
+        if counter and (after is None or touched & set(counter.attributes)):
+            shards = [EntryWrite(TABLE, 1, 1)] * (1 if after else counter.shards)
+            written.setdefault(_counting(operation, step.entity.name), []).extend(shards)
+            touched -= set(counter.attributes)
+            if after and not touched:
+                continue
+            if after and step.before:  # the item keeps its own number
+                after = {**after, **{name: step.before[name] for name in counter.attributes if name in step.before}}
+        old = before.of(step.entity.name, step.before) if step.before is not None else {}
+        new = before.of(step.entity.name, after) if after is not None else {}
+        own = _tag(sample, step)
         items = [i for i in sample.design.items if i.entity == step.entity.name and i.copy]
         copies = {i.copy: held_by(i, sample.design, step.entity) for i in items}
         for key in old | new:
@@ -151,6 +160,12 @@ def _as_sent(operation: Operation, calls: Sequence[Call]) -> Operation:
 def _tag(sample: SampleTable, step: WriteStep) -> Json:
     item = sample.design.item(step.entity.name)
     return {"S": item.tag if item else step.entity.name}
+
+
+def _counting(operation: Operation, entity: str) -> int:
+    """The request that writes the shards of an entity's counter."""
+    requests = enumerate(operation.requests)
+    return next(at for at, r in requests if any(a.target.counter and a.target.entity == entity for a in r.actions))
 
 
 def _writing(sample: SampleTable, operation: Operation, item: Json) -> int | None:

@@ -28,6 +28,8 @@ from prejoin.workload.model import Accept, Entity, OutOfScope, Workload
 
 REFUSALS = (TableError, DynamoDBError, KeyValueError)
 """The errors of requests that the client or DynamoDB refuses."""
+_COUNTED = 3
+"""What is added to each sharded counter of the data."""
 
 
 class BrokenMethodError(Exception):
@@ -89,8 +91,17 @@ class SampleTable:
 
     def _filled(self, entity: str, values: Values) -> bool:
         """Writes an item of the data. One that cannot be written is a finding about the design."""
+        counter = self.design.counter(entity)
+        counted = [name for name in counter.attributes if values.get(name) is not None] if counter else []
+        own = {**values, **{name: values[name] - _COUNTED for name in counted}}
         try:
-            self.unobserved.insert(self.package.record(entity, values))
+            self.unobserved.insert(self.package.record(entity, own))
+            if counted:  # a part of each number is in a shard
+                key = {name: values[name] for name in self.base(self.entity(entity))}
+                cls, fields = self.package.classes[entity], self.package.fields[entity]
+                with self.unobserved.update(cls, **self.package.named(entity, key)) as draft:
+                    for name in counted:
+                        setattr(draft, fields[name], getattr(draft, fields[name]) + _COUNTED)
         except REFUSALS as problem:
             self.unwritable.append(f"{entity} {values} cannot be written: {problem}")
             return False

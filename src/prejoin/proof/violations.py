@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
+from prejoin.design.counters import is_spread
 from prejoin.design.mapping.addressing import links
 from prejoin.proof.arguments import (
     NoArgumentsError,
@@ -262,10 +263,15 @@ def _missing(
     entity = step.entity
     if step.before is None or entity.singleton or entity.name in case.found_first:
         return None
+    if is_spread(sample.design.counters, case.write, step.action, entity):
+        return None  # it writes shards, and not the item
     own = [c for c in case.write.checks if c.entity == entity.name or (not c.entity and _is_first(case, entity))]
     if step.action.verb is Verb.DELETE and not any(_needs_item(check) for check in own):
         return None
-    unknown = sample.generator.another(entity, _same_tenant(sample, step.before))
+    # Other attributes stay: what they refer to may be written in the same transaction, each item once.
+    kept = {a.name: step.before[a.name] for a in entity.attributes if not a.id and a.name in step.before}
+    kept = {name: value for name, value in kept.items() if not _unique(entity, name)}
+    unknown = sample.generator.another(entity, {**kept, **_same_tenant(sample, step.before)})
     return None if unknown is None else (f"{_one(entity)} that is not there", replace(step, before=unknown))
 
 

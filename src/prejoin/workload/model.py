@@ -405,6 +405,14 @@ class Spread(Model, frozen=True, tag_field="pin", tag="spread"):
     shards: int = 0
 
 
+class CounterShards(Model, frozen=True, tag_field="pin", tag="counter"):
+    """A number of an entity is added to in one of several items, and summed when it is read."""
+
+    entity: str
+    attribute: str
+    shards: int
+
+
 class FixedKey(Model, frozen=True, tag_field="pin", tag="key"):
     """A key in production, or a wanted one."""
 
@@ -466,7 +474,20 @@ class OwnTable(Model, frozen=True, tag_field="pin", tag="own table"):
     needs: tuple[Need, ...]
 
 
-Pin = Under | AtMost | Without | Spread | FixedKey | Minimise | IndexKeys | Accept | OutOfScope | Naming | OwnTable
+Pin = (
+    Under
+    | AtMost
+    | Without
+    | Spread
+    | CounterShards
+    | FixedKey
+    | Minimise
+    | IndexKeys
+    | Accept
+    | OutOfScope
+    | Naming
+    | OwnTable
+)
 
 
 class Decision(Model, frozen=True):

@@ -94,6 +94,7 @@ def _keys(design: Design, workload: Workload) -> list[Line]:
             rows.append((item_title(item), facet.slot, " ".join(facet.pk), " ".join(facet.sk), only))
     guards = [f"{guard.entity}!{'+'.join(guard.attributes)}" for guard in design.guards]
     rows += [(guard, TABLE, "(makes it unique)", "", "") for guard in guards]
+    rows += [(one.name, TABLE, f"({one.shards} shards)", "", "") for one in design.counters]
     header: Row = ("Entity", "In", "Partition key", "Sort key", "Only when")
     if not any(row[-1] for row in rows):
         header, rows = header[:-1], [row[:-1] for row in rows]
@@ -239,6 +240,9 @@ def growth_lines(grown: Growth, table: str, package: str) -> Iterator[Line]:
     new = grown.entities
     if new:
         yield ("  - ", f"{listed(new)} {'is' if len(new) == 1 else 'are'} new: no stored item has to change")
+    for counter in grown.counters:
+        said = f"{counter.entity}'s {listed(counter.attributes)} in {counter.shards} shards"
+        yield ("  - ", f"count {said}: no stored item has to change")
     for backfill in grown.backfills:
         many = f"{backfill.items:,} {backfill.entity} items"
         yield ("  - ", f"for about {many} that may exist, write {listed(backfill.why)}")

@@ -199,7 +199,9 @@ def _hot_writes(workload: Workload, design: Design) -> int:
         if not isinstance(write, Write) or not operation.served:
             continue
         created = {action.entity for action in write.actions if action.verb is Verb.CREATE}
-        for request, action in ((r, a) for r in operation.requests for a in r.actions if not a.target.guard):
+        for request, action in ((r, a) for r in operation.requests for a in r.actions):
+            if action.target.guard or action.target.counter:
+                continue  # it has partitions of its own
             alone = replace(request, actions=(action,))
             for entry in Estimates(design, workload).entries(operation, alone):
                 key = (action.target.entity, action.target.copy, entry.slot)
@@ -217,7 +219,7 @@ def _hot_reads(workload: Workload, design: Design) -> int:
         read = workload.pattern(operation.pattern)
         if not isinstance(read, Read) or not operation.served:
             continue
-        for request in operation.requests:
+        for request in (one for one in operation.requests if not one.counter):
             copies = [ItemName.parse(name) for name in request.copies]
             copy = next((one.copy for one in copies if one.entity == request.entities[0]), "")
             facet = facets.get((request.entities[0], copy, request.slot))

@@ -30,8 +30,10 @@ class KeyAnswer(msgspec.Struct, frozen=True):
     @property
     def price(self) -> tuple[int, bool, int, int]:
         """The order of answers, the best first."""
-        filtered = bool(self.plan.filtered) or (self.plan.lookup.within is not None and self.plan.within is None)
-        return self.rank, filtered, len(self.plan.fans), self.plan.shards
+        plan = self.plan
+        unranged = plan.lookup.within is not None and plan.within is None
+        filtered = bool(plan.filtered) or bool(plan.tested) or unranged
+        return self.rank, filtered, len(plan.fans), plan.shards
 
 
 def answer(bound: Sequence[BoundKey], ask: Lookup) -> KeyAnswer | None:

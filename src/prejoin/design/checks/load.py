@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from msgspec.structs import replace
@@ -11,7 +12,10 @@ from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import check_appends
 from prejoin.design.cost.assumptions import count_of, size_of
+from prejoin.design.cost.contents import content_fix
 from prejoin.design.cost.heat import Load, loads
+from prejoin.design.counters import MOST_SHARDS, obstacle
+from prejoin.design.counters import load as counter_load
 from prejoin.design.layout.sharding import spread_by
 from prejoin.design.mapping.facets import usable_facets
 from prejoin.design.mapping.map_patterns import map_patterns
@@ -21,8 +25,6 @@ from prejoin.protocol import limits
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
-from prejoin.workload.lookup import changes
-from prejoin.workload.model import ChangeOp
 
 FEW = 1000
 """With this few items their partition does not matter."""
@@ -33,6 +35,7 @@ def check_load(r: Report) -> None:
     found = _loads(r)
     for load in found:
         _hot(r, load)
+    _hot_counters(r)
     _few_partitions(r, found)
     _unbounded(r)
     _items(r)
@@ -87,6 +90,25 @@ def _hot(r: Report, load: Load) -> None:
     )
 
 
+def _hot_counters(r: Report) -> None:
+    for counter in r.design.counters:
+        entity = r.workload.entity(counter.entity)
+        if entity is None:
+            continue
+        for attribute in (a for name in counter.attributes if (a := entity.attribute(name))):
+            units = counter_load(r.workload, entity, attribute)
+            if units > limits.PARTITION_WRITE_UNITS * counter.shards:
+                enough = math.ceil(units / limits.PARTITION_WRITE_UNITS)
+                more = f"`{entity.name}.{attribute.name} in {enough} shards`"
+                r.say(
+                    codes.HOT,
+                    f"{counter.name}: additions to one {entity.name} are {units:,.0f} write units/s in "
+                    f"{counter.shards} shards: {units / counter.shards:,.0f} each, and 1,000 is the limit",
+                    more if enough <= MOST_SHARDS else "collect its writes in a queue and write it less often",
+                    entity.name,
+                )
+
+
 def _spreads(r: Report, key: BoundKey) -> bool:
     """Whether shards would spread the items of a partition; not if it holds one item."""
     return spread_by(r.workload, key.entity, Candidate(key.entity.name, _partition(key))) is not None
@@ -94,16 +116,14 @@ def _spreads(r: Report, key: BoundKey) -> bool:
 
 def _no_key(r: Report, key: BoundKey) -> str:
     """What to do about one item that is written too often: no key spreads it."""
-    adding = {ChangeOp.ADD, ChangeOp.SUBTRACT}
-    counts = [
-        change.attribute
-        for write, action in r.actions(key.entity.name)
-        for change in changes(write, action, key.entity)
-        if change.op in adding
-    ]
-    if counts:
-        names = name_list(list(dict.fromkeys(counts)))
-        return f"no key spreads one item: add to one of several items and read their sum (a sharded counter of {names})"
+    for attribute in key.entity.attributes:
+        if units := counter_load(r.workload, key.entity, attribute):
+            shards = max(2, math.ceil(units / limits.PARTITION_WRITE_UNITS))
+            why = obstacle(r.workload, key.entity, attribute)
+            if not why:
+                decision = f"`{key.entity.name}.{attribute.name} in {shards} shards`"
+                return f"no key spreads one item: add to one of {shards} items and read their sum, {decision}"
+            return f"no key spreads one item, and `{attribute.name}` cannot be a sharded counter: {why}"
     return "no key spreads one item: collect its writes in a queue and write it less often"
 
 
@@ -170,10 +190,12 @@ def _items(r: Report) -> None:
     for entity in r.workload.entities:
         size = size_of(entity)
         if size > limits.ITEM_SIZE:
+            largest = max(entity.attributes, key=lambda a: a.size or 0)
+            split = "keep the large part beside the item with the pattern `Large`, or split it into several items"
             r.say(
                 codes.ITEM_SIZE,
                 f"a {entity.name} has {size / limits.KB:,.0f} KB, and an item has at most 400",
-                "keep the large part in S3, or split it into several items",
+                content_fix(largest.name, largest.size) if largest.size and largest.size > LARGE else split,
                 entity.name,
             )
             continue
@@ -183,6 +205,6 @@ def _items(r: Report) -> None:
                     codes.LARGE_ATTRIBUTE,
                     f"{entity.name}.{attribute.name} has {attribute.size / limits.KB:,.0f} KB; each write of the item "
                     f"costs {write_units(attribute.size):,.0f} units for it",
-                    "keep it in an item of its own, or in S3",
+                    content_fix(attribute.name, attribute.size),
                     entity.name,
                 )

@@ -55,6 +55,8 @@ BUCKETS = 7
 """Time buckets in a range with bounds from the caller."""
 GUARD = 200
 """Bytes of a guard: its key and its owner."""
+COUNTER = 150
+"""Bytes of a shard of a counter: its key and the numbers."""
 _SIZES = {Kind.UUID: 36, Kind.ULID: 26, Kind.DATE: 10, Kind.DATETIME: 27, Kind.BOOLEAN: 1}
 _SIZE = 20
 _LARGE = {Kind.LIST: 200, Kind.MAP: 200, Kind.SET: 100, Kind.BINARY: 200}
@@ -79,6 +81,11 @@ def per_second(rate: Rate | None) -> float:
     if rate.level is not None:
         return RATES[rate.level]
     return rate.weight if rate.weight is not None else RATE
+
+
+def peak(rate: Rate | None) -> float:
+    """Calls a second at the busiest time."""
+    return rate.peak if rate and rate.peak is not None else per_second(rate)
 
 
 # --- Sizes ----------------------------------------------------------------------------------------------------------

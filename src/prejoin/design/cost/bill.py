@@ -118,7 +118,7 @@ class Amplification(Model, frozen=True):
     entity: str
     verb: Verb
     items: int
-    """Items in the table: its own, its copies and its guards."""
+    """Items in the table: its own, its copies, its guards and the shards of its counter."""
     entries: float
     """Index entries; a fraction where only some items are in an index."""
     units: float
@@ -149,7 +149,7 @@ def amplification(workload: Workload, design: Design) -> tuple[Amplification, ..
                 Amplification(
                     entity.name,
                     verb,
-                    items=sum(len(r.actions) for r in operation.requests),
+                    items=round(sum(e.times for e in entries if e.slot == TABLE)),
                     entries=round(sum(e.times for e in entries if e.slot != TABLE), 6),
                     units=predict_units(operation, design, workload, figures).write,
                     alone=write_units(figures.size(entity.name)),

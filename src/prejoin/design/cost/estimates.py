@@ -13,6 +13,7 @@ from prejoin import keys
 from prejoin.design.cost.assumptions import (
     BUCKET_SECONDS,
     BUCKETS,
+    COUNTER,
     GUARD,
     LISTED,
     PRESENT,
@@ -69,6 +70,10 @@ class Estimates:
         if pattern is None:
             return []
         first = operation.requests[0]
+        if request.counter:
+            entity = ItemName.parse(request.counter).entity
+            read = min(self.items(pattern, first), self.found(pattern, first, entity))
+            return [PageRead(COUNTER, read * request.shards)]
         if request is not first:
             return [PageRead(size, self.items(pattern, first)) for size in sizes]  # one request for each item found
         times = float(pattern.limit or LISTED) if request.each else 1.0
@@ -103,9 +108,11 @@ class Estimates:
         }
         if read.result is Result.ONE and len(request.entities) == 1 and not left:
             return 1.0
-        found = count_by(self.workload, entity, [a for i, a in bound.items() if i.op is Op.EQ])
+        found = count_by(self.workload, entity, [a for i, a in bound.items() if i.op is Op.EQ and i.keeps is None])
         for one in bound:
-            if one.op in RANGES:
+            if one.op is Op.EQ and one.keeps is not None:
+                found *= one.keeps / 100
+            elif one.op in RANGES:
                 found *= share_within(self.workload, entity, one)
             elif is_membership(one):
                 found *= kept_by(self.workload, read, one)
@@ -167,6 +174,10 @@ class Estimates:
         entity, item = self.workload.entity(name), self.design.item(name, copy)
         if target.guard:
             yield _changed(TABLE, GUARD, action.action)
+        elif target.counter:
+            counter = self.design.counter(name)
+            all_ = counter.shards if counter and action.action is Did.DELETE else 1
+            yield replace(_changed(TABLE, COUNTER, action.action), times=all_)
         elif entity is None or item is None:
             return
         elif action.action is Did.CHECK:
@@ -217,8 +228,8 @@ class Estimates:
     def size(self, name: str, slot: str = TABLE) -> int:
         """Bytes of a typical item, `Order` or `Order/lookup`, in a slot."""
         target = ItemName.parse(name)
-        if target.guard:
-            return GUARD
+        if target.guard or target.counter:
+            return GUARD if target.guard else COUNTER
         owner, copy = target.entity, target.copy
         entity, item = self.workload.entity(owner), self.design.item(owner, copy)
         if entity is None or item is None:
@@ -254,6 +265,9 @@ class Estimates:
             if entity := self.workload.entity(guard.entity):
                 count = float(count_of(self.workload, entity))
                 yield guard.name, TABLE, count, GUARD
+        for counter in self.design.counters:
+            if entity := self.workload.entity(counter.entity):
+                yield counter.name, TABLE, float(count_of(self.workload, entity)) * counter.shards, COUNTER
 
     def _key_size(self, facet: keys.Facet, sizes: Mapping[str, int]) -> int:
         slot = self.design.slot(facet.slot)

@@ -7,6 +7,7 @@ and comparisons that no key answers. A call then reads everything the key finds,
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from prejoin.design.cost.assumptions import (
     KEY_SIZE,
@@ -62,8 +63,11 @@ class Excess(Model, frozen=True):
     count: bool = False
 
 
-def excess(read: Read, workload: Workload) -> Excess | None:
+def excess(read: Read, workload: Workload, tested: Sequence[Input] = ()) -> Excess | None:
     """The estimate of a read that is not served as it is; None for a reasonable one.
+
+    `tested` are inputs that could be answered by an index that holds only their items, and are left to a filter by the
+    keys that there are.
 
     That is one that reads more than a page of 1 MB in a call (for each value of a list), or `FACTOR` times as much as
     it returns. A decision accepts both, a `filter` in the document the second, and a stated number of items the first
@@ -75,9 +79,9 @@ def excess(read: Read, workload: Workload) -> Excess | None:
         return None
     names = read.entities[:1] if read.combine is Combine.JOIN else read.entities
     entities = [e for e in map(workload.entity, names) if e]
-    if read.result is Result.ONE or not entities:
+    if (read.result is Result.ONE and not tested) or not entities:
         return None
-    left = filters(read)
+    left = [*filters(read), *tested]
     found = size = 0.0
     assumed = any(i.keeps is None and not _known(workload, read, i) for i in left)
     for entity in entities:
@@ -86,16 +90,17 @@ def excess(read: Read, workload: Workload) -> Excess | None:
             for i in read.inputs
             if i not in left and (a := bindings(workload, names, i.attribute).get(entity.name))
         }
-        given = [a for i, a in bound.items() if i.op is Op.EQ]
+        given = [a for i, a in bound.items() if i.op is Op.EQ and i.keeps is None]
         ranges = [i for i in bound if i.op in RANGES]
         many = count_by(workload, entity, given) * math.prod(share_within(workload, entity, i) for i in ranges)
         many *= math.prod(_share(workload, entity, i, bound[i]) for i in bound if i.op in _HELD)
+        many *= math.prod(i.keeps / 100 for i in bound if i.op is Op.EQ and i.keeps is not None)
         found, size = found + many, size + many * _entry_size(read, entity)
         assumed |= not is_count_known(workload, entity) or not all(
             is_value_count_known(workload, entity, name, given) for name in given
         )
         assumed |= any(i.keeps is None and span(i) is None for i in ranges)
-        assumed |= any(i.op in (Op.EXISTS, Op.NOT_EXISTS) for i in bound)
+        assumed |= any(i.op in (Op.EXISTS, Op.NOT_EXISTS) and i.keeps is None for i in bound)
     if not found or all(identified(e, _given(workload, names, e, read, left)) for e in entities):
         return None
     kept = kept_by_all(workload, read, left)
@@ -137,6 +142,8 @@ def _given(workload: Workload, names: tuple[str, ...], entity: Entity, read: Rea
 
 def _share(workload: Workload, entity: Entity, one: Input, name: str) -> float:
     """The fraction of items in an index that holds only those with or without an attribute, or with some values."""
+    if one.keeps is not None:
+        return one.keeps / 100
     if one.op is Op.IN:
         return min(1.0, len(one.values) / values_of(workload, entity, name))
     return PRESENT if one.op is Op.EXISTS else 1 - PRESENT

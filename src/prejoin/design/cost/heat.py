@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from prejoin import keys
-from prejoin.design.cost.assumptions import count_by, count_of, per_second
+from prejoin.design.cost.assumptions import count_by, count_of, peak
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import read_units_of, units_of
 from prejoin.design.mapping.facets import usable_facets
@@ -97,7 +97,7 @@ def loads(workload: Workload, design: Design) -> Iterator[Load]:
 
 
 def write_loads(workload: Workload, design: Design, requests: Iterable[tuple[Write, Request]]) -> Iterator[Load]:
-    """The load of some writes on each key. Guards are left out: each has a partition of its own."""
+    """The load of some writes on each key. Guards and shards of counters are left out: each has its own partition."""
     facts = Estimates(design, workload)
     facets = _facets(workload, design)
     found: dict[tuple[str, str, str], Load] = {}
@@ -106,7 +106,7 @@ def write_loads(workload: Workload, design: Design, requests: Iterable[tuple[Wri
             target, one = action.target, msgspec.structs.replace(request, actions=(action,))
             for entry in facts.entries(Operation(write.id), one):
                 key = (target.entity, target.copy, entry.slot)
-                if target.guard or key not in facets:
+                if target.guard or target.counter or key not in facets:
                     continue
                 names, shards = _partition(facets[key])
                 calls = peak(write.rate) * entry.times
@@ -127,7 +127,7 @@ def read_loads(workload: Workload, design: Design, read: Read, operation: Operat
         name = request.entities[0]
         key = (name, copies.get(name, ""), request.slot)
         entity = workload.entity(name)
-        if key in facets and entity is not None:
+        if key in facets and entity is not None and not request.counter:
             names, shards = _partition(facets[key])
             units = peak(read.rate) * read_units_of(operation, request, facts)
             share = max(hottest(read.rate), partition_share(workload, entity, names)) / shards
@@ -146,11 +146,6 @@ def _partition(facet: keys.Facet) -> tuple[tuple[str, ...], int]:
 
 
 # --- Shares -----------------------------------------------------------------------------------------------------------
-
-
-def peak(rate: Rate | None) -> float:
-    """Calls a second at the busiest time."""
-    return rate.peak if rate and rate.peak is not None else per_second(rate)
 
 
 def hottest(rate: Rate | None) -> float:

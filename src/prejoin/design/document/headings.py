@@ -9,13 +9,14 @@ CONFIGURATION = "Table Configuration"
 INDEXES = "Secondary Indexes"
 KEYS = "Keys"
 UNIQUE = "Unique Values"
+COUNTERS = "Sharded Counters"
 COLLECTIONS = "Item Collections"
 PATTERNS = "Access Patterns"
 READS, WRITES, DELETES = "Reads", "Writes", "Deletes"
 DECISIONS = "Design Decisions"
 VALIDATION = "Validation"
 SECTIONS = (
-    REVIEW, CONFIGURATION, INDEXES, KEYS, UNIQUE, COLLECTIONS, PATTERNS, READS, WRITES, DELETES, DECISIONS,
+    REVIEW, CONFIGURATION, INDEXES, KEYS, UNIQUE, COUNTERS, COLLECTIONS, PATTERNS, READS, WRITES, DELETES, DECISIONS,
     VALIDATION,
 )  # fmt: skip
 
@@ -38,6 +39,7 @@ KEY_COLUMNS = ("Table or Index", "Partition Key", "Sort Key", "Only When")
 ALL_KEY_COLUMNS = ("Entity", *KEY_COLUMNS)
 """The columns of one table with the keys of all entities."""
 UNIQUE_COLUMNS = ("Entity", "Attributes", "Partition Key", "Sort Key", "Example")
+COUNTER_COLUMNS = ("Entity", "Attributes", "Shards", "Partition Key", "Sort Key")
 COLLECTION_COLUMNS = ("Partition Key", "Sort Key", "Item")
 READ_COLUMNS = (
     "ID", "Description", "Operation", "Table or Index", "Partition Key", "Sort Key", "Parameters", "Units", "Remarks",
@@ -60,6 +62,10 @@ INTRODUCTIONS = {
         "A value that may be there once has an item of its own, whose key is the value. It is written in the same "
         "transaction as the item that has the value."
     ),
+    COUNTERS: (
+        "A number that is added to more often than one item can be written has several items, each in a partition of "
+        "its own. A write adds to one of them at random, and a read sums them and the number in the item itself."
+    ),
     COLLECTIONS: (
         "What shares a partition is read by one query. Examples, in the order in which DynamoDB keeps them; the values "
         "are made up."
@@ -81,6 +87,7 @@ _OTHERS = {
     "secondary indexes": ("global secondary indexes", "gsis", "gsi", "indexes", "global secondary indexes (gsis)"),
     "keys": ("entity keys", "keys per entity", "entities", "primary keys", "entity key design", "key design"),
     "unique values": ("guards", "uniqueness", "unique"),
+    "sharded counters": ("counters",),
     "item collections": ("collections",),
     "access patterns": ("access pattern mapping", "mapping", "operations"),
     "reads": ("read patterns",),

@@ -54,7 +54,9 @@ def _request(request: Request) -> dict[str, str]:
 
 
 def _parameters(request: Request) -> Iterator[str]:
-    if request.shards > 1:
+    if request.counter:
+        yield f"sum of {request.shards} shards of {write_code(request.counter)}"
+    elif request.shards > 1:
         yield f"{request.shards} shards, each a request"
     if request.bucket:
         yield f"each {request.bucket} a request"

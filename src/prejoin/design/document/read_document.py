@@ -16,6 +16,7 @@ from prejoin.design.document.cells import (
     read_key,
     read_list,
     read_local,
+    read_number,
     read_projection,
     read_prose,
     read_slot,
@@ -26,7 +27,7 @@ from prejoin.design.document.draft import DesignDraft, ItemDraft
 from prejoin.design.document.operation_rows import stale_rows
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import misfits
-from prejoin.design.model import TABLE, Choice, Facet, Guard, Slot
+from prejoin.design.model import TABLE, Choice, Counter, Facet, Guard, Slot
 from prejoin.diagnostics import has_errors, in_order
 from prejoin.workload.document.markdown import (
     DocumentTooLargeError,
@@ -239,6 +240,19 @@ def _guards(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
         draft.guards.append(guard)
 
 
+def _counters(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    for row in draft.rows(block, place, headings.COUNTER_COLUMNS, "Entity", "Attributes", "Shards") or ():
+        path: Path = ("counters", len(draft.counters))
+        draft.notes.places.mark(path, row.first)
+        counter = Counter(
+            draft.cell(row, "Entity", (*path, "entity"), read_code, ""),
+            draft.cell(row, "Attributes", (*path, "attributes"), lambda text: read_list(text, r"\+|,"), ()),
+            draft.cell(row, "Shards", (*path, "shards"), read_number, 0),
+        )
+        draft.own(place, counter.name, row)
+        draft.counters.append(counter)
+
+
 def _patterns(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
     columns = headings.READ_COLUMNS if place == headings.READS else headings.WRITE_COLUMNS
     for row in draft.rows(block, place, columns, "ID") or ():
@@ -262,6 +276,7 @@ _TABLES: dict[str, Callable[[MarkdownBlock, str, DesignDraft], None]] = {
     headings.CONFIGURATION: _configuration,
     headings.INDEXES: _indexes,
     headings.UNIQUE: _guards,
+    headings.COUNTERS: _counters,
     headings.READS: _patterns,
     headings.WRITES: _patterns,
     headings.DELETES: _patterns,

@@ -33,6 +33,7 @@ def facts(design: Design, workload: Workload, cost: Bill) -> Iterator[tuple[str,
         (len(design.indexes), "index", "indexes"),
         (len(design.copies), "copy", "copies"),
         (len(design.guards), "guard", "guards"),
+        (len(design.counters), "sharded counter", "sharded counters"),
     ]
     parts = [count(number, one, many) for number, one, many in counted if number]
     held = count(len({item.entity for item in design.items}), "entity", "entities")

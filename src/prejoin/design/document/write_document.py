@@ -29,8 +29,8 @@ from prejoin.design.document.review import dearest, facts
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
 from prejoin.design.explain.phrases import amount, money
 from prejoin.design.layout.growth import keeps
-from prejoin.design.mapping.facets import types_of
-from prejoin.design.model import TABLE, Choice, Design, Facet, Guard, Item, Slot
+from prejoin.design.mapping.facets import counter_templates, types_of
+from prejoin.design.model import TABLE, Choice, Counter, Design, Facet, Guard, Item, Slot
 from prejoin.keys import KeyValueError, TemplateError, guard_key
 from prejoin.workload.document.markdown import escape_cell, write_row
 from prejoin.workload.document.write_document import UnwritableError, difference
@@ -92,6 +92,8 @@ def _added(before: Design, after: Design) -> Iterator[str]:
             yield from (f"{item_title(item)} in {slot}" for slot in new)
     new_guards = [guard for guard in after.guards if guard not in before.guards]
     yield from (f"{write_title(guard.entity)}'s unique {' and '.join(guard.attributes)}" for guard in new_guards)
+    new_counters = [counter for counter in after.counters if counter not in before.counters]
+    yield from (f"{write_title(one.entity)}'s counter in {one.shards} shards" for one in new_counters)
 
 
 class _Document:
@@ -120,6 +122,7 @@ class _Document:
             headings.INDEXES: self._indexes(),
             headings.KEYS: self._keys(),
             headings.UNIQUE: self._guards(),
+            headings.COUNTERS: self._counters(),
             headings.COLLECTIONS: self._collections(),
             headings.PATTERNS: iter(()),
             headings.READS: self._reads(),
@@ -169,7 +172,7 @@ class _Document:
     def _summary(self) -> str:
         design = self.design
         counts = [(1, "table"), (len(design.indexes), "index"), (len(design.copies), "copy")]
-        counts += [(len(design.guards), "guard")]
+        counts += [(len(design.guards), "guard"), (len(design.counters), "sharded counter")]
         served = sum(operation.served for operation in design.operations)
         patterns = f"{served} of {len(design.operations)} access patterns served"
         return ", ".join(_counted(n, word) for n, word in counts if n) + f"; {patterns}"
@@ -277,6 +280,21 @@ class _Document:
             "Partition Key": write_code(pk) if pk else "-",
             "Sort Key": write_code(sk) if sk else "-",
             "Example": write_code(example) if example else "-",
+        }
+
+    def _counters(self) -> Iterator[str]:
+        rows = [(counter.name, self._counter(counter)) for counter in self.design.counters]
+        yield self._table(headings.COUNTERS, headings.COUNTER_COLUMNS, rows)
+
+    def _counter(self, counter: Counter) -> Cells:
+        entity = self.workload.entity(counter.entity)
+        pk, sk = counter_templates(self.design, entity) if entity else (None, None)
+        return {
+            "Entity": write_name(counter.entity),
+            "Attributes": write_list(counter.attributes, " + "),
+            "Shards": str(counter.shards),
+            "Partition Key": write_code(pk.text) if pk else "-",
+            "Sort Key": write_code(sk.text) if sk else "-",
         }
 
     def _collections(self) -> Iterator[str]:

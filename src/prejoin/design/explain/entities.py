@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from prejoin.design.cost.assumptions import count_of, size_of
 from prejoin.design.cost.upkeep import writes_of
+from prejoin.design.counters import load
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.keys import key_shape
 from prejoin.design.explain.model import AboutEntity, AboutKey
-from prejoin.design.explain.phrases import coded, count, listed, natural_order, size, verb
+from prejoin.design.explain.phrases import amount, coded, count, listed, natural_order, size, verb
+from prejoin.design.mapping.facets import counter_templates
 from prejoin.design.model import TABLE, Design
+from prejoin.design.solver.candidates import extendable
 from prejoin.keys import Plan
+from prejoin.protocol.limits import PARTITION_WRITE_UNITS
 from prejoin.protocol.prices import STORAGE_OVERHEAD
 from prejoin.workload.model import Entity, FixedKey, Under, Verb, Workload
 
@@ -32,6 +36,7 @@ def entities(
             *_together(own, keys, planned, design.separator),
             *_decided(workload, entity),
             *_unique(workload, entity, own, design),
+            *_counted(workload, entity, design),
             *_stored(workload, entity),
             *_elsewhere(mine),
             *costs.write_sentences.get(entity.name, ()),
@@ -76,6 +81,11 @@ def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -
     key = {part.attribute for part in (*own.partition, *own.sort)}
     if made:
         yield f"{coded(made)} {verb(made, 'is', 'are')} generated, so two writers never create the same key."
+    elif extendable(workload, entity):
+        yield (
+            f"{coded(ids)} is assumed to be generated, so that two writers never create the same key. Write `natural` "
+            "if somebody chooses it."
+        )
     elif ids and key == set(ids):
         verbs = {action.verb for _, action in writes_of(workload, entity)}
         second = "would replace the item"
@@ -88,6 +98,25 @@ def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -
     for guard in (g for g in design.guards if g.entity == entity.name):
         unique = f"{coded(guard.attributes)} {verb(guard.attributes, 'is', 'are')} unique"
         yield f"{unique}: a guard item with the value as its key is written in the same transaction."
+
+
+def _counted(workload: Workload, entity: Entity, design: Design) -> Iterator[str]:
+    """Its sharded counter, with the arithmetic, and what it does not do."""
+    counter = design.counter(entity.name)
+    if counter is None:
+        return
+    attributes = [a for name in counter.attributes if (a := entity.attribute(name))]
+    units = max((load(workload, entity, a) for a in attributes), default=0.0)
+    partition, _ = counter_templates(design, entity)
+    yield (
+        f"{coded(counter.attributes)} {verb(counter.attributes, 'is', 'are')} a sharded counter: the busiest item gets "
+        f"{amount(units)} write units a second of additions, and one item takes {amount(PARTITION_WRITE_UNITS)}. Each "
+        f"goes to one of {counter.shards} items at random, `{partition.text}`."
+    )
+    yield (
+        f"A read of {listed(counter.attributes)} sums them: {counter.shards * 0.5:g} more read units. An addition does "
+        f"not check that the {entity.name} exists, and no key or condition can use the sum."
+    )
 
 
 def _stored(workload: Workload, entity: Entity) -> Iterator[str]:

@@ -154,7 +154,7 @@ def _partition_words(about: AboutKey, entity: Entity) -> Iterator[str]:
         asked = f", because {listed(about.patterns)} {verb(about.patterns, 'gives', 'give')} no id"
         yield f"All items share one partition key{cut}{asked if about.patterns else ''}."
     elif reads:
-        yield f"The partition key has {names}, an input of {listed(reads)}{cut}."
+        yield f"The partition key has {names}, {verb(kept, 'an input', 'inputs')} of {listed(reads)}{cut}."
     elif about.slot == TABLE and not about.copy:
         yield f"The partition key has {names}{cut}. No read uses it; writes find the item by it."
     else:

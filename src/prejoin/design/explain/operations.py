@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prejoin.design.explain.phrases import count, listed
-from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, ItemCondition, Operation, Request, SortCondition
+from prejoin.design.model import (
+    TABLE,
+    Call,
+    Design,
+    Did,
+    ItemAction,
+    ItemCondition,
+    ItemName,
+    Operation,
+    Request,
+    SortCondition,
+)
 from prejoin.workload.model import Op
 
 _DONE = {Did.PUT: "puts", Did.UPDATE: "updates", Did.DELETE: "deletes", Did.CHECK: "checks"}
@@ -15,6 +26,9 @@ _WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.
 def operation_words(operation: Operation, design: Design) -> Iterator[str]:
     """One sentence for each request, and notes on it."""
     for at, request in enumerate(operation.requests):
+        if request.counter:
+            yield _sum(request)
+            continue
         lead = "" if at == 0 else "Then a second request: " if at == 1 else "Then another request: "
         if at and request.each and request.call is Call.QUERY:
             lead = f"Then for each `{request.each}`: "
@@ -43,6 +57,14 @@ def _read(request: Request) -> str:
         number = f"A Query for each {request.bucket}" + (" and shard" if request.shards > 1 else "")
     sk = f", sort key {_condition(condition)}" if condition else ""
     return f"{number} on {where}: {what} in partition `{request.pk}`{sk}{_how(request)}."
+
+
+def _sum(request: Request) -> str:
+    target = ItemName.parse(request.counter)
+    return (
+        f"Then a BatchGetItem of {request.shards} shards for each {target.entity}, to sum {listed(target.counter)}: "
+        f"`{request.pk}`{_how(request)}."
+    )
 
 
 def _condition(condition: SortCondition) -> str:
@@ -95,6 +117,9 @@ def _named(action: ItemAction) -> str:
     name = action.target
     if name.copy:
         return f"the copy {name.copy} of {name.entity}"
+    if name.counter:
+        every = "all shards" if action.action is Did.DELETE else "one of the shards"
+        return f"{every} of {name.entity}'s {listed(name.counter)}"
     return f"the guard of {name.entity}'s {listed(name.guard)}" if name.guard else name.entity
 
 

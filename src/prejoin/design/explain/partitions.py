@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from prejoin.design.cost.assumptions import BUCKET_SECONDS, count_by, count_of, created
 from prejoin.design.cost.estimates import Estimates, share_in
 from prejoin.design.cost.heat import Load, loads
+from prejoin.design.cost.upkeep import writes_of
 from prejoin.design.explain.model import AboutKey, AboutPartition, Because
 from prejoin.design.explain.phrases import amount, count, listed, share, size
+from prejoin.design.mapping.addressing import NEW
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import TABLE, Design, ItemName
 from prejoin.keys import Facet, KeyText
@@ -91,13 +93,16 @@ def _partition(
 def _largest(workload: Workload, entity: Entity, pk: Sequence[str], entries: float) -> float:
     """Items in a partition that is larger than the others, as far as the document says.
 
-    A status or a boolean may be the same for nearly all items. A hottest key gets its share of them, and a limit may be
-    declared (`at most 500 per User`).
+    A status or a boolean may be the same for nearly all items. A hottest key gets its share of the new items, and a
+    limit may be declared (`at most 500 per User`).
     """
+    if entity.id and {a.name for a in entity.id} <= set(pk):
+        return 1.0
     attributes = [a for name in pk if (a := entity.attribute(name))]
     if all(a.type.values or a.type.kind is Kind.BOOLEAN for a in attributes):
         return entries
-    shares = [w.rate.hottest / 100 for w in workload.writes if entity.name in w.entities and w.rate and w.rate.hottest]
+    creating = [w for w, action in writes_of(workload, entity) if action.verb in NEW]
+    shares = [w.rate.hottest / 100 for w in creating if w.rate and w.rate.hottest]
     limits = [c.count for c in entity.cardinality if c.count and c.at_most and c.per and len(pk) == 1]
     return max([entries * max(shares, default=0.0), *(float(limit) for limit in limits)])
 
@@ -160,6 +165,7 @@ def _verdict(found: AboutPartition, told: bool) -> Iterator[str]:
         yield f"It is split into {count(found.shards, 'shard')} of {each} write units each; {found.enough} are enough."
     if found.enough > found.shards:
         slow = "" if found.slot == TABLE else ", and with the index also writes to the table"
-        yield f"This exceeds the limit: DynamoDB will throttle requests{slow}. {found.enough} shards would be enough."
+        remedy = f"{found.enough} shards would be enough" if found.items > 1 else "No shards divide a single item"
+        yield f"This exceeds the limit: DynamoDB will throttle requests{slow}. {remedy}."
     elif found.shards == 1 and busiest and told:
         yield f"This is {share(busiest)} of the limit."

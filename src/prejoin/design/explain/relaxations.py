@@ -13,7 +13,7 @@ from itertools import combinations
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import count_by, per_second
+from prejoin.design.cost.assumptions import count_by, count_of, per_second
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.excess import excess, filters
 from prejoin.design.explain.costs import total
@@ -76,6 +76,8 @@ MEMBERS = 3
 """Members of a set or a list."""
 CELLS = 9
 """Cells of a geohash that a search around a point asks: its own, and those beside it."""
+NEAR = 50
+"""Items in a cell of a geohash: its length is chosen so."""
 _PLACE = re.compile(r"(?:(?:^|_)(?:lat|lng|lon)|Lat|Lng|Lon)(?![a-z])|(?:(?:^|_)long|Long)$|[Ll]atitude|[Ll]ongitude")
 """A coordinate by its name: `lat`, `homeLng`, `longitude`; not `latestAt` or `translatedAt`."""
 
@@ -222,7 +224,8 @@ def counter(workload: Workload, read: Read) -> Iterator[DocumentChange]:
         number = Attribute(name, Type(Kind.INTEGER), mutable=True, default="0")
         changed = with_entity(workload, replace(owner, attributes=(*owner.attributes, number)))
         counting, kind = owner.name, Verb.UPDATE
-        asked = replace(read, entities=(owner.name,), result=Result.ONE, needs=(name,), inputs=_ids(owner, given, held))
+        needs = (*(a.name for a in owner.id), name)
+        asked = replace(read, entities=(owner.name,), result=Result.ONE, needs=needs, inputs=_ids(owner, given, held))
         added: tuple[str, ...] = (f"{owner.name}: {write_attribute(number)}",)
     else:
         counted = f"{entity.name}Count"
@@ -235,6 +238,10 @@ def counter(workload: Workload, read: Read) -> Iterator[DocumentChange]:
         counting, kind, name = counted, Verb.UPSERT, "number"
         asked = replace(read, entities=(counted,), result=Result.ONE, needs=())
         added = (f"### {counted}", *(f"- {write_attribute(a)}" for a in tally.attributes))
+    writes = [w for w in (*workload.writes, *workload.deletes) if any(a.entity == entity.name for a in w.actions)]
+    beside = [a for write in writes for a in write.actions if a.entity == counting]
+    if any(a.verb is not Verb.UPDATE or a.many or not a.changes for a in beside):
+        return  # the number would be part of another kind of write
     changed, lines = _count_in(changed, entity.name, Action(kind, counting, changes=()), name)
     changed = with_read(changed, asked)
     row = f"{read.id}: {asked.entities[0]} | {write_inputs(asked.inputs) or '-'} | Single"
@@ -249,12 +256,17 @@ def _count_in(workload: Workload, entity: str, action: Action, name: str) -> tup
         verbs = [a.verb for a in write.actions if a.entity == entity and not a.many]
         ops = {Verb.CREATE: ChangeOp.ADD, Verb.DELETE: ChangeOp.SUBTRACT}
         op = next((ops[verb] for verb in verbs if verb in ops), None)
-        if op is None or any(a.entity == action.entity for a in write.actions):
+        if op is None:
             return write
-        more = replace(action, changes=(Change(name, op, Value(const="1")),))
-        lines.append(f"{write.id}: {write_actions((*write.actions, more), frozenset())} | Yes")
-        entities = (*write.entities, action.entity)
-        return replace(write, entities=entities, actions=(*write.actions, more), atomic=True)
+        change = Change(name, op, Value(const="1"))
+        there = next((a for a in write.actions if a.entity == action.entity), None)
+        if there is not None:  # an item is written once in a transaction
+            actions = tuple(replace(a, changes=(*a.changes, change)) if a is there else a for a in write.actions)
+        else:
+            actions = (*write.actions, replace(action, changes=(change,)))
+        lines.append(f"{write.id}: {write_actions(actions, frozenset(i.attribute for i in write.inputs))} | Yes")
+        entities = tuple(dict.fromkeys((*write.entities, action.entity)))
+        return replace(write, entities=entities, actions=actions, atomic=True)
 
     writes, deletes = tuple(map(counted, workload.writes)), tuple(map(counted, workload.deletes))
     return replace(workload, writes=writes, deletes=deletes), lines
@@ -333,7 +345,9 @@ def _geohash(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     moves = any(a.mutable for i in ranges if (a := entity.attribute(bare_name(i.attribute))))
     cell = Attribute("geohash", STRING, mutable=moves)
     rest = tuple(i for i in read.inputs if i not in ranges)
-    inputs = (*rest, Input("geohash", Op.BEGINS_WITH), *(replace(i, filter=True, keeps=50.0) for i in ranges))
+    near = min(100.0, float(f"{100 * NEAR / count_of(workload, entity):.2g}"))
+    prefix = Input("geohash", Op.BEGINS_WITH, keeps=near)
+    inputs = (*rest, prefix, *(replace(i, filter=True, keeps=50.0) for i in ranges))
     rate = Rate(value=per_second(read.rate) * CELLS)
     asked = replace(read, inputs=inputs, sort=(), rate=rate)
     changed = with_read(with_entity(workload, replace(entity, attributes=(*entity.attributes, cell))), asked)

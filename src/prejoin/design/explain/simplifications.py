@@ -2,17 +2,20 @@
 
 - A lookup item instead of an index: the guard of a unique value, as an entity that holds the id. Two requests.
 - A counter instead of counting.
+- A small collection that the application sorts, instead of a key in that order.
 
 As with relaxations, each is a change of the document, solved and priced.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
 from prejoin.design.cost.bill import bill
+from prejoin.design.cost.estimates import Estimates
 from prejoin.design.explain.costs import total
 from prejoin.design.explain.document_changes import (
     DocumentChange,
@@ -25,12 +28,13 @@ from prejoin.design.explain.document_changes import (
     with_read,
 )
 from prejoin.design.explain.model import Alternative
-from prejoin.design.explain.phrases import money
-from prejoin.design.explain.relaxations import counter, smaller_designs
+from prejoin.design.explain.phrases import count, money
+from prejoin.design.explain.relaxations import SMALL, counter, smaller_designs
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import Design
+from prejoin.design.model import TABLE, Design
 from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution, solve
+from prejoin.protocol.prices import read_units
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.writes import write_actions
@@ -93,6 +97,26 @@ def _changes(workload: Workload, design: Design, kept: Design | None) -> Iterato
     for read in workload.reads:
         if read.id in dear - unserved_of(design):
             yield from counter(workload, read)
+    for read in workload.reads:
+        operation = design.operation(read.id)
+        if operation and operation.served and (operation.requests[0].copies or operation.requests[0].slot != TABLE):
+            yield from _unsorted(workload, design, read)
+
+
+def _unsorted(workload: Workload, design: Design, read: Read) -> Iterator[DocumentChange]:
+    """A read without its order, if a call then still reads little."""
+    if not read.sort or len(read.entities) > 1 or read.result is not Result.MANY:
+        return
+    asked = replace(read, sort=(), limit=None, page=None, paginated=False)
+    operation = design.operation(read.id)
+    assert operation is not None
+    request = replace(operation.requests[0], limit=None)
+    figures = Estimates(design, workload)
+    found = figures.found(asked, request, read.entities[0])
+    if read_units(round(found * figures.size(read.entities[0]))) > SMALL:
+        return
+    what = f"if the application of {read.id} sorts about {count(math.ceil(found), 'item')} itself"
+    yield DocumentChange(what, with_read(workload, asked), (f"{read.id}: Collection | Sort - | Paginated No",))
 
 
 def _without(workload: Workload, reads: list[Read]) -> DocumentChange | None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from prejoin.design.cost.assumptions import count_by, count_of, per_second, size_of
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import predict_units
+from prejoin.design.explain.costs import total
 from prejoin.design.explain.model import Alternative
 from prejoin.design.explain.operations import shape
 from prejoin.design.explain.phrases import count, listed, money
@@ -34,7 +35,11 @@ from prejoin.workload.model import (
 )
 
 _MOST = 3
-"""The most workarounds listed. There is always at least one, the Scan."""
+"""The most workarounds listed."""
+ABSURD = 10
+"""A workaround that costs this many times the whole table is not listed."""
+ANYWAY = 1000.0
+"""Dollars a month up to which a workaround is listed, however little the table costs."""
 
 
 class Workaround(msgspec.Struct, frozen=True):
@@ -59,10 +64,13 @@ def workarounds(workload: Workload, design: Design, read: Read) -> list[Workarou
 
 
 def alternatives(workload: Workload, design: Design, read: Read) -> tuple[Alternative, ...]:
-    """The workarounds as alternatives with prices."""
-    found = []
+    """The workarounds as alternatives with prices, without those that nobody would pay; the cheapest in any case."""
+    found: list[Alternative] = []
+    most = max(ANYWAY, ABSURD * total(workload, design))
     for way in workarounds(workload, design, read):
         cost = float(dollars(reads=way.units * per_second(read.rate) * MONTH_SECONDS))
+        if cost > most and found:
+            break
         text = f"{way.does}, {listed(way.how)}: {count(way.units, 'read unit')} a call, {money(cost)} a month"
         if way.accept:
             text += f" (write `{write_pin(Accept(read.id, way.accept))}` under Decisions)"
@@ -86,7 +94,7 @@ def _relaxed(workload: Workload, design: Design, read: Read) -> Iterator[Workaro
         if joined:
             asked = replace(asked, combine=Combine.JOIN)
             how.append("then the others by their ids")
-        if asked == read or (left and not _filterable(read)):
+        if asked == read or (left and not _filterable(read)) or (joined and len(read.entities) < 2):
             continue
         operation = _mapped(workload, design, asked, left)
         if operation is None:

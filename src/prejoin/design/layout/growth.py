@@ -8,7 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_of
-from prejoin.design.model import TABLE, Design, Facet, Guard, Item, Slot
+from prejoin.design.counters import keeps_counters
+from prejoin.design.model import TABLE, Counter, Design, Facet, Guard, Item, Slot
 from prejoin.keys import fields_of
 from prejoin.workload.model import Attribute, Model, Workload
 
@@ -41,10 +42,12 @@ class Growth(Model, frozen=True):
     keys: tuple[NewKey, ...] = ()
     copies: tuple[Item, ...] = ()
     guards: tuple[Guard, ...] = ()
+    counters: tuple[Counter, ...] = ()
+    """New ones, and those with more shards or numbers. Existing items need no backfill."""
     backfills: tuple[Backfill, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.indexes or self.entities or self.keys or self.copies or self.guards)
+        return bool(self.indexes or self.entities or self.keys or self.copies or self.guards or self.counters)
 
 
 def keeps(before: Design, after: Design) -> bool:
@@ -68,6 +71,8 @@ def keeps(before: Design, after: Design) -> bool:
         for facet in item.facets:
             if now.facet(facet.slot) != facet or not _same_place(before.slot(facet.slot), after.slot(facet.slot)):
                 return False
+    if not keeps_counters([one for one in before.counters if one.entity in there], after):
+        return False
     return all(guard in after.guards for guard in before.guards if guard.entity in there)
 
 
@@ -116,6 +121,7 @@ def growth(before: Design, after: Design, workload: Workload) -> Growth:
         tuple(keys),
         tuple(copies),
         guards,
+        tuple(counter for counter in after.counters if counter not in before.counters),
         tuple(
             Backfill(entity.name, count_of(workload, entity), tuple(why[entity.name]))
             for entity in workload.entities

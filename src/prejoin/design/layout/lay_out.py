@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from prejoin.design.counters import counters_of, with_kept
 from prejoin.design.layout.growth import with_recorded_attributes
 from prejoin.design.layout.key_words import KeyWords
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
@@ -37,6 +38,8 @@ def lay_out(problem: Problem, chosen: Selection) -> Design:
         slots=slots,
         items=tuple(items),
         guards=tuple(dict.fromkeys((*kept.guards, *_guards(workload, chosen)))),
+        # The key of a shard is made of the item's key, which has to be two texts.
+        counters=with_kept(kept.counters, counters_of(workload) if slots[0].sk and not kept.raw_keys else ()),
         type_attribute=names.get("type attribute")
         or (kept.type_attribute if kept.items else free_name(kept.type_attribute, workload)),
         separator=separator,

@@ -12,12 +12,14 @@ from prejoin.design.cost.assumptions import (
     count_by,
     count_of,
     grows,
+    peak,
     retention_of,
     size_of,
     values_of,
 )
-from prejoin.design.cost.heat import MOST_SHARDS, Load, is_common, peak, write_share
+from prejoin.design.cost.heat import MOST_SHARDS, Load, is_common, write_share
 from prejoin.design.cost.upkeep import entries, items_of, share_of, writes_of
+from prejoin.design.counters import counters_of, is_spread
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import ReadNeeds
 from prejoin.protocol.limits import GB
@@ -41,7 +43,10 @@ def expected_writes(workload: Workload, entity: Entity, candidate: Candidate, ta
     What a write does to several items is a transaction, which counts twice in the table.
     """
     found = Load(entity.name, "", "", 0.0, 0.0, 0.0)
+    counters = counters_of(workload)
     for write, action in writes_of(workload, entity):
+        if is_spread(counters, write, action, entity):
+            continue  # it is written to shards, and not to the item
         calls = peak(write.rate) * items_of(workload, write, action, entity)
         together = table and (bool(write.atomic) or len(write.actions) > 1)
         units = calls * entries(candidate, write, action, entity) * write_units(size_of(entity), transactional=together)

@@ -58,6 +58,16 @@ def planner_facet(design: Design, entity: Entity, item: Item, facet: Facet) -> k
     )
 
 
+def counter_templates(design: Design, entity: Entity) -> tuple[keys.Template, keys.Template]:
+    """The templates of the key of an entity's counter. The entity's own key is a partition and a sort key of texts."""
+    item = design.item(entity.name)
+    assert item is not None  # a design without a key for its counter does not fit its workload
+    facet = planner_facet(design, entity, item, item.facets[0])
+    assert isinstance(facet.pk, keys.Template)
+    assert isinstance(facet.sk, keys.Template)
+    return keys.counter_key(item.tag, facet.pk, facet.sk, types_of(entity), design.separator)
+
+
 def is_natural(texts: Iterable[str], attributes: Iterable[KeyAttribute]) -> bool:
     """Whether the key attributes of the slot are attributes of the entity itself.
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.facets import planner_facets
-from prejoin.design.mapping.map_reads import map_read
+from prejoin.design.mapping.map_reads import map_read, with_sums
 from prejoin.design.mapping.map_writes import map_write
 from prejoin.design.model import Design, Operation
 from prejoin.workload.model import OutOfScope, Pattern, Read, Workload
@@ -48,7 +48,7 @@ def _mapping(design: Design, workload: Workload) -> Callable[[Pattern], Operatio
 
     def operation(pattern: Pattern) -> Operation:
         if isinstance(pattern, Read):
-            found = map_read(pattern, workload, facets)
+            found = with_sums(map_read(pattern, workload, facets), pattern, workload, design)
         else:
             found = map_write(pattern, workload, design)
         return replace(found, units=predict_units(found, design, workload, figures)) if found.served else found

@@ -11,11 +11,14 @@ import msgspec
 from prejoin import keys
 from prejoin.design.cost.assumptions import per_second
 from prejoin.design.cost.excess import Excess, excess
-from prejoin.design.model import Call, Operation, Request, Units
+from prejoin.design.counters import wants
+from prejoin.design.mapping.facets import counter_templates
+from prejoin.design.model import Call, Design, Operation, Request, Units
 from prejoin.keys import Facet, Lookup, Order, Plan, Refusal, When
 from prejoin.protocol.limits import MB
 from prejoin.protocol.prices import MONTH_SECONDS, dollars
 from prejoin.workload.constants import constant_or_text
+from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.values import write_comparison
 from prejoin.workload.lookup import alternatives, bare_name, bindings, equalities, foreign_parts, targets
 from prejoin.workload.model import (
@@ -44,6 +47,10 @@ def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operati
         named = read.entities[1:] if read.combine is Combine.JOIN else ()
         others = [_fetch(read, workload, facets, name) for name in named]
         found = _planned(facets, ask)
+        if (tested := [i for i in read.inputs if is_membership(i) and is_filtered(i, found)]) and (
+            over := excess(read, workload, tested)
+        ):
+            raise ExcessError(read, over)
         _batchable(found, read)
         _separable(found, read)
         requests = [_request(found, read), *others]
@@ -54,6 +61,31 @@ def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operati
     except ValueError as problem:
         return Operation(read.id, problem=str(problem))
     return Operation(read.id, tuple(requests))
+
+
+def with_sums(operation: Operation, read: Read, workload: Workload, design: Design) -> Operation:
+    """The operation with the requests that sum the sharded counters of the items it returns."""
+    if read.result is Result.COUNT or not operation.served:
+        return operation
+    sums = []
+    for counter in design.counters:
+        entity = workload.entity(counter.entity)
+        summed = any(wants(read, name) for name in counter.attributes)
+        if entity and summed and entity.name in operation.requests[0].entities:
+            pk, sk = counter_templates(design, entity)
+            consistent = operation.requests[0].consistent
+            sums.append(
+                Request(
+                    Call.BATCH_GET,
+                    entities=(entity.name,),
+                    pk=pk.text,
+                    sk=f"= {sk.text}",
+                    shards=counter.shards,
+                    consistent=consistent,
+                    counter=counter.name,
+                )
+            )
+    return msgspec.structs.replace(operation, requests=(*operation.requests, *sums))
 
 
 class _NotServedError(Exception):
@@ -80,10 +112,14 @@ class ExcessError(ValueError):
 
 def _less(read: Read, found: Excess) -> str:
     """What makes a read smaller."""
+    if found.count and (ranged := [i.attribute for i in read.inputs if i.op in RANGES]):
+        return f"keep a counter for each value of `{ranged[0]}`, or for each span, and add up those in the range"
     if found.count:
         return "keep the number in an item that the writes change, a counter"
     if not found.filters:
-        return "write `Yes` under Paginated, or give a limit"
+        some = next((i for i in read.inputs if i.values and i.op is Op.EQ and i.keeps is None), None)
+        fewer = f"; say how many there are, `{write_inputs((some,))} (keeps 1%)`" if some else ""
+        return f"write `Yes` under Paginated, or give a limit{fewer}"
     optional = [i.attribute for i in read.inputs if i.optional and i.op is Op.EQ]
     names = " or ".join(f"`{name}`" for name in optional)
     need = f"require {names}, and leave less to filters" if optional else "ask for less by another input"

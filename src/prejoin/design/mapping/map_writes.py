@@ -20,7 +20,7 @@ from prejoin.design.mapping.addressing import (
     said_equal,
     unknown,
 )
-from prejoin.design.mapping.facets import ending, planner_facets, types_of
+from prejoin.design.mapping.facets import counter_templates, ending, planner_facets, types_of
 from prejoin.design.mapping.map_reads import sort_condition
 from prejoin.design.model import Call, Design, Did, Facet, Guard, Item, ItemAction, Operation, Request, Slot
 from prejoin.keys import Plan, fields_of, guard_key
@@ -175,7 +175,7 @@ def _requests(write: Write, groups: list[list[ItemAction]]) -> tuple[Request, ..
         if len(group) == 1 and own.many and own.action is not Did.UPDATE and not own.conditions:
             batch.append(own)
         else:
-            found.append(_request((own.item,), group, many=True))
+            found.append(_request((own.target.entity,), group, many=True))
     if batch:
         found.append(Request(Call.BATCH_WRITE, entities=tuple(a.item for a in batch), actions=tuple(batch)))
     return tuple(found)
@@ -194,6 +194,9 @@ def _actions(
 ) -> list[ItemAction]:
     did = _DID[action.verb]
     changed = changes(write, action, entity)
+    counter = design.counter(entity.name)
+    spread = tuple(c for c in changed if counter and action.updates and c.attribute in counter.attributes)
+    changed = tuple(c for c in changed if c not in spread)
     pk, sk = _key(item.facets[0])
     name = design.partition_key
     exists = {Verb.CREATE: f"attribute_not_exists({name})", Verb.UPDATE: f"attribute_exists({name})"}.get(action.verb)
@@ -201,6 +204,11 @@ def _actions(
     knowledge = _Knowledge(write, entity, changed)
     written = tuple(_change(c, write, entity) for c in changed) + tuple(_index_keys(knowledge, item, design))
     found = [ItemAction(did, entity.name, pk, sk, action.many, written, conditions)]
+    if counter and (spread or action.verb is Verb.DELETE):
+        partition, sort = counter_templates(design, entity)
+        adds = tuple(_change(c, write, entity) for c in spread)
+        shard = ItemAction(did, counter.name, partition.text, sort.text, action.many, adds)
+        found = [*found, shard] if changed or not spread else [shard]
     for copy in (i for i in design.items if i.entity == entity.name and i.copy):
         found += _copy(copy, held(copy, design, entity), action, knowledge, design)
     for guard in (g for g in design.guards if g.entity == entity.name):

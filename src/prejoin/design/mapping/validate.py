@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from prejoin import keys
 from prejoin.design.codes import NO_TEMPLATE, NOT_A_DESIGN, REPEATED
+from prejoin.design.counters import MOST_SHARDS, obstacle
 from prejoin.design.mapping.facets import is_natural, planner_facet, types_of
-from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
+from prejoin.design.model import TABLE, Counter, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import Code, Diagnostic
 from prejoin.keys import TemplateError, fields_of
 from prejoin.workload.lookup import suggest
@@ -58,6 +59,8 @@ class _Fitting:
             yield from self._item(item, ("items", at))
         for at, guard in enumerate(design.guards):
             yield from self._guard(guard, ("guards", at))
+        for at, counter in enumerate(design.counters):
+            yield from self._counter(counter, ("counters", at))
         for entity in self._workload.entities:
             if design.item(entity.name) is None:
                 fix = "add it to the items, with a key in the table"
@@ -182,6 +185,24 @@ class _Fitting:
                 keys.guard_key(entity.name, guard.attributes, types_of(entity), self._design.separator)
             except TemplateError as problem:
                 yield self._say(path, str(problem), "make something else unique: a text, a number, a date")
+
+    def _counter(self, counter: Counter, path: Path) -> Iterator[Diagnostic]:
+        entity, item = self._workload.entity(counter.entity), self._design.item(counter.entity)
+        if entity is None:
+            yield self._no_entity(counter.entity, path)
+            return
+        if not counter.attributes or not 2 <= counter.shards <= MOST_SHARDS:
+            fix = f"name the numbers, and give it from 2 to {MOST_SHARDS} shards"
+            yield self._say(path, f"the counter of `{entity.name}` cannot be written", fix)
+        base = self._design.slots[0]
+        if item and (self._design.raw_keys or not base.sk or is_natural(item.facets[0].pk, base.pk)):
+            fix = "leave the counter out, or give the table a partition and a sort key of texts"
+            yield self._say(path, f"a shard of `{entity.name}` has no key", fix)
+        for name in counter.attributes:
+            yield from self._attribute(name, entity, path)
+            attribute = entity.attribute(name)
+            if attribute and (why := obstacle(self._workload, entity, attribute)):
+                yield self._say(path, f"`{entity.name}.{name}` cannot be a sharded counter: {why}", "leave it out")
 
     def _attribute(self, name: str, entity: Entity, path: Path) -> Iterator[Diagnostic]:
         if entity.attribute(name) is None:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from prejoin.design.cost.excess import excess
 from prejoin.design.model import TABLE, Design, Facet, Item, Slot
 from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.needs import read_needs
@@ -20,6 +21,7 @@ from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import (
     AtMost,
     Consistency,
+    CounterShards,
     Decision,
     FixedKey,
     Naming,
@@ -30,7 +32,7 @@ from prejoin.workload.model import (
     Workload,
 )
 
-_BINDING = (AtMost, FixedKey, Naming, Spread, Under, Without)
+_BINDING = (AtMost, CounterShards, FixedKey, Naming, Spread, Under, Without)
 """Decisions that can make a workload infeasible."""
 
 
@@ -126,7 +128,9 @@ def _only(kept: Design, said: Collection[ConflictStatement]) -> Design:
 def _statements(workload: Workload) -> Iterator[ConflictStatement]:
     """All statements of a workload. The most telling ones come last, because the first ones are removed first."""
     for pattern in workload.patterns:
-        yield ConflictStatement("pattern", pattern.id)
+        # What reads too much does so with any keys: it conflicts with no other statement.
+        if not (isinstance(pattern, Read) and excess(pattern, workload)):
+            yield ConflictStatement("pattern", pattern.id)
     for read in workload.reads:
         if read.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL):
             yield ConflictStatement("consistent", read.id)

@@ -39,7 +39,8 @@ from itertools import combinations, pairwise, permutations
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.design.cost.heat import Load, hottest, partition_share, peak
+from prejoin.design.cost.assumptions import peak
+from prejoin.design.cost.heat import Load, hottest, partition_share
 from prejoin.design.cost.objective import WEIGHTS, pattern_weight
 from prejoin.design.layout.key_words import Alike
 from prejoin.design.mapping.addressing import known

@@ -14,12 +14,13 @@ from functools import cached_property
 import msgspec
 
 from prejoin import keys
-from prejoin.design.cost.assumptions import SEVERAL, per_second, several, size_of
+from prejoin.design.cost.assumptions import SEVERAL, peak, per_second, several, size_of
 from prejoin.design.cost.estimates import Estimates
-from prejoin.design.cost.heat import peak, read_loads, write_loads
+from prejoin.design.cost.heat import read_loads, write_loads
 from prejoin.design.cost.objective import fans_out
 from prejoin.design.cost.units import predict_units, units_of
 from prejoin.design.cost.upkeep import items_of, writes_of
+from prejoin.design.counters import counters_of, with_kept
 from prejoin.design.layout.key_words import Alike, KeyWords
 from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.mapping.addressing import actions_of, finding, known, looked_at, unknown
@@ -237,6 +238,7 @@ class Prices:
             slots=_SLOTS,
             items=(item, *([copy] if copy else ())),
             guards=guards,
+            counters=with_kept(self._problem.fixed.design.counters, counters_of(self._workload)),
             operations=(),
             ttl_attribute=ends,
         )

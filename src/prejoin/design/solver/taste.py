@@ -41,7 +41,8 @@ class Taste:
             known = 1
         elsewhere = False
         large = 0
-        if (place.item, place.slot) == (OWN, BASE) and entity.id:
+        base = (place.item, place.slot) == (OWN, BASE)
+        if base and entity.id:
             parents = self._parents[entity.name]
             known = max([known, *(len(one) for one in parents if one <= roots)])
             alone = {a.name for a in entity.id} <= set(candidate.pk)
@@ -58,7 +59,8 @@ class Taste:
             + 6 * elsewhere
             + large
             + min(3, _inversions(entity, candidate))
-            + 20 * (bool(candidate.pk) and not known)
+            # Rather an index than the table by something that is no id.
+            + (30 if base else 20) * (bool(candidate.pk) and not known)
             + (12 if candidate.sparse else 40) * everything
         )
 

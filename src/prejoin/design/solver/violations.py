@@ -7,11 +7,23 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from prejoin import keys
+from prejoin.design.counters import obstacle
 from prejoin.design.layout.sharding import starts_of
 from prejoin.design.mapping.facets import usable_facets
 from prejoin.design.model import TABLE, Design, Item
 from prejoin.workload.lookup import root
-from prejoin.workload.model import AtMost, Entity, FixedKey, Naming, Pin, Spread, Under, Without, Workload
+from prejoin.workload.model import (
+    AtMost,
+    CounterShards,
+    Entity,
+    FixedKey,
+    Naming,
+    Pin,
+    Spread,
+    Under,
+    Without,
+    Workload,
+)
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -110,6 +122,11 @@ def ignored_decisions(design: Design, workload: Workload) -> Iterator[IgnoredDec
                 entity = workload.entity(pin.entity)
                 if entity and not held and pin.shards != 1:
                     yield IgnoredDecision(pin, *_uncut(pin, entity, workload, own))
+            case CounterShards() as pin if pin.shards > 1 and (entity := workload.entity(pin.entity)):
+                counter, attribute = design.counter(pin.entity), entity.attribute(pin.attribute)
+                if attribute and (counter is None or pin.attribute not in counter.attributes):
+                    why = obstacle(workload, entity, attribute) or f"{pin.attribute} is not a counter in the design"
+                    yield IgnoredDecision(pin, why, "change that, or leave the decision out")
             case FixedKey() as pin if (item := design.item(pin.entity)) and item.facet(pin.index or TABLE) is None:
                 where = pin.index or "the table"
                 yield IgnoredDecision(
@@ -197,6 +214,11 @@ def has_contradiction(workload: Workload) -> bool:
     pins = [decision.pin for decision in workload.decisions]
     most = min((pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"), default=None)
     for pin in pins:
+        if isinstance(pin, CounterShards):
+            if pin.shards > 1 and Without("shards", pin.entity) in pins:
+                return True
+            if most is not None and pin.shards > max(most, 1):
+                return True
         if isinstance(pin, Spread):
             cut = "shards" if pin.shards else "buckets"
             if Without(cut, pin.entity) in pins or (cut == "buckets" and AtMost(cut, 0) in pins):

@@ -19,6 +19,7 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
+from prejoin.design.counters import keeps_counters, with_kept
 from prejoin.design.mapping.facets import is_natural
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, Request, Slot
@@ -106,6 +107,7 @@ def plan_transition(old: CodeVersion, new: CodeVersion) -> Transition:
             slots=_slots(old.design, new.design),
             items=prepare_items,
             guards=tuple(dict.fromkeys((*old.design.guards, *new.design.guards))),
+            counters=with_kept(old.design.counters, new.design.counters),
         ),
     )
     switch = CodeVersion(
@@ -185,6 +187,11 @@ class _Comparison:
             if was != now:
                 fix = "keep it, or make a new table and load it as from any other database"
                 self.refusals.append(codes.OTHER_TABLE.at(None, f"the table has another {name} in NEW", fix))
+        for counter in old.counters:
+            if new.item(counter.entity) and not keeps_counters((counter,), new):
+                message = f"the sharded counter of {counter.entity} loses shards in NEW, and the numbers in them"
+                fix = f"keep it: `{counter.entity}.{counter.attributes[0]} in {counter.shards} shards`"
+                self.refusals.append(codes.OTHER_TABLE.at(None, message, fix))
         for slot in new.indexes:
             was_slot = old.slot(slot.name)
             if was_slot is None and slot.local:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from prejoin.migrate import codes
 from prejoin.migrate.follow.apply import Applied, Applier
-from prejoin.migrate.follow.log import ChangeLog, LogPart
+from prejoin.migrate.follow.log import LOAD_AGAIN, ChangeLog, LogPart
 from prejoin.migrate.follow.logs import open_log
 from prejoin.migrate.follow.touched import Touched
 from prejoin.migrate.load.load import opened_table, require_state
@@ -86,7 +86,7 @@ def follow_table(
         require_state(migration, kept, name, place)
         if not (kept.about("log") and kept.about("finished")):
             why = "the load is not finished" if kept.about("log") else "the load kept no changes"
-            fix = "run `prejoin migrate load` to its end" if kept.about("log") else _AGAIN
+            fix = "run `prejoin migrate load` to its end" if kept.about("log") else f"{LOAD_AGAIN}, which keeps them"
             raise PipelineError(codes.NO_CHANGES, f"there is nothing to follow: {why}", fix)
         with opened_table(migration, name, place, throttle) as client:
             touched = Touched(migration)
@@ -103,9 +103,6 @@ def follow_table(
         result.dead, result.dead_file = sum(kept.dead_counts().values()), str(file) if file.exists() else ""
     result.units, result.seconds = throttle.units, time.monotonic() - began
     return result
-
-
-_AGAIN = "load again with `--follow --restart --force`; changes are kept from the beginning of a load on"
 
 
 class _Follower:
@@ -152,14 +149,12 @@ class _Follower:
         self.log.prepare(position)
         with self.migration.source.snapshot() as snapshot:
             part = self.log.read(snapshot, position)
-            applied = self._apply(snapshot, part) if part.transactions else None
-        if applied is not None:
+            applied = self._apply(snapshot, part) if part.transactions else Applied()
+        if part.transactions or part.position != position:
             self.result.transactions += len(part.transactions)
             self.result.rows += applied.rows
             self.result.split += applied.split
             self.state.record_followed(part.position, applied.dead, applied.done)
-        if applied is not None or part.position != position:
-            self.state.say(position=part.position)
             self.log.confirm(part.position)
         self.result.caught_up = part.whole
         self.result.behind = self.log.behind(part.position)

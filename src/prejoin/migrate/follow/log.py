@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from prejoin.migrate import codes
 from prejoin.migrate.source.connection import Snapshot
+from prejoin.pipeline.errors import PipelineError
 
 LIMIT = 5_000
 """Changed rows that are read from a log at a time. A transaction is never divided."""
+LOAD_AGAIN = "load again: `prejoin migrate load --follow --restart --force`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,11 @@ class ChangeLog(ABC):
     @abstractmethod
     def end(self) -> None:
         """Removes what `begin` created. It is no error if it is not there."""
+
+
+def changes_lost(message: str) -> PipelineError:
+    """The error for changes that the source does not keep any more."""
+    return PipelineError(codes.LOG_LOST, message, LOAD_AGAIN)
 
 
 Columns = Mapping[str, Sequence[str]]

@@ -16,7 +16,15 @@ from typing import Any
 import msgspec
 
 from prejoin.migrate import codes
-from prejoin.migrate.follow.log import LIMIT, ChangeLog, Columns, LogPart, RowChange, SourceTransaction
+from prejoin.migrate.follow.log import (
+    LIMIT,
+    ChangeLog,
+    Columns,
+    LogPart,
+    RowChange,
+    SourceTransaction,
+    changes_lost,
+)
 from prejoin.migrate.source.connection import Snapshot, SourceDatabase
 from prejoin.migrate.source.dynamodb import DynamoDBSource, Item, column_values
 from prejoin.pipeline.errors import PipelineError, RefusedError
@@ -36,7 +44,7 @@ _MINUTE = 60.0
 
 class ShardPosition(msgspec.Struct, frozen=True, omit_defaults=True):
     at: float
-    """All records before this time were read."""
+    """All records before this time were read, or are older than the copy that was loaded."""
     after: str = ""
     """The sequence number of the last record that was read."""
     done: bool = False
@@ -60,7 +68,7 @@ class StreamsLog(ChangeLog):
         self._source = source
         self._columns = columns
         self._enabled = tuple(enabled)
-        self.created = tuple(f"the stream of the table {name}" for name in self._enabled)
+        self.created = tuple(f"the stream of the table {self._name(name)}" for name in self._enabled)
         self._iterators: dict[tuple[str, str], tuple[str, str]] = {}
         """By stream and shard: the position, and the iterator that continues there."""
         self._part = LogPart((), False, "")
@@ -90,7 +98,8 @@ class StreamsLog(ChangeLog):
         view = _stream(table).get("StreamViewType", _WHOLE)
         more = set(self._columns[name]) - {one["AttributeName"] for one in table["KeySchema"]}
         if view != _WHOLE and more:
-            message = f"the stream of {name} has {view}, and keys of items need old values: {', '.join(sorted(more))}"
+            needed = ", ".join(sorted(more))
+            message = f"the stream of {self._name(name)} has {view}, and keys of items need old values: {needed}"
             fix = f"change it to {_WHOLE}: disable it, and let `load --follow` enable it"
             raise RefusedError(codes.IDENTITY, message, fix)
 
@@ -109,11 +118,15 @@ class StreamsLog(ChangeLog):
                     raise
 
     def _describe(self, name: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._source.send("DescribeTable", {"TableName": name})["Table"]
+        found: Mapping[str, Any] = self._source.send("DescribeTable", {"TableName": self._name(name)})["Table"]
         return found
 
+    def _name(self, copy: str) -> str:
+        """The name of a table, by that of its copy. A table that is gone has none."""
+        return self._source.names.get(copy, copy)
+
     def _switch(self, name: str, **specification: Any) -> None:
-        self._source.send("UpdateTable", {"TableName": name, "StreamSpecification": specification})
+        self._source.send("UpdateTable", {"TableName": self._name(name), "StreamSpecification": specification})
 
     def _wait(self, name: str) -> Mapping[str, Any]:
         """The table, when neither it nor its stream is being changed any more."""
@@ -189,8 +202,8 @@ class StreamsLog(ChangeLog):
             records = list(read_records(page["Records"]))
             for record in records:
                 # Recorded one by one: the reader may stop at any of them.
-                at = record.at.timestamp() if record.at else known.at
-                shards[shard] = ShardPosition(at, record.sequence)
+                at = record.at.timestamp() if record.at else 0
+                shards[shard] = ShardPosition(max(known.at, at), record.sequence)
                 yield record
             empty = 0 if records else empty + 1
             now = shards[shard]
@@ -245,8 +258,7 @@ class StreamsLog(ChangeLog):
             raise
 
     def _lost(self, name: str, why: str) -> PipelineError:
-        message = f"changes of {name} are lost: {why}"
-        return PipelineError(codes.LOG_LOST, message, "load again: `prejoin migrate load --follow --restart --force`")
+        return changes_lost(f"changes of {self._name(name)} are lost: {why}")
 
     def confirm(self, position: str) -> None:
         """DynamoDB keeps its records for a day, read or not."""
@@ -257,7 +269,8 @@ class StreamsLog(ChangeLog):
 
 def tables_without_stream(source: SourceDatabase, tables: Iterable[str]) -> list[str]:
     assert isinstance(source, DynamoDBSource)
-    return [name for name in tables if not _stream(source.send("DescribeTable", {"TableName": name})["Table"])]
+    described = {one: source.send("DescribeTable", {"TableName": source.names[one]})["Table"] for one in tables}
+    return [name for name, table in described.items() if not _stream(table)]
 
 
 def _stream(table: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,7 +2,8 @@
 
 The items are read once, in pages, into a temporary SQLite file. So all that reads rows (discovery, plan, load, verify)
 reads them as from any database, and every command sees the tables as they are when it begins. A follower reads single
-items again. Numbers keep all their digits, because the columns of the file have no types.
+items again. Numbers keep all their digits, because the columns of the file have no types; those in keys are sorted as
+numbers by a collation.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
+import sqlalchemy as sa
 
 from prejoin.migrate import codes
 from prejoin.migrate.queries.log import QueryLog, Seen
@@ -36,6 +39,8 @@ SCHEME = "dynamodb:"
 FORMS = (
     "dynamodb://localhost:8000, dynamodb://eu-central-1 or dynamodb:///file.db, and ?table=NAME for some tables only"
 )
+_NUMBERS = "prejoin_numbers"
+"""The collation of numbers in keys."""
 _BATCH = 100
 """Keys of one BatchGetItem."""
 _PAUSE, _LONGEST_PAUSE = 0.05, 5.0
@@ -69,10 +74,13 @@ class DynamoDBSource(SourceDatabase):
         try:
             with self._writing() as database:
                 copied = [_copy(self.send, name, database) for name in names or _all_names(self.send)]
+            self.names = {one.table.name: one.name for one in copied}
+            """The names of the tables by those of their copies."""
             if not copied:
                 raise PipelineError(codes.NO_TABLES, f"{self.place} has no tables", "check the address")
             super().__init__(f"sqlite:///{self._file}")
             self.log = "dynamodb"
+            sa.event.listen(self.engine, "connect", _add_collation)
             with self.snapshot() as snapshot:
                 self.described = Database(self.dialect, place_name(self.place), tuple(_related(snapshot, copied)))
             self._tables = {one.name: one for one in self.described.tables}
@@ -105,7 +113,7 @@ class DynamoDBSource(SourceDatabase):
         with self._writing() as database:
             for name in self._tables:
                 database.execute(f"DELETE FROM {_quote(name)}")  # noqa: S608 - quoted
-                for item in _items(self.send, name):
+                for item in _items(self.send, self.names[name]):
                     self._put(database, name, item)
 
     def read_again(self, table: str, keys: Sequence[Item]) -> None:
@@ -115,7 +123,7 @@ class DynamoDBSource(SourceDatabase):
         with self._writing() as database:
             for at in range(0, len(keys), _BATCH):
                 some = keys[at : at + _BATCH]
-                found = list(_batch(self.send, table, some))
+                found = list(_batch(self.send, self.names[table], some))
                 for key in some:
                     values = list(column_values(key, names).values())
                     database.execute(f"DELETE FROM {_quote(table)} WHERE {where}", values)  # noqa: S608 - quoted
@@ -130,6 +138,7 @@ class DynamoDBSource(SourceDatabase):
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """The copy, in one transaction."""
         database = sqlite3.connect(self._file)
+        _add_collation(database)
         try:
             with database:
                 yield database
@@ -187,6 +196,8 @@ class _Seen:
 class _Copied:
     """A table that was copied."""
 
+    name: str
+    """In DynamoDB."""
     table: Table
     indexes: tuple[tuple[str, ...], ...]
     """The key of each index: partition, then sort attribute."""
@@ -205,23 +216,33 @@ def _all_names(send: Send) -> Iterator[str]:
 def _copy(send: Send, name: str, database: sqlite3.Connection) -> _Copied:
     described = send("DescribeTable", {"TableName": name})["Table"]
     key = _attributes(described["KeySchema"])
+    numbers = {d["AttributeName"] for d in described["AttributeDefinitions"] if d["AttributeType"] == "N"}
     seen: dict[str, _Seen] = {one: _Seen() for one in key}
-    quoted = ", ".join(map(_quote, key))
-    database.execute(f"CREATE TABLE {_quote(name)} ({quoted}, PRIMARY KEY ({quoted}))")
+    copy = name.replace(".", "_")  # SQL, and so a mapping, reads a point as that between a schema and a table
+
+    def column(attribute: str) -> str:
+        return f"{_quote(attribute)} COLLATE {_NUMBERS}" if attribute in numbers else _quote(attribute)
+
+    columns = ", ".join(map(column, key))
+    try:
+        database.execute(f"CREATE TABLE {_quote(copy)} ({columns}, PRIMARY KEY ({', '.join(map(_quote, key))}))")
+    except sqlite3.OperationalError as problem:
+        message = f"{name} has the name of another table, if points are `_` and upper case is lower case"
+        raise PipelineError(codes.SOURCE, message, "name one of them: `?table=NAME`") from problem
     rows = 0
     for item in _items(send, name):
         rows += 1
         for attribute in item.keys() - seen.keys():
             seen[attribute] = _Seen()
-            database.execute(f"ALTER TABLE {_quote(name)} ADD COLUMN {_quote(attribute)}")
-        _insert(database, name, {one: _stored(value, seen[one]) for one, value in item.items()})
+            database.execute(f"ALTER TABLE {_quote(copy)} ADD COLUMN {column(attribute)}")
+        _insert(database, copy, {one: _stored(value, seen[one]) for one, value in item.items()})
     answer = send("DescribeTimeToLive", {"TableName": name}).get("TimeToLiveDescription", {})
     expiry = answer.get("AttributeName", "") if answer.get("TimeToLiveStatus") == "ENABLED" else ""
     columns_seen = tuple(_column(one, found, rows, one in key, one == expiry) for one, found in seen.items())
     size = sum(one.size or 0 for one in columns_seen) if rows else None
     indexes = [*(described.get("GlobalSecondaryIndexes") or ()), *(described.get("LocalSecondaryIndexes") or ())]
-    table = Table(name, columns_seen, key, rows=rows, row_size=size)
-    return _Copied(table, tuple(dict.fromkeys(_attributes(one["KeySchema"]) for one in indexes)))
+    table = Table(copy, columns_seen, key, rows=rows, row_size=size)
+    return _Copied(name, table, tuple(dict.fromkeys(_attributes(one["KeySchema"]) for one in indexes)))
 
 
 def _items(send: Send, table: str) -> Iterator[Item]:
@@ -257,6 +278,24 @@ def column_values(item: Item, columns: Iterable[str]) -> dict[str, Any]:
     """The attributes of an item as the copy has them; None for those that it lacks."""
     seen = _Seen()
     return {name: _stored(item[name], seen) if name in item else None for name in columns}
+
+
+def _add_collation(database: sqlite3.Connection, *unused: object) -> None:
+    """Lets a connection compare texts of numbers as numbers."""
+    database.create_collation(_NUMBERS, _compared)
+
+
+def _compared(one: str, other: str) -> int:
+    """
+    >>> _compared("9", "10"), _compared("-2", "-10"), _compared("1.5", "1.50")
+    (-1, 1, 0)
+    """
+    if one.isdigit() and other.isdigit():
+        left: Any = (len(one), one)
+        right: Any = (len(other), other)
+    else:
+        left, right = Decimal(one), Decimal(other)
+    return int(left > right) - int(left < right)
 
 
 def _attributes(schema: Iterable[Mapping[str, str]]) -> tuple[str, ...]:

@@ -383,7 +383,8 @@ def _pieces(source: Source, size: int) -> Iterator[bytes]:
     if isinstance(source, bytes | bytearray | memoryview):
         yield from (bytes(source[at : at + size]) for at in range(0, len(source), size))
         return
-    given = iter(partial(source.read, size), b"") if hasattr(source, "read") else iter(source)
+    read = getattr(source, "read", None)
+    given: Iterator[bytes] = iter(source) if read is None else iter(partial(read, size), b"")
     left = b""
     for piece in given:
         left += piece

@@ -171,6 +171,11 @@ def _changes(before: Design, after: Design) -> Iterator[str]:
         for guard in ones.guards:
             if guard not in others.guards:
                 yield f"the item that makes {guard.entity}'s {' and '.join(guard.attributes)} unique is {word}"
+    for name in dict.fromkeys(one.entity for one in (*before.counters, *after.counters)):
+        counters = after.counter(name), before.counter(name)
+        if counters[0] != counters[1]:
+            said = [f"{' and '.join(one.attributes)} in {one.shards} shards" if one else "none" for one in counters]
+            yield f"the sharded counter of {name} is {said[0]}, was {said[1]}"
 
 
 def titled(item: Item) -> str:

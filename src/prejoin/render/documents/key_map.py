@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from prejoin.design.document.cells import write_code, write_list, write_prose, write_title, write_when
-from prejoin.design.mapping.facets import types_of
-from prejoin.design.model import TABLE, Design, Did, Facet, Guard, Item, Request, Slot
+from prejoin.design.mapping.facets import counter_templates, types_of
+from prejoin.design.model import TABLE, Counter, Design, Did, Facet, Guard, Item, Request, Slot
 from prejoin.keys import TemplateError, fields_of, guard_key
 from prejoin.render.documents.tables import write_table
 from prejoin.render.documents.titles import page_title
@@ -15,6 +15,7 @@ from prejoin.workload.model import Entity, Verb, Workload
 
 _COLUMNS = ("Sort Key", "Item", "Only When", "Read by", "Written by")
 _GUARDS = ("Partition Key", "Sort Key", "Guards", "Written by")
+_COUNTERS = ("Partition Key", "Sort Key", "Counts", "Shards", "Written by")
 _ATTRIBUTES = ("Entity", "Attribute", "Stands in", "Changed by")
 
 
@@ -35,6 +36,7 @@ class _KeyMap:
         for slot in self.design.slots:
             yield from self._slot(slot)
         yield from self._guards()
+        yield from self._counters()
         yield from self._attributes()
 
     def _slot(self, slot: Slot) -> Iterator[str]:
@@ -94,6 +96,24 @@ class _KeyMap:
             "Sort Key": write_code(sk) if sk else "-",
             "Guards": f"{write_title(guard.entity)}: {write_list(guard.attributes, ' + ')}",
             "Written by": write_prose(", ".join(writers(self.design, name))),
+        }
+
+    def _counters(self) -> Iterator[str]:
+        if not self.design.counters:
+            return
+        yield "## Sharded counters"
+        yield "Each holds a part of a number. The number is their sum, and that of the item itself."
+        yield write_table(_COUNTERS, [self._counter(counter) for counter in self.design.counters])
+
+    def _counter(self, counter: Counter) -> Mapping[str, str]:
+        entity = self.workload.entity(counter.entity)
+        pk, sk = counter_templates(self.design, entity) if entity else (None, None)
+        return {
+            "Partition Key": write_code(pk.text) if pk else "-",
+            "Sort Key": write_code(sk.text) if sk else "-",
+            "Counts": f"{write_title(counter.entity)}: {write_list(counter.attributes, ' + ')}",
+            "Shards": str(counter.shards),
+            "Written by": write_prose(", ".join(writers(self.design, counter.name))),
         }
 
     def _attributes(self) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from prejoin import keys
 from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, is_tested, varying, wanted_of
-from prejoin.design.model import Call, Operation
+from prejoin.design.model import Call, ItemName, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.conditions import any_of, as_lambda, comparison, value_text
 from prejoin.render.python.layout import STEP, WIDTH, Group, Part, call, flat, keyword, listing, mapping, string
@@ -119,6 +119,8 @@ class _ReadMethod:
 
     def method(self) -> Method:
         body, result = self._body()
+        if not self.joined:
+            body = self._summed(body)
         body = [*self.before, *body]
         if self.timed:
             self.module.imports.module("datetime as dt")
@@ -156,7 +158,23 @@ class _ReadMethod:
             first, result = self._page(cls, into, shown)
         if not self.joined:
             return first, result
-        return self._with_others(first, result)
+        return self._with_others(self._summed(first), result)
+
+    def _summed(self, body: list[Part]) -> list[Part]:
+        """The lines with the sums of sharded counters in what is returned."""
+        for request in self.operation.requests:
+            if request.counter:
+                self.module.imports.name("prejoin", "with_counts")
+                cls = self.module.cls(ItemName.parse(request.counter).entity)
+                last = body[-1]
+                if isinstance(last, Group):
+                    found: Part = Group(last.head.removeprefix("return "), last.items, last.tail, last.commas)
+                else:
+                    found = flat(last).removeprefix("return ")
+                options = ["consistent=True"] if request.consistent else []
+                summed = call(f"return {self.module.wait}with_counts", "self.db", cls, found, *options)
+                body = [*body[:-1], summed]
+        return body
 
     # --- One entity -------------------------------------------------------------------------------------------------
 

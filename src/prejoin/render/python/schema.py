@@ -73,6 +73,10 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports, foll
     for guard in (g for g in design.guards if g.entity == entity.name):
         imports.name("prejoin", "Unique")
         patterns.append(call("Unique", *(string(fields[a]) for a in guard.attributes)))
+    if counter := design.counter(entity.name):
+        imports.name("prejoin", "ShardedCounter")
+        numbers = (string(fields[a]) for a in counter.attributes)
+        patterns.append(call("ShardedCounter", *numbers, keyword("shards", str(counter.shards))))
     patterns += [_follows(one, names, imports) for one in followed]
     if ends := ending(design, entity):
         imports.name("prejoin", "TimeToLive")

@@ -543,7 +543,11 @@ class _Test:
     def _got(self, name: str, item: _Item) -> Part:
         """The call that reads an item from the table."""
         key = [keyword(self._field(item, n), f"{item.name}.{self._field(item, n)}") for n in self._base(item)]
-        return call(f"{name} = repository.db.get", self._cls(item), *key)
+        if self.module.design.counter(item.entity.name) is None:
+            return call(f"{name} = repository.db.get", self._cls(item), *key)
+        self.imports.name("prejoin", "with_counts")
+        got = call("repository.db.get", self._cls(item), *key)
+        return call(f"{name} = with_counts", "repository.db", self._cls(item), got)
 
     def _base(self, item: _Item) -> tuple[str, ...]:
         facets = self.module.facets

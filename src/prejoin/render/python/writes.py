@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from prejoin.design.counters import is_spread
 from prejoin.design.mapping.addressing import NEW, is_absence, known, known_of_checked
 from prejoin.design.mapping.facets import ending
 from prejoin.design.mapping.shared_values import agreements, shared_inputs
@@ -180,6 +181,9 @@ class _WriteMethod:
             yield self._new(at, action, entity, loop, f"{depth}{wait}{writer}")
             return
         given = self.sources.given(at, action, entity, loop)
+        if is_spread(self.module.design.counters, self.write, action, entity):
+            # The item is not written, so nothing of it can be checked.
+            given = [(name, value) for name, value in given if name in self.sources.base(entity)]
         read = ["read=True"] if entity.name in self.sources.read_first else []
         where = self._where(action, entity, loop, [n for n, _ in given])
         fields = [keyword(self.module.names.field(entity.name, n), v) for n, v in given]

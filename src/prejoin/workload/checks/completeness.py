@@ -101,6 +101,9 @@ def _related(r: Reporter, path: Path, read: Read) -> None:
             continue
         fix = f"give `{name}` the attribute, or one that refers to it: `(…, → Entity)`; a read of two steps is a `Join`"
         message = f"`{name}` has no attribute for {_called(read)} ({name_list(list(asked))})"
+        if read.combine is Combine.JOIN:
+            message = f"no attribute of `{known[0]}` says which `{name}` is meant, for {_called(read)}"
+            fix = f"give `{known[0]}` an attribute with its id, `(…, → {name})`, or name the entities in between first"
         r.say(codes.NOT_RELATED, (*path, "entities"), message, fix)
 
 

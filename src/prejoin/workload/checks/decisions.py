@@ -12,6 +12,7 @@ from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import (
     Accept,
+    CounterShards,
     FixedKey,
     IndexKeys,
     Minimise,
@@ -62,6 +63,8 @@ def _about(pin: Pin) -> Hashable:
             return ("key", pin.entity, pin.index)
         case Spread():
             return ("spread", pin.entity, bool(pin.shards))
+        case CounterShards():
+            return ("counter", pin.entity, pin.attribute)
         case Accept() | OutOfScope():
             return ("pattern", pin.pattern)
         case Under():

@@ -14,6 +14,7 @@ from prejoin.workload.lookup import EITHER, bare_name, bindings, changes, sugges
 from prejoin.workload.model import (
     Accept,
     Check,
+    CounterShards,
     Entity,
     FixedKey,
     OutOfScope,
@@ -307,6 +308,10 @@ def _decisions(r: Reporter) -> None:
                 _known_entity(r, path, decision.pin.parent)
             case Without() | Spread():
                 _known_entity(r, path, decision.pin.entity)
+            case CounterShards() as pin:
+                known = _known_entity(r, path, pin.entity) and r.workload.entity(pin.entity)
+                if known and not known.attribute(pin.attribute):
+                    _unknown_attribute(r, path, pin.attribute, [known])
             case FixedKey():
                 if _known_entity(r, path, decision.pin.entity) and (entity := r.workload.entity(decision.pin.entity)):
                     for name in fields_of(decision.pin.pk + decision.pin.sk):

@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from prejoin.workload.model import Context, Decision, Entity, FixedKey, Relationship, Spread, Under, Without, Workload
+from prejoin.workload.model import (
+    Context,
+    CounterShards,
+    Decision,
+    Entity,
+    FixedKey,
+    Relationship,
+    Spread,
+    Under,
+    Without,
+    Workload,
+)
 
 
 def settle(workload: Workload) -> Workload:
@@ -68,7 +79,7 @@ def _decision(decision: Decision, exact: _Exact) -> Decision:
     match decision.pin:
         case Under() as pin:
             return replace(decision, pin=replace(pin, entity=exact(pin.entity), parent=exact(pin.parent)))
-        case Without() | Spread() | FixedKey() as pin:
+        case Without() | Spread() | CounterShards() | FixedKey() as pin:
             return replace(decision, pin=replace(pin, entity=exact(pin.entity)))
         case _:
             return decision

@@ -120,7 +120,8 @@ def _flag(tokens: CellTokens) -> dict[str, object]:
     if tokens.word("follows"):
         return {"follows": _follows(tokens)}
     if tokens.word("default"):
-        if not tokens.sign("="):
+        tokens.sign("=")
+        if tokens.next.raw in ("", ","):
             raise tokens.inexact("the default has no value", DEFAULT_FIX, token)
         return {"default": read_constant(tokens, DEFAULT_FIX)}
     if (word := tokens.word("min", "max")) is not None:
@@ -163,7 +164,8 @@ def _write_follows(one: Follows) -> str:
 
 
 def _bound(tokens: CellTokens) -> int:
-    """The integer after `min` or `max`."""
+    """The integer after `min` or `max`, with or without `=`."""
+    tokens.sign("=")
     sign = -1 if tokens.sign("-") else 1
     token = tokens.take()
     try:

@@ -506,6 +506,7 @@ DECISIONS = GrammarTable(
         ("Sample in buckets of a month", "a partition for each month"),
         ("Sample in buckets of a year", "a partition for each year"),
         ("Order in 8 shards", "a partition of many orders is cut into that many"),
+        ("Page.views in 4 shards", "a number is added to in one of that many items, and read as their sum; `no shards for Page` refuses it"),
         ("Order has key `USER#{userId}` and `ORDER#{orderId}`", "that key is in production, or wanted so"),
         ("Order has key `STATUS#{status}` and `{placedAt}` in gsi1", "the same in an index, which is made if there is none of that name"),
         ("minimise money", "before the number of structures", ("minimize money",)),

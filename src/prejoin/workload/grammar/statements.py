@@ -8,6 +8,7 @@ from prejoin.workload.grammar.lexer import CellTokens, Inexact, write_name
 from prejoin.workload.model import (
     Accept,
     AtMost,
+    CounterShards,
     FixedKey,
     IndexKeyForm,
     IndexKeys,
@@ -31,7 +32,7 @@ RELATIONSHIP_FIX = (
 )
 PIN_FIX = (
     "what the designer obeys reads `Order lives under User`, `at most 2 GSIs`, `no copies`, "
-    "`no shards for Order`, `Order in 8 shards`, `Sample in buckets of a day`, "
+    "`no shards for Order`, `Order in 8 shards`, `Page.views in 4 shards`, `Sample in buckets of a day`, "
     "`` Order has key `USER#{userId}` and `ORDER#{orderId}` ``, `minimise money`, `AP-007 may filter`, "
     "`AP-030 is out of scope`, `` the partition key is named `PK` ``, `Payment needs its own restore`"
 )
@@ -172,6 +173,7 @@ _UNDER = _pattern(rf"{_NAME}\s+lives?\s+under\s+(?:(?:their|its|the|a|an)\s+)?{_
 _AT_MOST = _pattern(rf"at\s+most\s+([0-9]{{1,3}}|one|two|three|four|five)\s+(?!bucket){_STRUCTURES}")
 _WITHOUT = _pattern(rf"no\s+{_STRUCTURES}(?:\s+(?:for|of)\s+{_NAME})?")
 _SPREAD = _pattern(rf"{_NAME}\s+in\s+(?:buckets\s+of\s+an?\s+(hour|day|month|year)|([0-9]{{1,4}})\s+shards)")
+_COUNTER = _pattern(rf"{_NAME}\.{_NAME}\s+in\s+([0-9]{{1,4}})\s+shards")
 _FIXED = _pattern(rf"{_NAME}\s+has\s+key\s+{_KEY}(?:\s+and\s+{_KEY})?(?:\s+in\s+{_NAME})?")
 _MINIMISE = _pattern(r"minimi[sz]e\s+(structures|money)")
 _INDEX_KEYS = _pattern(r"(natural|composite)\s+index\s+keys")
@@ -196,6 +198,8 @@ def read_pin(text: str) -> Pin | None:
         return Without(_structure(m[1]), _bare(m[2])) if m[2] else AtMost(_structure(m[1]), 0)
     if m := _SPREAD.match(text):
         return Spread(_bare(m[1]), (m[2] or "").lower(), int(m[3] or 0))
+    if m := _COUNTER.match(text):
+        return CounterShards(_bare(m[1]), _bare(m[2]), int(m[3]))
     if m := _FIXED.match(text):
         return FixedKey(_bare(m[1]), m[2], m[3] or "", _bare(m[4] or ""))
     if m := _MINIMISE.match(text):
@@ -244,6 +248,8 @@ def write_pin(pin: Pin) -> str:
                 else f"buckets of {'an' if pin.bucket == 'hour' else 'a'} {pin.bucket}"
             )
             return f"{write_name(pin.entity)} in {cut}"
+        case CounterShards():
+            return f"{write_name(pin.entity)}.{write_name(pin.attribute)} in {pin.shards} shards"
         case FixedKey():
             sort = f" and `{pin.sk}`" if pin.sk else ""
             return f"{write_name(pin.entity)} has key `{pin.pk}`{sort}" + (

@@ -1,0 +1,196 @@
+"""Sharded counters: numbers that are added to more often than one item can be written.
+
+`views += 1` at 4,000 a second on one page is more than any key can spread, because it is one item. Four items that are
+added to at random, and summed when read, take it. Which numbers need that follows from the document alone: from the
+rates, and from what else is done with the number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from prejoin.design.cost.assumptions import count_of, peak, size_of
+from prejoin.design.model import Counter, Design
+from prejoin.protocol import limits
+from prejoin.protocol.prices import write_units
+from prejoin.types import Kind
+from prejoin.workload.lookup import bare_name, bindings, changes
+from prejoin.workload.model import (
+    Action,
+    AtMost,
+    Attribute,
+    ChangeOp,
+    Check,
+    CheckKind,
+    Combine,
+    Consistency,
+    CounterShards,
+    Entity,
+    Read,
+    Verb,
+    Without,
+    Workload,
+    Write,
+)
+
+MOST_SHARDS = limits.TRANSACTION_ACTIONS - 1
+"""A delete deletes the item and all its shards in one transaction."""
+_ADDING = (ChangeOp.ADD, ChangeOp.SUBTRACT)
+
+
+def counters_of(workload: Workload) -> tuple[Counter, ...]:
+    """The sharded counters that a document needs, at most one for an entity."""
+    key = ("counters_of",)
+    if key not in workload.memo:
+        workload.memo[key] = tuple(_counters(workload))
+    found: tuple[Counter, ...] = workload.memo[key]
+    return found
+
+
+def with_kept(kept: Sequence[Counter], needed: Sequence[Counter]) -> tuple[Counter, ...]:
+    """The counters of a table in use and those that are needed now. A counter never gets fewer shards, because the
+    others hold a part of the number.
+    """
+    found = {counter.entity: counter for counter in kept}
+    for counter in needed:
+        if before := found.get(counter.entity):
+            names = dict.fromkeys((*before.attributes, *counter.attributes))
+            counter = Counter(counter.entity, tuple(names), max(before.shards, counter.shards))
+        found[counter.entity] = counter
+    return tuple(found.values())
+
+
+def keeps_counters(counters: Iterable[Counter], design: Design) -> bool:
+    """Whether a design has all numbers and shards of counters, so that nothing that was counted is lost."""
+    return all(
+        (now := design.counter(one.entity)) and now.shards >= one.shards and set(one.attributes) <= set(now.attributes)
+        for one in counters
+    )
+
+
+def is_spread(counters: Sequence[Counter], write: Write, action: Action, entity: Entity) -> bool:
+    """Whether an action adds to shards only, and does not write the item."""
+    counter = next((one for one in counters if one.entity == entity.name), None)
+    changed = {change.attribute for change in changes(write, action, entity)}
+    return counter is not None and action.updates and bool(changed) and changed <= set(counter.attributes)
+
+
+def _counters(workload: Workload) -> Iterator[Counter]:
+    for entity in workload.entities:
+        shards = {
+            attribute.name: number
+            for attribute in entity.attributes
+            if (number := shards_of(workload, entity, attribute)) > 1 and not obstacle(workload, entity, attribute)
+        }
+        if shards:
+            yield Counter(entity.name, tuple(shards), max(shards.values()))
+
+
+def shards_of(workload: Workload, entity: Entity, attribute: Attribute) -> int:
+    """The number of shards that a number needs, or that is decided: 1 if one item takes all additions."""
+    pins = [decision.pin for decision in workload.decisions]
+    most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
+    if Without("shards", entity.name) in pins:
+        return 1
+    named = (entity.name, attribute.name)
+    decided = [pin.shards for pin in pins if isinstance(pin, CounterShards) and (pin.entity, pin.attribute) == named]
+    units = load(workload, entity, attribute)
+    is_hot = units * write_units(size_of(entity)) > limits.PARTITION_WRITE_UNITS
+    needed = max(2, math.ceil(units / limits.PARTITION_WRITE_UNITS)) if is_hot else 1
+    return max(1, min([*(decided or [needed]), MOST_SHARDS, *most]))
+
+
+def load(workload: Workload, entity: Entity, attribute: Attribute) -> float:
+    """The write units a second that additions to a number of the busiest item take, if that is a small item."""
+    return sum(
+        peak(write.rate) * _share(workload, write, entity) * (2 if _is_transaction(write) else 1)
+        for write, action in _counting(workload, entity)
+        if attribute.name in {change.attribute for change in changes(write, action, entity)}
+    )
+
+
+def obstacle(workload: Workload, entity: Entity, attribute: Attribute) -> str:
+    """Why a number cannot be a sharded counter, as a sentence with what to do; empty if it can."""
+    name = attribute.name
+    if attribute.id or attribute.type.kind not in (Kind.INTEGER, Kind.DECIMAL):
+        return f"`{name}` is not a number that can be added up exactly"
+    if any(a.ttl for a in entity.attributes):
+        return f"a {entity.name} expires, and the shards of `{name}` would stay"
+    for write in (*workload.writes, *workload.deletes):
+        if any(_is_about(check, name, write, entity) for check in write.checks):
+            return f"{write.id} has a condition on `{name}`, and no item knows the sum: collect its writes in a queue"
+        for action in (a for a in write.actions if a.entity == entity.name):
+            if said := _refused(write, action, entity, name):
+                return f"{write.id} {said}"
+    for read in (read for read in workload.reads if entity.name in read.entities):
+        if said := _unsummed(workload, read, entity, name):
+            return f"{read.id} {said}"
+    return ""
+
+
+def _refused(write: Write, action: Action, entity: Entity, name: str) -> str:
+    """What an action does that a sharded counter does not allow."""
+    changed = {change.attribute: change.op for change in changes(write, action, entity)}
+    if action.verb in (Verb.PUT, Verb.UPSERT):
+        return f"may replace or create the {entity.name}: create it by itself, and update it then"
+    if action.verb is Verb.DELETE and action.many:
+        return f"deletes several {entity.name}, and each has shards: delete one at a time"
+    if action.verb is Verb.EXPIRE:
+        return f"lets a {entity.name} expire, and the shards of `{name}` would stay"
+    if name in changed and changed[name] not in _ADDING:
+        return f"sets `{name}`, and shards can only be added to"
+    return ""
+
+
+def _unsummed(workload: Workload, read: Read, entity: Entity, name: str) -> str:
+    """Why a read cannot have the sum."""
+    asked = [*(i.attribute for i in read.inputs), *(sort.attribute for sort in read.sort)]
+    if any(bindings(workload, read.entities, one).get(entity.name) == name for one in asked):
+        return (
+            f"asks for `{name}` in a key or a filter, and no item knows the sum: copy it to another attribute now and "
+            "then, and ask for that"
+        )
+    if not wants(read, name):
+        return ""
+    if read.combine is Combine.JOIN and entity.name in read.entities[1:]:
+        return f"gets the {entity.name} in a second request, and the sum would be a third"
+    if read.consistency is Consistency.TRANSACTIONAL:
+        return "reads in a transaction, and a sum of shards is not read in one"
+    if read.needs and not {a.name for a in entity.id} <= set(map(bare_name, read.needs)):
+        return f"returns `{name}` without the id of the {entity.name}, by which its shards are found"
+    return ""
+
+
+def wants(read: Read, name: str) -> bool:
+    """Whether a read returns an attribute."""
+    return not read.needs or name in map(bare_name, read.needs)
+
+
+def _is_about(check: Check, name: str, write: Write, entity: Entity) -> bool:
+    return check.attribute == name and (check.entity or write.first_entity) == entity.name
+
+
+def _counting(workload: Workload, entity: Entity) -> Iterator[tuple[Write, Action]]:
+    """The writes that only add to numbers of an item, without a condition on the item."""
+    for write in workload.writes:
+        tested = any(
+            (check.entity or write.first_entity) == entity.name and check.kind is not CheckKind.UNIQUE
+            for check in write.checks
+        )
+        for action in write.actions:
+            if action.entity == entity.name and action.verb is Verb.UPDATE and not action.many and not tested:
+                changed = changes(write, action, entity)
+                if changed and all(change.op in _ADDING for change in changed):
+                    yield write, action
+
+
+def _share(workload: Workload, write: Write, entity: Entity) -> float:
+    """The fraction of the calls of a write for the busiest item."""
+    if write.rate and write.rate.hottest:
+        return write.rate.hottest / 100
+    return 1 / max(1, count_of(workload, entity))
+
+
+def _is_transaction(write: Write) -> bool:
+    return write.atomic is not False and len(write.actions) > 1
