@@ -9,7 +9,7 @@ from tests.design.brute_force import best_design
 from prejoin.design import codes
 from prejoin.design.checks import check_design
 from prejoin.design.checks.claims import false_claims
-from prejoin.design.cost.heat import hot_loads, loads
+from prejoin.design.cost.heat import Load, hot_loads, loads
 from prejoin.design.cost.objective import IN_WORDS, objective
 from prejoin.design.explain import explain
 from prejoin.design.mapping.map_patterns import map_patterns
@@ -177,3 +177,13 @@ def test_hot_partition_of_several_entities_stays_whole_and_is_told() -> None:
     assert operation
     assert operation.served
     assert "9,000 writes/s are 9,000 write units/s" in hot(workload, design)[0]
+
+
+def test_load_that_just_fits_is_not_hot() -> None:
+    """4,000 units in 4 shards are 1,000 each: fractions do not add up to more than the limit."""
+    load = Load("Listing", "", "table", 0.0, 0.0, 0.0)
+    for _ in range(10):
+        load = load.with_write(400.0, 400.0, 0.25)
+    assert not load.hot
+    assert load.shards == 1
+    assert Load("Listing", "", "table", 0.0, 0.0, 0.0).with_write(4_004, 4_004, 0.25).hot

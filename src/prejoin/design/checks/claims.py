@@ -208,7 +208,7 @@ def _hot_writes(workload: Workload, design: Design) -> int:
                 units = entry.times * units_of(entry, request.call is Call.TRANSACT_WRITE)
                 calls = _busiest_calls(workload, facets[key], write, action.target.entity in created)
                 busiest[key] = busiest.get(key, 0.0) + units * calls
-    return sum(units > 1000 for units in busiest.values())
+    return sum(round(units, 6) > 1000 for units in busiest.values())
 
 
 def _hot_reads(workload: Workload, design: Design) -> int:
@@ -228,7 +228,7 @@ def _hot_reads(workload: Workload, design: Design) -> int:
             each = {Call.TRANSACT_GET: 2.0}.get(request.call, 1.0 if request.consistent else 0.5)
             pages = Estimates(design, workload).pages(operation, request)
             units = sum(page.times * each * max(1, -(-page.size // 4096)) for page in pages)
-            found += units * _busiest_calls(workload, facet, read, created=False) > 3000
+            found += round(units * _busiest_calls(workload, facet, read, created=False), 6) > 3000
     return found
 
 

@@ -25,6 +25,8 @@ from prejoin.workload.lookup import identified
 from prejoin.workload.model import Entity, Rate, Read, Verb, Workload, Write
 
 MOST_SHARDS = 200
+_EXACT = 6
+"""Digits to round to: loads are sums of fractions."""
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -44,8 +46,8 @@ class Load(msgspec.Struct, frozen=True):
 
     @property
     def busiest(self) -> float:
-        """Units a second on the busiest partition."""
-        return self.units * self.share
+        """Units a second on the busiest partition. Rounded: 4,000 over 4 shards are 1,000, and no fraction more."""
+        return round(self.units * self.share, _EXACT)
 
     @property
     def limit(self) -> int:
@@ -67,7 +69,7 @@ class Load(msgspec.Struct, frozen=True):
 
     def with_write(self, calls: float, units: float, share: float) -> Load:
         """The load with another write, a share of which is on the busiest partition."""
-        total, busiest = self.units + units, self.busiest + units * share
+        total, busiest = self.units + units, self.units * self.share + units * share
         return Load(
             self.entity, self.copy, self.slot, self.calls + calls, total, busiest / total if total else share, self.read
         )

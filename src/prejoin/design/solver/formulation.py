@@ -40,7 +40,7 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import peak
-from prejoin.design.cost.heat import hottest, partition_share
+from prejoin.design.cost.heat import Load, hottest, partition_share
 from prejoin.design.cost.objective import WEIGHTS, pattern_weight
 from prejoin.design.layout.key_words import Alike
 from prejoin.design.mapping.addressing import known
@@ -61,7 +61,6 @@ from prejoin.design.solver.placement import (
 )
 from prejoin.design.solver.pricing import Answer, Price, Prices, collection_units
 from prejoin.design.solver.taste import Taste
-from prejoin.protocol.limits import PARTITION_READ_UNITS
 from prejoin.workload.lookup import root
 from prejoin.workload.model import Action, Entity, Result, Write
 
@@ -259,7 +258,8 @@ class Formulation:
         need = question.needs[0]
         names = [a for a in need.given if question.ask.name(need.entity, a) in way.names]
         share = max(hottest(question.read.rate), partition_share(self._workload, self._entity(need.entity), names))
-        return peak(question.read.rate) * self._units[way.read] * share > PARTITION_READ_UNITS
+        calls = peak(question.read.rate)
+        return Load(need.entity, "", "", calls, calls * self._units[way.read], share, way.read).hot
 
     def _is_find(self, pattern: str) -> bool:
         return not any(q.read.id == pattern for q in self._component.reads)
