@@ -31,6 +31,8 @@ REPRESENTATIVE = frozenset(
 
 Their builds reach 98 % of the branches of all builds in 28 % of the time.
 """
+LONG = "ranges"
+"""A document of tests/render/python that takes seconds to solve."""
 BY_DOCUMENT = ("tests/design/", "tests/proof/", "tests/render/", "tests/workload/test_data.py")
 """Where tests do the same with every document. With a document that is not representative a test is slow."""
 
@@ -57,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests as slow by their parameters, before `-m` chooses."""
     documents = _documents()
     assert documents >= REPRESENTATIVE
-    others = documents - REPRESENTATIVE
+    others = documents - REPRESENTATIVE | {LONG}
     seen: Counter[tuple[Path, str]] = Counter()
     for item in items:
         if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
@@ -71,13 +73,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.slow)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Look for doctests only where there are some: looking takes longer than all of them."""
-    collectors = yield
-    if b">>> " in file_path.read_bytes():
-        return collectors
-    return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
+class _Doctests:
+    """Looks for doctests only where there are some: looking takes longer than all of them.
+
+    A hook of this file would reach the files of `tests` only, and not those of `src`.
+    """
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        collectors = yield
+        if b">>> " in file_path.read_bytes():
+            return collectors
+        return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(_Doctests())
 
 
 gc.disable()

@@ -1,7 +1,7 @@
-"""`solve` for tests of what is made from a design: the same document is solved once in a process.
+"""`solve` for tests of what is made from a design: the same document is solved once in a process, and proven once.
 
 A solution is a function of the document and the design that is kept; `tests/design/test_solve.py` says so. Tests of the
-solver itself import it from `prejoin`.
+solver and of the proof import them from `prejoin`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from prejoin.design.model import Design
 from prejoin.design.solver import solve as solver
 from prejoin.design.solver.integer_program import TimeLimit
 from prejoin.design.solver.solve import Solution
+from prejoin.proof import prove as prover
+from prejoin.proof.result import Proof
+from prejoin.transport import Transport
 from prejoin.workload.model import Workload
 
 USERS = (
@@ -63,8 +66,24 @@ def solve(
 _SOLVED: dict[str, tuple[Solution, list[str]]] = {}
 
 
+def _prove(workload: Workload, design: Design, transport: Transport, progress: Callable[[str], None]) -> Proof:
+    """As `prejoin.proof.prove.prove`, whose result is the same for the same document and design."""
+    key = repr((workload, design))
+    if key not in _PROVEN:
+        told: list[str] = []
+        _PROVEN[key] = prover.prove(workload, design, transport, progress=told.append), told
+    proof, told = _PROVEN[key]
+    for text in told:
+        progress(text)
+    return proof
+
+
+_PROVEN: dict[str, tuple[Proof, list[str]]] = {}
+
+
 @pytest.fixture(autouse=True)
 def solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let commands use `solve` of this module. A conftest that imports this fixture does so for its folder."""
+    """Let commands solve and prove a document once. A conftest that imports this fixture does so for its folder."""
     for module in USERS:
         monkeypatch.setattr(module, "solve", solve)
+    monkeypatch.setattr(prejoin.pipeline.design.design_table, "run_proof", _prove)

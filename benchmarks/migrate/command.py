@@ -18,6 +18,7 @@ from tests.wide.databases import postgres_server
 from common.tables import table, times, write_into
 from engine.machine import machine
 from engine.servers import running, wait_for
+from migrate.lag import RATE
 from migrate.source import fill, project
 from prejoin import Client, Credentials, Endpoint, open_migration
 
@@ -25,6 +26,12 @@ HERE = Path(__file__).resolve().parent
 ROWS = 100_000
 GROWING = (10_000, 100_000, 1_000_000)
 _SHOP = "shop"
+_LOOP = "SQLAlchemy and boto3, into dynoxide"
+_INTO_DYNOXIDE = {
+    "prejoin, into dynoxide": "prejoin",
+    "the same requests as bytes, into dynoxide": "raw",
+    _LOOP: "boto3",
+}
 
 
 @dataclass(frozen=True)
@@ -53,14 +60,17 @@ def main(arguments: list[str]) -> int:
         project(url, Path(folder))
         fill(source.url, rows)
         loads = {"prejoin, into a file of the engine": _load("prejoin", Path(folder), url)}
-        for name, way in (("prejoin, into dynoxide", "prejoin"), ("SQLAlchemy and boto3, into dynoxide", "boto3")):
+        for name, way in _INTO_DYNOXIDE.items():
             with _dynoxide(Path(folder), url) as (process, endpoint):
                 loads[name] = _load(way, Path(folder), url, endpoint, process)
         sizes = {}
         for size in growing:
             fill(source.url, size)
             sizes[size] = _load("prejoin", Path(folder), url)
-    said = _report(rows, loads, sizes)
+        seconds = 3 if quick else 30
+        fill(source.url, RATE * seconds * 2)
+        lag = _lag(Path(folder), url, seconds)
+    said = f"{_report(rows, loads, sizes)}\n\n{lag}"
     print(said)
     if not quick:
         here = machine()
@@ -93,6 +103,21 @@ def _load(way: str, folder: Path, url: str, endpoint: str = "", server: int = 0)
     return Load(**json.loads(ran.stdout), server=_cpu(server) - before if server else 0.0)
 
 
+def _lag(folder: Path, url: str, seconds: int) -> str:
+    follower = [sys.executable, str(HERE / "lag.py"), str(folder), url, str(seconds)]
+    ran = subprocess.run(follower, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise SystemExit(ran.stderr)
+    found = json.loads(ran.stdout)
+    lags = sorted(found["lags"])
+    cells = [f"{lags[len(lags) * part // 100] * 1000:,.0f} ms" for part in (50, 99)]
+    cells += [f"{len(lags):,} of {found['changes']:,}", f"{found['cpu'] / len(lags) * 1e6:,.0f} µs"]
+    return table(
+        (f"{RATE:,} changes a second", "Median lag", "99th percentile", "Followed", "CPU a change"),
+        [(f"{seconds} seconds, into a file of the engine", *cells)],
+    )
+
+
 def _cpu(process: int) -> float:
     """The CPU time of a process so far."""
     fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
@@ -100,7 +125,7 @@ def _cpu(process: int) -> float:
 
 
 def _report(rows: int, loads: dict[str, Load], sizes: dict[int, Load]) -> str:
-    loop = loads["SQLAlchemy and boto3, into dynoxide"]
+    loop = loads[_LOOP]
     compared = [
         (
             name,

@@ -6,12 +6,14 @@ import json
 import resource
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import boto3
 import sqlalchemy as sa
 
-from prejoin import TablePlace, load_table, open_migration
+from prejoin import Client, Credentials, Endpoint, TablePlace, load_table, open_migration
+from prejoin.migrate.load.load import WORKERS
 
 TABLE = "shop"
 
@@ -72,12 +74,49 @@ def boto3_loop(folder: Path, url: str, endpoint: str) -> int:
     return rows
 
 
+class _Recorder:
+    """A transport that keeps requests instead of sending them."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        self.bodies.append(body)
+        return b'{"UnprocessedItems": {}}'
+
+
+def recorded(folder: Path, url: str) -> tuple[list[bytes], int]:
+    """The requests of a load, as bytes, and the number of its rows."""
+    recorder, rows = _Recorder(), 0
+    with (
+        open_migration(folder / "access-patterns.md", folder / "mapping.toml", url) as migration,
+        migration.source.snapshot() as snapshot,
+    ):
+        client = Client(migration.package.schema, TABLE, recorder)
+        for one in migration.rows:
+            for page in one.pages(snapshot):
+                rows += client.put_many([migration.package.record(one.entity.name, one.convert(row)) for row in page])
+    return recorder.bodies, rows
+
+
+def send_raw(bodies: list[bytes], endpoint: str) -> None:
+    """Only the requests, ready as bytes: how fast the server takes them is the bound for any client."""
+    place = Endpoint(endpoint, credentials=Credentials("local", "local"))
+    with ThreadPoolExecutor(WORKERS) as threads:
+        for _ in threads.map(lambda body: place.send("BatchWriteItem", body), bodies):
+            pass
+
+
 WAYS = {"prejoin": prejoin_load, "boto3": boto3_loop}
 
 
 def main(way: str, folder: str, url: str, endpoint: str) -> None:
+    bodies, rows = recorded(Path(folder), url) if way == "raw" else ([], 0)
     began, used = time.monotonic(), time.process_time()
-    rows = WAYS[way](Path(folder), url, endpoint)
+    if way == "raw":
+        send_raw(bodies, endpoint)
+    else:
+        rows = WAYS[way](Path(folder), url, endpoint)
     seconds, cpu = time.monotonic() - began, time.process_time() - used
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({"rows": rows, "seconds": seconds, "cpu": cpu, "memory": memory}))

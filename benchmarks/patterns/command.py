@@ -13,12 +13,14 @@ from engine.servers import running, wait_for
 from prejoin.engine import Embedded
 from prejoin.transport import Credentials, Endpoint
 
-from . import bulk, report
+from . import bulk, large, rename, report
 from .measure import costs
 from .reads import DAYS, SHARDS, bucket_cases, shard_cases
 from .writes import KINDS, write_cases
 
 BULK, END_OF_BULK = "<!-- bulk: written by the benchmark -->", "<!-- end of bulk -->"
+LARGE, END_OF_LARGE = "<!-- large: written by the benchmark -->", "<!-- end of large -->"
+RENAME, END_OF_RENAME = "<!-- rename: written by the benchmark -->", "<!-- end of rename -->"
 HERE = Path(__file__).resolve().parent
 
 
@@ -26,10 +28,16 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks/patterns", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a look in some seconds; nothing is written")
     parser.add_argument("--bulk", action="store_true", help="only the bulk load, by CPU time")
+    parser.add_argument("--large", action="store_true", help="only a document of 5 MB, by CPU time")
+    parser.add_argument("--rename", action="store_true", help="only the new name of a user, by CPU time")
     given = parser.parse_args(arguments)
     quick = given.quick
     if given.bulk:
         return _bulk(quick)
+    if given.large:
+        return _large(quick)
+    if given.rename:
+        return _rename(quick)
     shards, days, kinds = (SHARDS[:2], DAYS[:2], list(KINDS)[:2]) if quick else (SHARDS, DAYS, list(KINDS))
     repeats = 3 if quick else 31
     with running("serve", {}) as (process, port), Embedded() as engine:
@@ -82,6 +90,27 @@ def _bulk(quick: bool) -> int:
     print(text)
     if not quick:
         write_into(HERE / "README.md", f"{text}\n", BULK, END_OF_BULK)
+    return 0
+
+
+def _large(quick: bool) -> int:
+    with running("serve", {}) as (process, port):
+        wait_for(port, process)
+        text = large.report(large.document_costs(port, 500_000 if quick else 5_000_000, 1 if quick else 21))
+    print(text)
+    if not quick:
+        write_into(HERE / "README.md", f"{text}\n", LARGE, END_OF_LARGE)
+    return 0
+
+
+def _rename(quick: bool) -> int:
+    count, repeats = (150, 1) if quick else (10_000, 3)
+    with running("serve", {}) as (process, port):
+        wait_for(port, process)
+        text = rename.report(rename.rename_costs(port, count, repeats))
+    print(text)
+    if not quick:
+        write_into(HERE / "README.md", f"{text}\n", RENAME, END_OF_RENAME)
     return 0
 
 

@@ -136,6 +136,17 @@ if TYPE_CHECKING:
     from prejoin.patterns.integrity.repair import repair as repair
     from prejoin.patterns.integrity.reshard import Resharded as Resharded
     from prejoin.patterns.integrity.reshard import reshard as reshard
+    from prejoin.patterns.large.content import LargeContentError as LargeContentError
+    from prejoin.patterns.large.content import delete_large as delete_large
+    from prejoin.patterns.large.content import read_large as read_large
+    from prejoin.patterns.large.content import store_large as store_large
+    from prejoin.patterns.large.content import stream_large as stream_large
+    from prejoin.patterns.large.content import write_large as write_large
+    from prejoin.patterns.large.garbage import remove_garbage as remove_garbage
+    from prejoin.patterns.large.large import Large as Large
+    from prejoin.patterns.large.large import LargeValue as LargeValue
+    from prejoin.patterns.large.stores import FolderStore as FolderStore
+    from prejoin.patterns.large.stores import ObjectStore as ObjectStore
     from prejoin.patterns.receipt import Receipt as Receipt
     from prejoin.patterns.receipt import TokenReused as TokenReused
     from prejoin.patterns.receipt import once as once
@@ -265,6 +276,8 @@ if TYPE_CHECKING:
     from prejoin.transport import Retries as Retries
     from prejoin.transport import Transport as Transport
     from prejoin.transport import TransportError as TransportError
+    from prejoin.transport.s3 import S3Error as S3Error
+    from prejoin.transport.s3 import S3Store as S3Store
     from prejoin.types import Kind as Kind
     from prejoin.types import Type as Type
 

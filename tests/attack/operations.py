@@ -11,6 +11,7 @@ import json
 import random
 import tempfile
 import time
+from base64 import b64decode, b64encode
 from collections import defaultdict, deque
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection
@@ -127,12 +128,22 @@ def mutated(request: Any, chance: random.Random) -> Any:
                 case 1 if isinstance(place, list):
                     place += [place[where]] * chance.choice((1, 30))
                 case 2 | 3 if isinstance(place[where], str):
-                    place[where] = cut_up(place[where], chance)
+                    place[where] = forged(place[where], chance) or cut_up(place[where], chance)
                 case _:
                     # Members that repeat one object are made apart: a change within it would repeat, too.
                     place[where] = json.loads(json.dumps(unexpected(place[where], chance)))
             break
     return copy
+
+
+def forged(text: str, chance: random.Random) -> str:
+    """A token or iterator with other content, well encoded; nothing if the text is neither."""
+    begin, mark, content = text.rpartition("|")
+    try:
+        inside = json.loads(b64decode(content, validate=True))
+    except ValueError:
+        return ""
+    return begin + mark + b64encode(json.dumps(mutated(inside, chance)).encode()).decode()
 
 
 def cut_up(text: str, chance: random.Random) -> str:

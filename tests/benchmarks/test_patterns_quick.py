@@ -29,11 +29,22 @@ def test_the_benchmark_runs_and_writes_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_the_benchmark_of_bulk_loads_writes_the_same_items_in_each_way() -> None:
-    command = [sys.executable, "benchmarks/patterns", "--bulk", "--quick"]
+@pytest.mark.parametrize(("option", "way"), [("--bulk", "bulk_load, new=True"), ("--large", "Large, in parts")])
+def test_each_way_writes_what_it_reads(option: str, way: str) -> None:
+    command = [sys.executable, "benchmarks/patterns", option, "--quick"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
     assert result.returncode == 0, result.stderr
-    assert "bulk_load, new=True" in result.stdout
+    assert way in result.stdout
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_a_new_name_counts_requests_and_units() -> None:
+    command = [sys.executable, "benchmarks/patterns", "--rename", "--quick"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert result.returncode == 0, result.stderr
+    rows = [[cell.strip() for cell in line.split("|")[1:5]] for line in result.stdout.splitlines()[2:]]
+    # 150 comments: two reads of the user, a query, and 2 transactions of up to 99 comments with a check.
+    assert rows == [["a transaction for each comment", "153", "6", "750"], ["refresh", "5", "8", "454"]]
 
 
 def test_each_shard_and_each_day_is_a_request() -> None:

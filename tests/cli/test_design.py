@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import jsonschema
@@ -390,9 +391,12 @@ def test_edits_during_the_questions_are_kept(teams: Path) -> None:
     assert "- minimise money\n" in teams.read_text("utf-8")
 
 
-@pytest.mark.everyday(1)
-@pytest.mark.parametrize(("keys", "status"), [("\x03", 130), ("n\n", 0), ("\x04", 0)])
-def test_quitting_changes_nothing(teams: Path, keys: str, status: int) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("keys", "statuses"),
+    [("\x03", {130, -signal.SIGINT}), ("n\n", {0}), ("\x04", {0})],  # a second Ctrl-C may come while Python ends
+)
+def test_quitting_changes_nothing(teams: Path, keys: str, statuses: set[int]) -> None:
     before = teams.read_bytes()
     terminal = Terminal("design", "--no-proof", folder=teams.parent, NO_COLOR="1")
     terminal.expect("[y/n")
@@ -400,7 +404,7 @@ def test_quitting_changes_nothing(teams: Path, keys: str, status: int) -> None:
     terminal.expect("`undo` removes it.")
     terminal.expect("help] ")
     terminal.send(keys)
-    assert terminal.status(again=keys) == status
+    assert terminal.status(again=keys) in statuses
     assert teams.read_bytes() == before
     assert [path.name for path in teams.parent.iterdir()] == ["access-patterns.md"]
 

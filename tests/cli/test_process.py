@@ -56,7 +56,7 @@ def test_closed_pipe_is_no_error(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"{", b"")
 
 
-@pytest.mark.everyday(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["2>&1 | head -1", ">&-", ">&- 2>&-"])
 def test_closed_pipe_does_not_prevent_writing_files(tmp_path: Path, end: str) -> None:
     shutil.copy(TEAMS, tmp_path / "access-patterns.md")

@@ -319,7 +319,7 @@ def test_the_checks_count_by_the_whole_id_too() -> None:
     assert "PJ530" in {d.code for d in check_design(solve(longer).design, longer)}, "80 of 20 KB are more than a page"
 
 
-def same_with_a_tenant(workload: Workload) -> None:
+def assert_tenant_changes_no_price(workload: Workload) -> None:
     """One tenant in front of every key changes no price: what is read, written and stored is the same."""
     joins = [read.id for read in workload.reads if read.combine is Combine.JOIN]  # these follow ids of one part only
     before = replace(
@@ -332,10 +332,10 @@ def same_with_a_tenant(workload: Workload) -> None:
         replace(solved, slots=tuple(replace(s, projection=Projection()) for s in solved.slots)), before
     )
     for tenant in (with_tenant(before), with_line(before)):
-        _compare(before, plain, tenant)
+        _assert_same_price(before, plain, tenant)
 
 
-def _compare(before: Workload, plain: Design, tenant: Workload) -> None:
+def _assert_same_price(before: Workload, plain: Design, tenant: Workload) -> None:
     tenanted = keyed_by_tenant(plain, tenant)
     ours, theirs = bill(before, plain), bill(tenant, tenanted)
     assert {o.pattern: o.problem for o in tenanted.operations if not o.served} == {
@@ -351,16 +351,16 @@ def _compare(before: Workload, plain: Design, tenant: Workload) -> None:
 @pytest.mark.everyday(4)
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.parent.name)
 def test_a_tenant_changes_no_price_of_a_document(path: Path) -> None:
-    same_with_a_tenant(read_file(path).workload)
+    assert_tenant_changes_no_price(read_file(path).workload)
 
 
 @given(workloads())
 @settings(max_examples=examples(25))
 def test_a_tenant_changes_no_price_of_any_workload(workload: Workload) -> None:
-    same_with_a_tenant(workload)
+    assert_tenant_changes_no_price(workload)
 
 
-def solved_with_a_tenant(workload: Workload) -> None:
+def assert_as_good_with_a_tenant(workload: Workload) -> None:
     """The workload with one tenant in every id, solved anew: as much is served, with as many structures, for as much.
 
     Joins, projections and writes that find their items first are part of it.
@@ -368,10 +368,10 @@ def solved_with_a_tenant(workload: Workload) -> None:
     before = replace(workload, decisions=(), entities=tuple(replace(e, size=size_of(e)) for e in workload.entities))
     ours = objective(before, solve(before).design)
     for after in (with_tenant(before), with_line(before)):
-        _as_good(before, ours, after)
+        _assert_as_good(before, ours, after)
 
 
-def _as_good(before: Workload, ours: Objective, after: Workload) -> None:
+def _assert_as_good(before: Workload, ours: Objective, after: Workload) -> None:
     theirs = objective(after, solve(after).design)
     # There may be fewer: all items of a tenant have a partition by nature, all items do not.
     # A write that names two items of an entity by one part of their ids assumes the other part, which is the tenant.
@@ -386,7 +386,7 @@ def _as_good(before: Workload, ours: Objective, after: Workload) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS[::3], ids=lambda p: p.parent.name)
 def test_a_document_solved_with_a_tenant_is_as_good(path: Path) -> None:
-    solved_with_a_tenant(read_file(path).workload)
+    assert_as_good_with_a_tenant(read_file(path).workload)
 
 
 @given(st.integers(2, 5_000))

@@ -172,6 +172,7 @@ def is_kept(before: Design, after: Design) -> bool:
     )
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("ids", [("AP-008",), ("AP-002", "AP-006"), ("AP-006", "AP-007", "AP-008", "AP-009")])
 def test_a_table_grows_and_what_is_there_stays(ids: tuple[str, ...]) -> None:
     before = solve(without(*ids)).design

@@ -459,6 +459,7 @@ def test_alternatives_are_solved_and_priced() -> None:
     assert all(len(entity.alternatives) <= 1 for entity in annotate.entities)
 
 
+@pytest.mark.slow
 def test_alternative_names_the_writes_that_would_read_first() -> None:
     """A cheaper key is not better if more writes have to find or read their item."""
     annotated = add_alternatives(*example("blog"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,9 +70,10 @@ def values(**attributes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(params=["in memory", "in a file"])
-def dynamodb(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Embedded]:
+def dynamodb(request: pytest.FixtureRequest) -> Iterator[Embedded]:
     """One of each kind: what holds for one store holds for the other."""
-    with Embedded(None if request.param == "in memory" else tmp_path / "dynamodb.db") as engine:
+    file = None if request.param == "in memory" else request.getfixturevalue("tmp_path") / "dynamodb.db"
+    with Embedded(file) as engine:
         yield engine
 
 

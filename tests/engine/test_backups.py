@@ -105,6 +105,30 @@ def test_mistakes_are_refused(shop: Ask, operation: str, members: dict[str, Any]
     assert refusal(shop, operation, **members).code == code
 
 
+ONE = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+NEGATIVE = {"ReadCapacityUnits": -5, "WriteCapacityUnits": 1}
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"ProvisionedThroughputOverride": NEGATIVE}, "'provisionedThroughputOverride.readCapacityUnits' failed"),
+        ({"BillingModeOverride": "PAY_PER_REQUEST", "ProvisionedThroughputOverride": ONE}, "Neither ReadCapacityUnits"),
+        ({"OnDemandThroughputOverride": {"MaxReadRequestUnits": -7}}, "is outside of valid range"),
+        ({"SSESpecificationOverride": {"SSEType": "NO"}}, "'sSESpecificationOverride.sSEType' failed"),
+        ({"LocalSecondaryIndexOverride": [{}]}, "'localSecondaryIndexOverride.1.member.indexName' failed"),
+        (
+            {"GlobalSecondaryIndexOverride": [{"IndexName": "gsi1", "ProvisionedThroughput": NEGATIVE}]},
+            "'globalSecondaryIndexOverride.1.member.provisionedThroughput.readCapacityUnits' failed",
+        ),
+    ],
+)
+def test_a_restored_table_is_a_valid_one(shop: Ask, members: dict[str, Any], message: str) -> None:
+    arn = shop("CreateBackup", BackupName="nightly")["BackupDetails"]["BackupArn"]
+    error = refusal(shop, "RestoreTableFromBackup", BackupArn=arn, TargetTableName="again", **members)
+    assert (error.code, message in error.message) == ("ValidationException", True)
+
+
 def test_a_restored_table_may_differ(shop: Ask) -> None:
     fill(shop, 0, 3)
     arn = shop("CreateBackup", BackupName="nightly")["BackupDetails"]["BackupArn"]

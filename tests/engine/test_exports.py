@@ -225,6 +225,14 @@ def test_csv_files_are_imported(engine: Embedded, bucket: Path) -> None:
         TableCreationParameters={**CREATION, "TableName": "long"},
     )
     assert (found["ImportedItemCount"], found["ErrorCount"]) == (1, 1)
+    (bucket / "wide.csv").write_text("x" * 200_000 + ",sk\na,1\n")
+    found = imported(
+        engine,
+        S3BucketSource={"S3Bucket": "bucket", "S3KeyPrefix": "wide"},
+        InputFormat="CSV",
+        TableCreationParameters={**CREATION, "TableName": "wide"},
+    )
+    assert (found["ImportStatus"], found["FailureCode"]) == ("FAILED", "InvalidHeader")
     (bucket / "two.csv").write_text("a;1\nb;2\n")
     options = {"Csv": {"Delimiter": ";", "HeaderList": ["pk", "sk"]}}
     found = imported(

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 
 from prejoin.engine import Embedded
 from prejoin.engine.items import rows
-from prejoin.engine.store import memory
+from prejoin.engine.store import sorted_map
 from prejoin.engine.store.interface import RangeScan, StoredRow, StoreError, packed_expiry
-from prejoin.engine.store.memory import MemoryStore, SortedMap
+from prejoin.engine.store.memory import MemoryStore
+from prejoin.engine.store.sorted_map import SortedMap
 from prejoin.protocol.key_bytes import EVERYTHING, Range
 from prejoin.protocol.sizes import item_size
 
@@ -35,7 +36,7 @@ bounds = st.builds(Range, st.binary(max_size=2), st.none() | st.binary(max_size=
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a few keys lie in many."""
-    monkeypatch.setattr(memory, "_MOST", 4)
+    monkeypatch.setattr(sorted_map, "_MOST", 4)
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -126,7 +127,7 @@ def test_a_session_interrupted_anywhere_is_undone(where: str, monkeypatch: pytes
             session.put_entry(key, StoredRow(1, key), new=True)
     before = everything(store)
     for calls in range(12):
-        real, left = getattr(memory, where), [calls]
+        real, left = getattr(sorted_map, where), [calls]
 
         def interrupt(*arguments: Any, real: Any = real, left: Any = left) -> Any:
             if not left[0]:
@@ -135,7 +136,7 @@ def test_a_session_interrupted_anywhere_is_undone(where: str, monkeypatch: pytes
             return real(*arguments)
 
         with undone(store, KeyboardInterrupt) as session, monkeypatch.context() as patched:
-            patched.setattr(memory, where, interrupt)
+            patched.setattr(sorted_map, where, interrupt)
             for key in (b"c", b"e", b"f"):
                 session.put(key, None, StoredRow(1, key))
             session.delete(b"a")

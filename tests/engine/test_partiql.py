@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -101,9 +103,17 @@ def test_pages_continue_at_their_token(filled: Ask, shop: Ask) -> None:
         token = answer.get("NextToken")
     assert found == [["3", "2"], ["1", "0"], []]
     assert token is None
-    for wrong in ("x", "e30="):
-        error = refusal(shop, "ExecuteStatement", Statement=statement, NextToken=wrong)
-        assert error.message == "Invalid NextToken"
+
+
+OTHER_POSITIONS = [*({**item(sk="1"), "pk": {kind: content}} for kind, content in (("B", 5), ("S", None), ("M", {})))]
+OTHER_POSITIONS += [item(pk=partition, sk="1") for partition in "bcdefgh"]
+
+
+@pytest.mark.parametrize("token", ["x", "e30=", *(b64encode(json.dumps(each).encode()) for each in OTHER_POSITIONS)])
+def test_token_of_another_place_is_refused(filled: Ask, shop: Ask, token: str | bytes) -> None:
+    given = token if isinstance(token, str) else token.decode()
+    statement = "SELECT sk FROM shop WHERE pk = 'a'"
+    assert refusal(shop, "ExecuteStatement", Statement=statement, NextToken=given).message == "Invalid NextToken"
 
 
 def test_an_update_changes_an_existing_item(filled: Ask) -> None:

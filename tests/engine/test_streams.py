@@ -6,6 +6,7 @@ import json
 import sqlite3
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -322,6 +323,7 @@ def test_records_are_trimmed_after_a_day(shop: Ask, dynamodb: Embedded, monkeypa
         ("ListStreams", {"Limit": 0}, "'limit' failed to satisfy constraint: Member must have value greater than"),
         ("ListStreams", {"ExclusiveStartStreamArn": "x"}, INVALID + "Invalid StreamArn"),
         ("GetRecords", {"ShardIterator": "x"}, "Invalid ShardIterator"),
+        ("GetRecords", {"ShardIterator": f"x|1|{b64encode(b'[0,%d,2e9]' % 2**70).decode()}"}, "Invalid ShardIterator"),
         ("GetRecords", {"ShardIterator": "x", "Limit": 1001}, "Member must have value less than or equal to 1000"),
         ("GetShardIterator", {"ShardIteratorType": "FIRST"}, "Member must satisfy enum value set"),
         ("GetShardIterator", {"ShardIteratorType": "AT_SEQUENCE_NUMBER"}, INVALID + "Invalid SequenceNumber"),

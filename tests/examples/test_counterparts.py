@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-READMES = sorted(EXAMPLES.glob("*/README.md"))
+READMES = sorted(path.with_name("README.md") for path in EXAMPLES.glob("*/access-patterns.md"))
 _LINK = re.compile(r"\[`(?:(\w+)\.)?(\w+)`\]\(([^)#]+\.py)\)")
 _TOLD = "Counterparts of tutorial code"
 # What such tutorials show, in their own words.

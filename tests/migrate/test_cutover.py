@@ -38,7 +38,7 @@ def test_cutover_follows_verifies_signs_and_cleans_up(sessions: sessionmaker[Ses
     made = cut_over(ledger, PLACE, by="Ann Miller")
     assert made.cutover.removed == ("what prejoin_outbox holds",)
     assert {e.entity: (e.rows, e.items) for e in made.cutover.entities}["Seat"] == (10, 10)
-    assert made.cutover.patterns == ("AP-002", "AP-005")
+    assert made.cutover.patterns == ("AP-001", "AP-002", "AP-003", "AP-004", "AP-005")
     text = Path(made.file).read_text(encoding="utf-8")
     assert "Signed off by Ann Miller" in text
     assert made.cutover.digest in text

@@ -222,6 +222,15 @@ def test_ninety_nine_tables_and_forty_queries_stay_readable(tmp_path: Path) -> N
     assert len(found.workload.reads) == 29
 
 
+def test_columns_with_odd_names_become_plain_attributes(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "odd.db") as db:
+        db.execute('CREATE TABLE parts ("Serial No" INTEGER PRIMARY KEY, "at:once" TEXT, "a b" TEXT, a_b TEXT)')
+    db.close()
+    found = discover_database(f"sqlite:///{tmp_path / 'odd.db'}")
+    attributes = found.mapping.entities["Part"].attributes
+    assert attributes == {"Serial_No": "Serial No", "at_once": "at:once", "a b": "a b", "a_b": "a_b"}
+
+
 def test_table_without_key_is_left_out_with_the_reason(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "a.db") as db:
         db.execute("CREATE TABLE events (text TEXT)")

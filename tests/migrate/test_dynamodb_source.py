@@ -159,6 +159,40 @@ def test_tables_are_moved_verified_and_queried(source: str, tmp_path: Path) -> N
     assert [(one.kind, one.key, one.attribute) for one in differences] == [("different", "o7", "total")]
 
 
+def test_numbers_in_keys_are_sorted_as_numbers_and_points_in_names_are_no_schemas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    numbers = ["9", "10", "-2", "-10", "1.5", EXACT]
+    with Embedded("app.db") as engine:
+        send(
+            engine,
+            "CreateTable",
+            TableName="prod.readings",
+            KeySchema=[{"AttributeName": "sensor", "KeyType": "HASH"}, {"AttributeName": "at", "KeyType": "RANGE"}],
+            AttributeDefinitions=[
+                {"AttributeName": "sensor", "AttributeType": "S"},
+                {"AttributeName": "at", "AttributeType": "N"},
+            ],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        for number in numbers:
+            send(engine, "PutItem", TableName="prod.readings", Item={"sensor": {"S": "a"}, "at": {"N": number}})
+    with open_source("dynamodb:///app.db") as opened:
+        assert opened.described is not None
+        assert [one.name for one in opened.described.tables] == ["prod_readings"]
+        with opened.snapshot() as snapshot:
+            rows = snapshot.rows('SELECT "at" FROM prod_readings ORDER BY "at"')
+            assert [row["at"] for row in rows] == ["-10", "-2", "1.5", "9", "10", EXACT]
+            assert snapshot.value("SELECT count(*) FROM prod_readings WHERE \"at\" > '9'") == 2
+    with Embedded("app.db") as engine:
+        create(engine, "PROD_readings", "sensor")
+    with pytest.raises(PipelineError, match="has the name of another table, if points are `_`"):
+        open_source("dynamodb:///app.db")
+    found = discover_database("dynamodb:///app.db?table=prod.readings")
+    assert [one.table for one in found.mapping.entities.values()] == ["prod_readings"]
+
+
 def test_server_and_single_tables_are_sources(tmp_path: Path) -> None:
     with Embedded(str(tmp_path / "app.db")) as engine, Server(engine, port=0) as server:
         fill(engine)

@@ -57,6 +57,8 @@ EXACT = [
     (Type(Kind.MAP), "", '{"a": 1.10, "b": null}', {"a": Decimal("1.10"), "b": None}),
     (Type(Kind.LIST, of=Type(Kind.INTEGER)), "", [1, 2], [1, 2]),
     (Type(Kind.LIST), "csv", "a, b", ["a", "b"]),
+    (Type(Kind.LIST), "", '{hot,"a, \\"b\\"",NULL,""}', ["hot", 'a, "b"', None, ""]),
+    (Type(Kind.LIST), "", "{}", []),
     (Type(Kind.SET, of=Type(Kind.STRING)), "csv", "a,b,a", {"a", "b"}),
     (Type(Kind.BINARY), "hex", "00ff", b"\0\xff"),
     (Type(Kind.STRING), "", dt.timedelta(hours=25, seconds=1), "25:00:01"),

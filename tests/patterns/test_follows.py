@@ -30,6 +30,7 @@ from prejoin import (
     StreamHandlers,
     TableError,
     TransactionCancelled,
+    When,
     audit,
     keep_fresh,
     refresh,
@@ -52,6 +53,7 @@ class Comment:
     author_id: str
     author: str
     photo: str | None = None
+    state: str = "NEW"
 
 
 NAMES = {"author": "name", "photo": "photo"}
@@ -102,6 +104,10 @@ def _refresh(db: Client, **more: Any) -> Any:
     [
         ((), "COMMENT#{comment_id}"),
         ((Copy("by_id", Key("COMMENT#{comment_id}", "C")),), "COMMENT#{author}#{comment_id}"),
+        (
+            (Copy("new", Key("NEW#{state}", "C#{comment_id}", when=[When("state", frozenset({"NEW"}))])),),
+            "{comment_id}",
+        ),
     ],
 )
 def test_refresh_updates_every_item_of_a_source(connect: Connect, more: tuple[Any, ...], sort: str) -> None:
@@ -115,6 +121,7 @@ def test_refresh_updates_every_item_of_a_source(connect: Connect, more: tuple[An
     assert told == sorted(told)
     assert _refresh(db) == 0
     assert authors(db) == ["Anne"] * 230
+    assert findings(db) == []  # copies and index keys have the new name as well
     other = db.get(Comment, post_id="p1", comment_id="other")
     assert other is not None
     assert other.author == "Bob"

@@ -320,7 +320,7 @@ def names(db: Client) -> list[str]:
 
 
 @pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("count", [5, 120])
+@pytest.mark.parametrize("count", [5, pytest.param(120, marks=pytest.mark.slow)])
 def test_interrupted_move_keeps_each_item_once_and_can_be_resumed(count: int, done: bool) -> None:
     everything = [f"f{number:03d}" for number in range(count)]
     before = [f"/old/{name}" for name in everything]

@@ -19,7 +19,7 @@ from prejoin.proof.prove import prove
 from prejoin.render.documents.query_interfaces import query_interfaces
 from prejoin.render.infrastructure.errors import InfrastructureError
 from prejoin.render.infrastructure.options import Infrastructure, Role, Stream
-from prejoin.render.infrastructure.policies import policies_of, policy_document
+from prejoin.render.infrastructure.policies import STREAM, consumer_policy, policies_of, policy_document
 from prejoin.render.infrastructure.stack import stack_of
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
@@ -159,14 +159,21 @@ def test_who_changes_a_source_may_refresh_what_follows_it() -> None:
     pk = {"" if slot.name == TABLE else slot.name: slot.pk[0].name for slot in design.slots}
     asked = [one for call in calls for one in asked_of(call.operation, call.request, pk)]
 
-    def permits(*patterns: str) -> set[bool]:
-        (policy,) = policies_of(workload, design, Infrastructure(roles=(Role("One", patterns),)))
+    def permits(workload: Workload, *patterns: str) -> set[bool]:
+        options = Infrastructure(roles=(Role("One", patterns),))
+        policies = policies_of(workload, design, options) if patterns else (consumer_policy(workload, design, options),)
         arn = ARN.format(table=design.table)
         arns = {slot.name: arn if slot.name == TABLE else f"{arn}/index/{slot.name}" for slot in design.slots}
-        return {allowed(policy_document(policy, arns), one) for one in asked}
+        documents = [policy_document(policy, {**arns, STREAM: f"{arn}/stream/1"}) for policy in policies]
+        return {any(allowed(document, one) for document in documents) for one in asked}
 
-    assert permits("AP-021") == {True}
-    assert False in permits("AP-020", "AP-003")
+    assert permits(workload, "AP-021") == {True}
+    assert False in permits(workload, "AP-020", "AP-003")
+    assert permits(workload) == {False}
+    # The consumer of the stream does it, and nobody else has to.
+    streamed, _ = forum(ONE.replace("via authorId)", "via authorId within 1 minute)"))
+    assert permits(streamed) == {True}
+    assert False in permits(streamed, "AP-021")
 
 
 def test_the_stream_that_keeps_attributes_current_is_switched_on() -> None:

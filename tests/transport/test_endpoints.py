@@ -25,22 +25,26 @@ REGIONS = [
 
 
 @pytest.mark.everyday(1)
+@pytest.mark.parametrize("service", ["dynamodb", "dynamodbstreams"])
 @pytest.mark.parametrize(("fips", "dual_stack"), [(False, False), (True, False), (False, True), (True, True)])
-def test_each_region_has_the_name_that_botocore_gives_it(fips: bool, dual_stack: bool) -> None:
+def test_each_region_has_the_name_that_botocore_gives_it(fips: bool, dual_stack: bool, service: str) -> None:
     session = botocore.session.Session()
     assert len(REGIONS) > 20
     for region in REGIONS:
         client = session.create_client(
-            "dynamodb",
+            service,
             region,
             aws_access_key_id="a",
             aws_secret_access_key="b",
             config=Config(use_fips_endpoint=fips, use_dualstack_endpoint=dual_stack),
         )
         resolved = client._resolve_endpoint_ruleset(
-            client.meta.service_model.operation_model("GetItem"), {"TableName": "shop"}, {"client_region": region}
+            client.meta.service_model.operation_model("GetItem" if service == "dynamodb" else "GetRecords"),
+            {"TableName": "shop"} if service == "dynamodb" else {},
+            {"client_region": region},
         )
-        assert resolved[0] == f"https://{endpoint_host(region, fips=fips, dual_stack=dual_stack)}"
+        streams = service == "dynamodbstreams"
+        assert resolved[0] == f"https://{endpoint_host(region, fips=fips, dual_stack=dual_stack, streams=streams)}"
 
 
 def where(place: AWS | Endpoint) -> str:

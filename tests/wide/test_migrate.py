@@ -21,6 +21,7 @@ from prejoin import (
     design_table,
     design_target,
     discover_database,
+    follow_table,
     load_table,
     open_migration,
     plan_load,
@@ -28,6 +29,7 @@ from prejoin import (
     verify_table,
     write_design,
 )
+from prejoin.migrate.mapping import rows
 from prejoin.migrate.source.connection import open_source
 from prejoin.pipeline.connection import connect
 
@@ -165,6 +167,81 @@ def test_whole_way(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     hour = 12 if server.dialect == "postgresql" else 16  # 12:00 without a zone is 16:00 UTC, in New York in summer
     assert customer.joined == datetime(2025, 7, 1, hour, 0, 1, 123456, tzinfo=UTC)
     assert str(job.items[0].price).startswith("12345678901234567890.00000000")
+
+
+PLANT = """
+CREATE SCHEMA plant;
+CREATE TYPE plant.kind AS ENUM ('hot', 'cold: very', 'x#y');
+CREATE DOMAIN plant.positive AS numeric(20, 6) CHECK (VALUE > 0);
+CREATE TABLE plant.sites (
+    code char(6) PRIMARY KEY, name text NOT NULL, location point, net inet, opened date NOT NULL, hours tstzrange,
+    flags bit(4), ext uuid UNIQUE);
+CREATE TABLE plant."Machine Parts" (
+    site_code char(6) NOT NULL REFERENCES plant.sites(code), "Serial No" bigint NOT NULL, kind plant.kind NOT NULL,
+    "at:once" boolean NOT NULL, dims numeric(10, 3)[] NOT NULL, labels varchar(10)[], kinds plant.kind[],
+    spec jsonb NOT NULL, raw bytea, PRIMARY KEY (site_code, "Serial No"));
+CREATE TABLE plant.readings (
+    site_code char(6) NOT NULL, serial bigint NOT NULL, kind plant.kind NOT NULL, taken timestamptz NOT NULL,
+    value plant.positive, big numeric, at_time time, took interval, note text,
+    doubled numeric(20, 2) GENERATED ALWAYS AS (value * 2) STORED, PRIMARY KEY (site_code, serial, kind, taken),
+    FOREIGN KEY (site_code, serial) REFERENCES plant."Machine Parts"(site_code, "Serial No"));
+INSERT INTO plant.sites SELECT 'S' || n, 'Site ' || n, point(n, 1), '10.0.0.1', DATE '2020-02-29',
+    tstzrange('2020-01-01', NULL), B'1010', gen_random_uuid() FROM generate_series(1, 9) n;
+INSERT INTO plant."Machine Parts" SELECT 'S' || (1 + mod(n, 9)), n,
+    (ARRAY['hot', 'cold: very', 'x#y'])[1 + mod(n, 3)]::plant.kind, mod(n, 2) = 0, ARRAY[1.500, n],
+    CASE WHEN mod(n, 2) = 0 THEN ARRAY['a', 'ü'] END, ARRAY['cold: very', 'hot']::plant.kind[],
+    jsonb_build_object('n', n / 8.0, 'deep', jsonb_build_array(1, NULL, jsonb_build_object('x', 1e30))),
+    CASE WHEN mod(n, 3) = 0 THEN decode('00ff', 'hex') END FROM generate_series(1, 60) n;
+INSERT INTO plant.readings SELECT 'S' || (1 + mod(m, 9)), m,
+    (ARRAY['hot', 'cold: very', 'x#y'])[1 + mod(n, 3)]::plant.kind,
+    TIMESTAMPTZ '2025-03-30 00:30:00Z' + n * INTERVAL '1 hour 1 microsecond', CASE WHEN mod(n, 2) = 0 THEN n + 0.5 END,
+    12345678901234567890.123456789 + n, TIME '01:02:03.5', INTERVAL '1 day 2 hours',
+    CASE mod(n, 5) WHEN 0 THEN '' WHEN 1 THEN NULL ELSE 'n' END FROM generate_series(1, 60) m, generate_series(1, 6) n
+"""
+PLANT_QUERIES = """
+SELECT * FROM plant.sites WHERE code = ?;
+SELECT * FROM plant."Machine Parts" WHERE site_code = ? AND "Serial No" = ?;
+SELECT * FROM plant."Machine Parts" WHERE kind = ? ORDER BY "Serial No";
+SELECT * FROM plant.readings WHERE site_code = ? AND serial = ? AND kind = ? ORDER BY taken DESC LIMIT 10;
+SELECT * FROM plant.readings WHERE site_code = ? AND serial = ? AND taken >= ? AND taken < ?;
+SELECT max(taken) FROM plant.readings WHERE site_code = ? AND serial = ?;
+SELECT p.*, s.name FROM plant."Machine Parts" p JOIN plant.sites s ON s.code = p.site_code WHERE p.site_code = ?;
+SELECT * FROM plant.sites WHERE ext = ?;
+"""
+
+
+def test_unusual_types_names_and_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(rows, "PAGE", 50)  # so that pages continue after keys of all types
+    with postgres() as url:
+        engine = sa.create_engine(url)
+        with engine.begin() as db:
+            for statement in PLANT.split(";"):
+                db.exec_driver_sql(statement)
+        monkeypatch.setenv("PREJOIN_SOURCE", f"{url.replace('+psycopg', '')}?options=-csearch_path%3Dplant")
+        Path("app.sql").write_text(PLANT_QUERIES, encoding="utf-8")
+        found = discover_database(queries=["app.sql"])
+        assert (found.misfits, found.unread) == ((), ())
+        Path("access-patterns.md").write_text(found.document, encoding="utf-8")
+        Path("mapping.toml").write_text(found.mapping_text, encoding="utf-8")
+        designed = design_table(read_document("access-patterns.md"), alternatives=0)
+        assert designed.fine, designed.diagnostics
+        write_design(designed, design_target(Path("table-design.md")))
+        with open_migration() as migration:
+            assert load_table(migration, PLACE, create=True, follow=True).dead == 0
+            with engine.begin() as db:
+                db.exec_driver_sql("UPDATE plant.readings SET note = 'é' WHERE kind = 'cold: very' AND serial < 20")
+                db.exec_driver_sql("DELETE FROM plant.readings WHERE kind = 'x#y' AND serial = 7")
+            assert follow_table(migration, PLACE, until_caught_up=True).dead == 0
+            compared = verify_table(migration, PLACE)
+            assert compared.equal, compared.differences[:5]
+            assert [(one.pattern, one.skipped) for one in compared.patterns if not one.runs] == []
+            with connect(migration.package.schema, migration.table, PLACE) as client:
+                part = client.get(migration.package.classes["MachinePart"], site_code="S1    ", serial_no=18)
+        engine.dispose()
+    assert part is not None
+    assert (part.kind, part.kinds, part.dims) == ("hot", ["cold: very", "hot"], [Decimal("1.5"), Decimal(18)])
+    assert part.spec == {"n": Decimal("2.25"), "deep": [1, None, {"x": Decimal(10) ** 30}]}
 
 
 def test_load_reads_one_snapshot(server: Server, tmp_path: Path) -> None:

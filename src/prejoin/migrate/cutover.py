@@ -51,7 +51,7 @@ class Cutover(msgspec.Struct, frozen=True):
     """Access patterns that were run on both sides."""
     not_compared: tuple[str, ...]
     followed: str
-    """How changes were followed: `postgresql`, `mysql` (MariaDB), `outbox`, or empty."""
+    """How changes were followed: `postgresql`, `mysql` (MariaDB), `dynamodb`, `outbox`, or empty."""
     removed: tuple[str, ...]
     """What was removed from the database."""
 
@@ -97,6 +97,7 @@ def cut_over(
         dead = sum(kept.dead_counts().values())
     if kind:
         follow_table(migration, place, table=table, state=state, until_caught_up=True, progress=progress)
+    migration.source.renew()  # a copy that is followed may lack a change that the log has not told yet
     verified = verify_table(migration, place, table=table, progress=progress)
     last = FollowResult(dead=dead)
     if kind:

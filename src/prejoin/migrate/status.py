@@ -16,6 +16,14 @@ from prejoin.pipeline.document import DOCUMENT
 _IDLE = timedelta(hours=1)
 """After this time without a follower, a log that is kept is probably forgotten."""
 
+_FILLS = "it fills the disk of the database"
+_KEEPING = {
+    "postgresql": ("replication slot {log_name}", _FILLS),
+    "outbox": ("outbox", _FILLS),
+    "dynamodb": ("stream", "DynamoDB forgets changes after 24 hours"),
+}
+"""Logs that must be read in time: what keeps the changes, and why it matters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -113,15 +121,15 @@ def _followed(about: dict[str, str]) -> str:
 
 
 def _warnings(about: dict[str, str], now: datetime | None) -> list[Diagnostic]:
-    if about.get("log") not in ("postgresql", "outbox"):
+    if about.get("log") not in _KEEPING:
         return []
     last = about.get("caught_up") or about["began"]
     idle = (now or datetime.now(UTC)) - datetime.fromisoformat(last)
     if idle < _IDLE:
         return []
-    what = f"the replication slot {about['log_name']}" if about["log"] == "postgresql" else "the outbox"
-    message = f"{what} of {about['source']} keeps changes, and was not read to its end since {last}"
-    fix = "it fills the disk of the database: run `prejoin migrate follow`, or `prejoin migrate rollback` to remove it"
+    what, why = _KEEPING[about["log"]]
+    message = f"the {what.format(**about)} of {about['source']} keeps changes, and was not read to its end since {last}"
+    fix = f"{why}: run `prejoin migrate follow`, or `prejoin migrate rollback` to remove it"
     return [codes.UNREAD_LOG.at(None, message, fix)]
 
 

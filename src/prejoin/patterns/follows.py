@@ -157,7 +157,7 @@ class FollowsPattern(BoundPattern):
 
     def update(self, schema: Schema, item: Any, current: Mapping[str, Any]) -> Write:
         """Return the update of an item that is not up to date."""
-        entity = self.entity
+        entity = schema.entity(self.entity.codec.cls)  # with all of its patterns: this one was bound before others
         keys = {*entity.base.attributes, *self.source.names.values()}
         known = {name: getattr(item, name) for name in keys}
         placed = any(own in facet.placing for facet in entity.indexes.values() for own in current)

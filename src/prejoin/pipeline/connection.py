@@ -21,6 +21,7 @@ from prejoin.table.client.client import Client
 from prejoin.table.errors import TableError
 from prejoin.table.schema.schema import Schema
 from prejoin.transport import AWS, Endpoint, OutcomeUnknown, TransportError
+from prejoin.transport.endpoints import AWSStreams, EndpointStreams
 from prejoin.transport.errors import CredentialsMissing, NotConfigured
 
 _NAMED = 10
@@ -90,6 +91,15 @@ def open_transport(place: TablePlace) -> Any:
     if place.endpoint:
         return Endpoint(place.endpoint, region=place.region or "us-east-1")
     return AWS(place.region)
+
+
+def open_streams(place: TablePlace) -> Any:
+    """The transport for DynamoDB Streams of a place."""
+    if place.db:
+        return open_transport(place)
+    if place.endpoint:
+        return EndpointStreams(place.endpoint, region=place.region or "us-east-1")
+    return AWSStreams(place.region)
 
 
 class _Tables(msgspec.Struct):

@@ -24,13 +24,12 @@ def prove_refreshes(sample: SampleTable, expected: ExpectedTable) -> str:
     sources = {one.following.source.name: one.following.source for one in found}
     for name, source in sources.items():
         for turn, item in enumerate(list(sample.items.get(name, []))):
-            differing = _expect(
-                sample, expected, [one.following for one in found if one.following.source is source], item
-            )
             key = sample.package.named(name, {part: item[part] for part in sample.base(source)})
+            own = [one.following for one in found if one.following.source is source]
             try:
+                differing = _expect(sample, expected, own, item)
                 count = _refresh(sample, name, key, asynchronous=turn % 2 == 1)
-            except REFUSALS as error:
+            except (*REFUSALS, ValueError) as error:
                 return f"{name} {key} cannot be refreshed: {error}"
             if count != differing:
                 return f"a refresh of {name} {key} updated {count} items, and {differing} differed from it"

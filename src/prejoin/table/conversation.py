@@ -40,13 +40,19 @@ class Pause(msgspec.Struct, frozen=True):
     seconds: float
 
 
+class Blocking(msgspec.Struct, frozen=True):
+    """A function to call that may block, such as a request to another service. The client sends its result."""
+
+    call: Callable[[], Any]
+
+
 class Parallel(msgspec.Struct, frozen=True):
     """Steps that may run at the same time. The client sends the tuple of their results."""
 
     conversations: tuple[Generator[Any, Any, Any], ...]
 
 
-Step = Request | tuple[Request, ...] | Pause | Parallel
+Step = Request | tuple[Request, ...] | Pause | Blocking | Parallel
 Steps = Generator[Step, Any, R]
 """A generator of steps. The requests of a tuple may be sent at the same time; the client sends the tuple of their
 responses."""

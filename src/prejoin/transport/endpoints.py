@@ -38,6 +38,8 @@ class RemoteTransport:
 
     concurrent = True
     """Network latency outweighs the cost of threads, so one read may send several requests in parallel."""
+    streams = False
+    """Whether it sends the operations of DynamoDB Streams."""
 
     def __init__(
         self, settings: TransportSettings, credentials: Credentials | Source | None, proxy: str | bool
@@ -125,7 +127,8 @@ class RemoteTransport:
                 url, region = self._locate(os.environ)
                 given = self._credentials
                 source = static_source(given) if isinstance(given, Credentials) else given or self._source(url)
-                self._channel = Channel(url, region, self._find_proxy(url), CredentialCache(source), self._settings)
+                cache, proxy = CredentialCache(source), self._find_proxy(url)
+                self._channel = Channel(url, region, proxy, cache, self._settings, self.streams)
             return self._channel
 
     def _open_sync(self) -> SyncDriver:
@@ -231,7 +234,8 @@ class AWS(RemoteTransport):
         if override and not _is_on(environ, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"):
             return _address(override, "AWS_ENDPOINT_URL"), region
         fips, dual_stack = _is_on(environ, "AWS_USE_FIPS_ENDPOINT"), _is_on(environ, "AWS_USE_DUALSTACK_ENDPOINT")
-        return Url("https", endpoint_host(region, fips=fips, dual_stack=dual_stack), 443), region
+        host = endpoint_host(region, fips=fips, dual_stack=dual_stack, streams=self.streams)
+        return Url("https", host, 443), region
 
     def _source(self, url: Url) -> Source:
         return CredentialChain()
@@ -285,6 +289,18 @@ class Endpoint(RemoteTransport):
         return local_credentials if url.is_loopback else CredentialChain()
 
 
+class AWSStreams(AWS):
+    """DynamoDB Streams itself: other addresses than `AWS`, and other operations."""
+
+    streams = True
+
+
+class EndpointStreams(Endpoint):
+    """DynamoDB Streams of a server that has both at one address."""
+
+    streams = True
+
+
 def _address(text: str, what: str) -> Url:
     try:
         url = read_url(text)
@@ -312,8 +328,8 @@ _PARTITIONS = (
 _REGION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
-def endpoint_host(region: str, *, fips: bool = False, dual_stack: bool = False) -> str:
-    """The host name of a region's DynamoDB.
+def endpoint_host(region: str, *, fips: bool = False, dual_stack: bool = False, streams: bool = False) -> str:
+    """The host name of a region's DynamoDB, or of its DynamoDB Streams.
 
     >>> endpoint_host("eu-west-1"), endpoint_host("cn-north-1")
     ('dynamodb.eu-west-1.amazonaws.com', 'dynamodb.cn-north-1.amazonaws.com.cn')
@@ -323,6 +339,8 @@ def endpoint_host(region: str, *, fips: bool = False, dual_stack: bool = False) 
     domain, dual = next((domain, dual) for start, domain, dual in _PARTITIONS if region.startswith(start))
     # The ordinary endpoints of GovCloud are already FIPS endpoints.
     service = "dynamodb-fips" if fips and (dual_stack or not region.startswith("us-gov-")) else "dynamodb"
+    if streams:
+        service = f"streams{'-' if dual_stack and '-iso' not in region else '.'}{service}"
     return f"{service}.{region}.{dual if dual_stack else domain}"
 
 

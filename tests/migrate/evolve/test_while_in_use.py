@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from prejoin.patterns.integrity.audit import audit
 from tests.migrate.evolve.application import Application, Interleaved, Killed
 from tests.migrate.evolve.shop import copied, few, many, moved
 
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 CHANGES = {
     "add indexes and a guard": (few, many),
     "remove indexes and a guard": (many, few),
@@ -62,6 +64,31 @@ def test_without_the_switch_the_application_misses_items(change: str, tmp_path: 
     found = replace(plan_transition(begin("OLD"), end("NEW")), needs_switch=False)
     with pytest.raises((AssertionError, NotFound), match=r"AP-00|there is no"):
         evolve(found, application, Worker(application, tmp_path))
+
+
+def test_repeated_step_finds_what_was_written_since(tmp_path: Path) -> None:
+    """An instance of OLD that was forgotten still writes, after the step was done."""
+    engine = Embedded()
+    for begin, end, step, done in (
+        (few, many, Evolution.backfill, lambda names: "language" in names),
+        (many, few, Evolution.clean, lambda names: "gsi2pk" not in names),
+    ):
+        found = plan_transition(begin("OLD"), end("NEW"))
+        client = Client(found.old.package.schema, "shop", engine)
+        if step is Evolution.backfill:
+            client.create_table()
+            evolution_of(found, client, state=tmp_path / end.__name__).add_indexes()
+        elif found.needs_prepare:
+            evolution_of(found, client, state=tmp_path / end.__name__).backfill()
+        for number in range(2):
+            user = {"userId": f"u{number}", "email": f"{number}@x.org", "name": "Ann"}
+            order = {"orderId": f"o{number}", "userId": "u", "placedAt": NOON, "status": "OPEN", "total": 1}
+            client.put(found.old.package.record("User", user), read=True)
+            client.put(found.old.package.record("Order", order), read=True)
+            step(evolution_of(found, client, state=tmp_path / end.__name__))
+            stored = client.call("Scan")["Items"]
+            kind = "User" if step is Evolution.backfill else "Order"
+            assert all(done(item) for item in stored if item["entityType"]["S"] == kind), stored
 
 
 def evolve(found: Transition, application: Application, worker: Worker, backfill: bool = True) -> StepResult:

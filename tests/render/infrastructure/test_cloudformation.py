@@ -203,8 +203,33 @@ def test_each_role_has_a_policy_and_an_output() -> None:
     workload, design = designed(SHOP)
     found = template(workload, design, ALL["provisioned"])
     names = [name for name, one in found["Resources"].items() if one["Type"] == "AWS::IAM::ManagedPolicy"]
-    assert names == ["FrontDeskPolicy", "EverythingPolicy"]
-    assert {"TableName", "TableArn", "StreamArn", "FrontDeskPolicyArn", "EverythingPolicyArn"} == set(found["Outputs"])
+    assert names == ["FrontDeskPolicy", "EverythingPolicy", "StreamConsumerPolicy"]
+    arns = {f"{name}Arn" for name in names}
+    assert {"TableName", "TableArn", "StreamArn", *arns} == set(found["Outputs"])
+
+
+def test_the_stream_has_a_policy_and_a_mapping_for_its_function() -> None:
+    workload, design = designed(SHOP)
+    found = template(workload, design, ALL["provisioned"])
+    mapping = found["Resources"]["StreamMapping"]
+    assert mapping["Condition"] == "HasStreamFunction"
+    assert found["Conditions"] == {"HasStreamFunction": {"Fn::Not": [{"Fn::Equals": [{"Ref": "StreamFunction"}, ""]}]}}
+    assert mapping["Properties"] == {
+        "EventSourceArn": {"Fn::GetAtt": "Table.StreamArn"},
+        "FunctionName": {"Ref": "StreamFunction"},
+        "StartingPosition": "TRIM_HORIZON",
+        "FunctionResponseTypes": ["ReportBatchItemFailures"],
+        "BisectBatchOnFunctionError": True,
+        "MaximumRetryAttempts": 100,
+    }
+    statements = found["Resources"]["StreamConsumerPolicy"]["Properties"]["PolicyDocument"]["Statement"]
+    assert statements[0] == {
+        "Sid": "ReadStream",
+        "Effect": "Allow",
+        "Action": [f"dynamodb:{one}" for one in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")],
+        "Resource": [{"Fn::GetAtt": "Table.StreamArn"}],
+    }
+    assert not {"StreamMapping", "StreamConsumerPolicy"} & set(template(workload, design)["Resources"])
 
 
 def test_what_a_template_refers_to_is_there() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from prejoin.design.model import Design
+from prejoin.design.model import TABLE, Design
 from prejoin.render.infrastructure.options import Infrastructure
-from prejoin.render.infrastructure.policies import policies_of
+from prejoin.render.infrastructure.policies import STREAM
+from prejoin.render.infrastructure.stack import stack_of
 from prejoin.render.infrastructure.terraform import render_terraform
 from prejoin.workload.model import Workload
 
@@ -115,15 +116,31 @@ def test_policies_are_those_of_the_roles(name: str) -> None:
     workload, design = designed(SHOP)
     found = module(workload, design, ALL[name])
     written = {key.rpartition(".")[2]: one[0] for key, one in found.items() if "aws_iam_policy" in key}
-    policies = policies_of(workload, design, ALL[name])
+    policies = stack_of(workload, design, ALL[name]).every_policy
     assert len(written) == len(policies)
     for policy, one in zip(policies, written.values(), strict=True):
         assert one["description"] == policy.text
         statements = [s for s in one["policy"]["Statement"] if s["Sid"] != "Key"]
         assert [s["Sid"] for s in statements] == [s.sid for s in policy.statements]
         assert [s.get("Condition", {}) for s in statements] == [s.condition for s in policy.statements]
-        places = [[ARN if p == "table" else f"${{{ARN[1:-1]}}}/index/{p}" for p in s.places] for s in policy.statements]
-        assert [s["Resource"] for s in statements] == places
+        assert [s["Resource"] for s in statements] == [list(map(arn, s.places)) for s in policy.statements]
+
+
+def arn(place: str) -> str:
+    if place == STREAM:
+        return "<aws_dynamodb_table.table.stream_arn>"
+    return ARN if place == TABLE else f"${{{ARN[1:-1]}}}/index/{place}"
+
+
+def test_the_stream_has_a_mapping_for_each_of_its_functions() -> None:
+    workload, design = designed(SHOP)
+    found = module(workload, design, ALL["provisioned"])
+    (mapping,) = found["resource.aws_lambda_event_source_mapping.stream"]
+    assert mapping["for_each"] == "<var.stream_functions>"
+    assert mapping["function_name"] == "<each.value>"
+    assert mapping["function_response_types"] == ["ReportBatchItemFailures"]
+    assert "variable.stream_functions" in found
+    assert not [name for name in module(workload, design) if "stream" in name]
 
 
 def test_what_is_there_is_not_destroyed_and_scaling_is_left_alone() -> None:

@@ -33,11 +33,11 @@ OURS = [name for name, path in DOCUMENTS.items() if path.parent.name == "documen
     ("style", "name"),
     [
         ("msgspec", "blog"),
-        ("msgspec", "growing"),
-        pytest.param("msgspec", "ranges", marks=pytest.mark.slow),
+        pytest.param("msgspec", "growing", marks=pytest.mark.slow),
+        ("msgspec", "ranges"),
         ("pydantic", "growing"),
         ("pydantic", "names"),
-        ("pydantic", "together"),
+        pytest.param("pydantic", "together", marks=pytest.mark.slow),
     ],
 )
 def test_methods_are_proven_with_other_classes(style: Style, name: str) -> None:

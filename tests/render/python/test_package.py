@@ -81,7 +81,7 @@ def test_the_schema_has_the_facets_of_the_design(name: str) -> None:
 
 
 @pytest.mark.everyday(8)
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "ranges" else n for n in NAMES])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_generated_tests_pass(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workload, design = designed(name)
     package = f"tested_{next(_numbers)}"

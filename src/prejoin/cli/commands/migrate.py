@@ -196,7 +196,9 @@ def load(
     notes.insert(0, _loaded(result))
     if keep_changes:
         notes.append(
-            "the database keeps its changes until `prejoin migrate cutover` or `rollback`; do not abandon them"
+            "the streams keep changes for 24 hours: start `prejoin migrate follow` before they are lost"
+            if migration.source.log == "dynamodb"
+            else "the database keeps its changes until `prejoin migrate cutover` or `rollback`; do not abandon them"
         )
     following = "follow" if keep_changes or outbox else "verify"
     notes.append(

@@ -96,7 +96,8 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
 
 def _followed(result: FollowResult) -> str:
     done = f"{counted(result.transactions, 'transaction')} with {counted(result.rows, 'row')} written"
-    where = "caught up" if result.caught_up else f"behind: {result.behind:,} bytes of the log are left"
+    left = f": {result.behind:,} bytes of the log are left" if result.behind else ""
+    where = "caught up" if result.caught_up else f"behind{left}"
     return f"{done}; {where}"
 
 
@@ -141,7 +142,7 @@ def cutover(
     report: str,
     as_json: bool,
 ) -> Outcome:
-    """Finish the migration: follow the last changes, verify, remove the slot, and write a report with a checklist.
+    """Finish the migration: follow the last changes, verify, stop keeping changes, and write a report with a checklist.
 
     Stop the writes of the application first. It is refused, and nothing is removed, if both sides differ, rows are
     dead letters, or the database is still being changed.
@@ -171,7 +172,7 @@ def rollback(
     yes: bool,
     as_json: bool,
 ) -> Outcome:
-    """Give the migration up before the cut-over: remove the slot or the rows of the outbox, and the state.
+    """Give the migration up before the cut-over: remove what it keeps in the source, and the state.
 
     The application goes on with the database. After the cut-over there is no way back without losing writes.
     """

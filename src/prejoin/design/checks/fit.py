@@ -9,6 +9,7 @@ import msgspec
 
 from prejoin.design import codes
 from prejoin.design.checks.report import Report
+from prejoin.design.cost.contents import content_fix
 from prejoin.diagnostics import Code
 from prejoin.protocol import limits
 from prejoin.workload.model import (
@@ -170,7 +171,8 @@ def check_fit(r: Report) -> None:
         if one.pattern in known:
             r.say(one.code, f"{one.pattern}: {one.why}", f"use {one.use}", one.pattern)
     for entity in r.workload.entities:
-        large = [a.name for a in entity.attributes if a.size and a.size > limits.ITEM_SIZE]
-        if large:
-            message = f"{entity.name}.{large[0]} is larger than an item can be"
-            r.say(codes.LARGE_OBJECTS, message, "keep it in S3, and its address here", entity.name)
+        for attribute in entity.attributes:
+            if attribute.size and attribute.size > limits.ITEM_SIZE:
+                message = f"{entity.name}.{attribute.name} is larger than an item can be"
+                r.say(codes.LARGE_OBJECTS, message, content_fix(attribute.name, attribute.size), entity.name)
+                break

@@ -12,6 +12,7 @@ from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import check_appends
 from prejoin.design.cost.assumptions import count_of, size_of
+from prejoin.design.cost.contents import content_fix
 from prejoin.design.cost.heat import Load, loads
 from prejoin.design.counters import MOST_SHARDS, obstacle
 from prejoin.design.counters import load as counter_load
@@ -101,8 +102,8 @@ def _hot_counters(r: Report) -> None:
                 more = f"`{entity.name}.{attribute.name} in {enough} shards`"
                 r.say(
                     codes.HOT,
-                    f"{counter.name}: additions to one {entity.name} are {units:,.0f} write units/s, in "
-                    f"{counter.shards} shards {units / counter.shards:,.0f} each, and 1,000 is the limit",
+                    f"{counter.name}: additions to one {entity.name} are {units:,.0f} write units/s in "
+                    f"{counter.shards} shards: {units / counter.shards:,.0f} each, and 1,000 is the limit",
                     more if enough <= MOST_SHARDS else "collect its writes in a queue and write it less often",
                     entity.name,
                 )
@@ -189,10 +190,12 @@ def _items(r: Report) -> None:
     for entity in r.workload.entities:
         size = size_of(entity)
         if size > limits.ITEM_SIZE:
+            largest = max(entity.attributes, key=lambda a: a.size or 0)
+            split = "keep the large part beside the item with the pattern `Large`, or split it into several items"
             r.say(
                 codes.ITEM_SIZE,
                 f"a {entity.name} has {size / limits.KB:,.0f} KB, and an item has at most 400",
-                "keep the large part in S3, or split it into several items",
+                content_fix(largest.name, largest.size) if largest.size and largest.size > LARGE else split,
                 entity.name,
             )
             continue
@@ -202,6 +205,6 @@ def _items(r: Report) -> None:
                     codes.LARGE_ATTRIBUTE,
                     f"{entity.name}.{attribute.name} has {attribute.size / limits.KB:,.0f} KB; each write of the item "
                     f"costs {write_units(attribute.size):,.0f} units for it",
-                    "keep it in an item of its own, or in S3",
+                    content_fix(attribute.name, attribute.size),
                     entity.name,
                 )

@@ -7,7 +7,7 @@ writes that have to read first, then the joins that read item by item, and last 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from types import MappingProxyType
 
@@ -71,7 +71,7 @@ def objective(workload: Workload, design: Design) -> Objective:
     lost = {o.pattern for o in design.operations if not o.served or o.assumes}
     hot = len(hot_loads(workload, design))
     return Objective(
-        sum(pattern_weight(pattern) for pattern in workload.patterns if pattern.id in lost),
+        weight_of(workload, lost),
         _complexity(workload, design, hot),
         sum((len(o.requests) > 1) + len(o.finds) for o in design.operations if not _is_read(workload, o)),
         sum(queries_each(o) for o in design.operations if _is_read(workload, o)),
@@ -84,6 +84,11 @@ def objective(workload: Workload, design: Design) -> Objective:
 def pattern_weight(pattern: Pattern) -> int:
     """The weight of a pattern that is not served: its calls in 100 seconds, at least 1."""
     return max(1, round(100 * per_second(pattern.rate)))
+
+
+def weight_of(workload: Workload, patterns: Iterable[str]) -> int:
+    """The weight of several patterns that are not served, by their ids."""
+    return sum(pattern_weight(pattern) for id_ in patterns if (pattern := workload.pattern(id_)))
 
 
 def complexity(workload: Workload, design: Design) -> Decimal:

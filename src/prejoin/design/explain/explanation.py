@@ -20,7 +20,7 @@ from prejoin.design.mapping.validate import must_fit
 from prejoin.design.model import Choice, Design
 from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.solve import Solution
-from prejoin.workload.model import Workload
+from prejoin.workload.model import Result, Workload
 
 MOST_NAMED = 3
 """The most patterns named as the most expensive."""
@@ -120,7 +120,16 @@ def claim_sentences(workload: Workload, solution: Solution) -> tuple[str, ...]:
     if constraints_of(workload).money:
         return first
     equals = f"Ties are decided by {BETWEEN_EQUALS}."
-    return (*first, f"Designs are compared by {IN_WORDS}. {equals}")
+    compared = f"Designs are compared by {IN_WORDS}. {equals}"
+    narrow = any(read.needs or read.result is Result.COUNT for read in workload.reads)
+    if not narrow or not solution.design.indexes:
+        return (*first, compared)
+    return (
+        *first,
+        compared,
+        "Some reads name the attributes they want, so an index may hold less than whole items. This is decided after "
+        "the keys, step by step: it is not established that no other keys of this complexity have a lower bill.",
+    )
 
 
 def annotate(design: Design, explanation: Explanation) -> Design:

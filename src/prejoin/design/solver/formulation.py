@@ -329,6 +329,22 @@ class Formulation:
                 others = self._others[base.place.entity]
                 yield from ((option, other) for other in others if alone <= served | _anywhere(_served(other)))
 
+    def own_index(self, read: str) -> tuple[CollectionPlace, list[Placement]] | None:
+        """The keys of a read of several entities in a new index that it shares with none of their other keys."""
+        best: tuple[float, CollectionPlace, list[Placement]] | None = None
+        for way in (replace(way, slot=self.new) for way in self._ways[read]):
+            found: list[Option] = []
+            for name in dict.fromkeys(need.entity for need in self._wanted(way)):
+                options = [option for option in self._others[name] if way in option.ways]
+                if options:
+                    found.append(
+                        min(options, key=lambda one: (one.price.hot, one.price.dollars, self._taste(one.place)))
+                    )
+            dollars = sum(option.price.dollars for option in found)
+            if len(found) == len(list(self._wanted(way))) and (best is None or dollars < best[0]):
+                best = (dollars, way, [option.place for option in found])
+        return best[1:] if best else None
+
     def _alternatives(self, place: Placement, placed: Sequence[Placement]) -> list[Option]:
         """The options that serve whatever no other selected key of the entity serves."""
         if place.entity not in self._others or place.candidate.fixed:
@@ -381,6 +397,13 @@ class Formulation:
         found += [at for (_, answer), at in model.answers.items() if answer.hot]
         found += [at for way, at in model.together.items() if self._is_hot(way)]
         return dict.fromkeys(found, 1)
+
+    def nothing(self, model: ComponentProgram) -> dict[int, int]:
+        """The values of a selection that serves nothing, as far as they do not follow from each other."""
+        found = dict.fromkeys((*model.places.values(), *model.together.values(), *model.answers.values()), 0)
+        found |= dict.fromkeys(model.unserved.values(), 1)
+        found |= {at: 1 for place, at in model.places.items() if place.candidate.fixed}
+        return found | {model.places[bases[0].place]: 1 for bases in self._bases.values()}
 
     def _priced(self, model: ComponentProgram) -> Iterator[tuple[int, Price]]:
         """The chosen keys as variables, with their prices. A key in any index costs the same."""

@@ -25,6 +25,10 @@ _OPTIONS: dict[str, bool | int | float | str] = {
 }
 
 
+_FEW_SELECTIONS = 3
+"""Better and better selections that a program finds after the time limit."""
+
+
 class InfeasibleError(Exception):
     """No selection satisfies all constraints."""
 
@@ -84,6 +88,7 @@ class IntegerProgram:
         self._count = 0
         self._integers = 0
         self._found = False
+        self._start: dict[int, int] = {}
         self.chosen: frozenset[int] = frozenset()
         self.exact = True
         """Whether every goal was minimised to the end, not only up to the node limit."""
@@ -112,6 +117,11 @@ class IntegerProgram:
     def _row(self, low: float, high: float, terms: Mapping[int, int]) -> None:
         self._highs.addRow(low, high, len(terms), list(terms), [float(weight) for weight in terms.values()])
 
+    def suggest(self, values: Mapping[int, int]) -> None:
+        """Give the next search values of some variables to start from, if it has no time to look for its own."""
+        if self._limit is not None and self._limit.left <= 0:
+            self._start = dict(values)
+
     def minimise(self, costs: Mapping[int, int], slack: int = 0) -> int:
         """Minimise a cost and return it. From here on no selection may cost more, or more than `slack` more."""
         if self._limit is not None:
@@ -119,6 +129,9 @@ class IntegerProgram:
         self._declare_integers()
         columns = list(range(self._count))
         self._highs.changeColsCost(self._count, columns, [float(costs.get(at, 0)) for at in columns])
+        if self._start:
+            self._highs.setSolution(len(self._start), list(self._start), [float(v) for v in self._start.values()])
+            self._start = {}
         self._highs.run()
         status, info = self._highs.getModelStatus(), self._highs.getInfo()
         self.exact &= status in (self._highspy.HighsModelStatus.kOptimal, self._highspy.HighsModelStatus.kInfeasible)
@@ -150,7 +163,8 @@ class IntegerProgram:
         left = limit.left
         if left <= 0:
             limit.struck = True
-            # Most programs take milliseconds, and a selection that minimises nothing is worth nothing.
+            # Most programs take milliseconds. One without any selection gets the time to find the first few.
             left = max(limit.reserve / 4, limit.seconds / (50 if self._found else 1))
+            self._highs.setOptionValue("mip_max_improving_sols", _FEW_SELECTIONS)
         # The solver's clock continues from one run to the next.
         self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)

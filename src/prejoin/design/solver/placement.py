@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import msgspec
 
+from prejoin.design.cost.objective import WEIGHTS
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.constraints import DesignConstraints
 from prejoin.design.solver.fixed_keys import FixedKeys
@@ -70,6 +71,11 @@ class Selection(msgspec.Struct, frozen=True):
     """Joins that send a Query for each item because of the selected keys."""
     halves: int = 0
     """The complexity in halves of new copies, guards and fan-out reads."""
+
+    @property
+    def total_halves(self) -> int:
+        """The complexity in halves, with the indexes."""
+        return self.indexes * int(2 * WEIGHTS["index"]) + self.halves
 
     @property
     def score(self) -> Score:

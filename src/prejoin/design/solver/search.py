@@ -18,7 +18,7 @@ from zlib import crc32
 
 import msgspec
 
-from prejoin.design.cost.objective import WEIGHTS, pattern_weight
+from prejoin.design.cost.objective import WEIGHTS, weight_of
 from prejoin.design.model import Design
 from prejoin.design.solver.constraints import DesignConstraints, constraints_of
 from prejoin.design.solver.fixed_keys import fixed_keys
@@ -80,6 +80,18 @@ class Formulations:
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Formulation] = {}
+        self._searches: dict[Hashable, _Search] = {}
+
+    def searches(self, problem: Problem) -> list[_Search]:
+        """The search in each component. It is continued, unless there are new cuts."""
+        found: dict[Hashable, _Search] = {}
+        for component in components(problem):
+            names = tuple(entity.name for entity in component.entities)
+            reads = tuple(question.read.id for question in problem.reads)
+            key = (names, reads, problem.forbidden, problem.rivals, problem.refused)
+            found[key] = self._searches.get(key) or _Search(problem, self.of(problem, component))
+        self._searches = found
+        return list(found.values())
 
     def of(self, problem: Problem, component: Component) -> Formulation:
         names = tuple(entity.name for entity in component.entities)
@@ -89,48 +101,85 @@ class Formulations:
         return self._known[key].cut(problem)
 
 
-def choose(problem: Problem, formulations: Formulations | None = None) -> Selection:
+def choose(problem: Problem, formulations: Formulations | None = None, rough: bool = False) -> Selection:
     """The best selection: all that can be served is served, with the least complexity, at the least cost.
 
     If limits do not allow that, patterns of the lowest rate are not served. Raises InfeasibleError if an approved
-    design exceeds a limit already. `formulations` are kept from one selection to the next.
+    design exceeds a limit already. `formulations` are kept from one selection to the next. A `rough` selection has the
+    least complexity, at any cost: that is enough to find cuts.
     """
     formulations = formulations or Formulations()
     if has_contradiction(problem.workload) or any(violations(problem.fixed.design, problem.workload)):
         raise InfeasibleError
     limits = problem.constraints
-    pieces = [_Search(problem, formulations.of(problem, component)) for component in components(problem)]
+    pieces = formulations.searches(problem)
+    rough |= problem.limit is not None and problem.limit.struck
     if limits.money:
         return _bounded(problem, _cheapest(pieces, limits) or _limited(problem, pieces))
     most = max([problem.fixed.indexes, *(piece.most_indexes for piece in pieces)])
     most = min(most, limits.indexes, limits.structures)
+    totals, last = _complexities(problem, pieces, most)
+    if not totals and not (problem.limit and problem.limit.struck):
+        return _bounded(problem, _limited(problem, pieces))
+    try:
+        found = _simplest(pieces, totals, rough) if totals else None
+    except _MoreNeededError:
+        return choose(problem, formulations, rough)
+    struck = problem.limit is not None and problem.limit.struck
+    if struck or found is None:
+        found = _quick(problem, pieces, most, found)
+    ended = found.ended and all(piece.ended for piece in pieces) and not struck
+    bound = min(totals.values()) if ended else _bound(problem, pieces, last)
+    constant = sum(piece.constant for piece in pieces)
+    return msgspec.structs.replace(found, ended=ended, least=Decimal(bound + constant) / 2)
+
+
+def _complexities(problem: Problem, pieces: Sequence[_Search], most: int) -> tuple[dict[int, int], int]:
+    """The least complexity in halves for each number of indexes that may be best, and the last number tried."""
+    limits = problem.constraints
     totals: dict[int, int] = {}
-    """The complexity in halves, by the number of indexes."""
+    indexes = problem.fixed.indexes
     for indexes in range(problem.fixed.indexes, most + 1):
         if totals and (_index(indexes) > min(totals.values()) or _out_of_time(problem)):
             break
         known = f": a complexity of {min(totals.values()) / 2:g} is possible" if totals else ""
-        problem.told(f"{_counted(indexes, 'index', 'indexes')}{known}")
-        needed = [piece.needed(indexes) for piece in pieces]
+        if not all(piece.knows(indexes) for piece in pieces):
+            problem.told(f"{_counted(indexes, 'index', 'indexes')}{known}")
+        try:
+            needed = [piece.needed(indexes) for piece in pieces]
+        except OutOfTimeError:
+            break
         further = [one for one in needed if one is not None]
         copies = sum(one.copies for one in further)
         if len(further) == len(needed) and copies <= min(limits.copies, limits.structures - indexes):
             totals[indexes] = _index(indexes) + sum(one.halves for one in further)
             if not any(piece.spares(indexes) for piece in pieces):
                 break
-    if not totals:
-        return _bounded(problem, _limited(problem, pieces))
+    return totals, indexes
+
+
+def _simplest(pieces: Sequence[_Search], totals: dict[int, int], rough: bool) -> Selection | None:
+    """The best selection of the least complexity; None if the time is over before it is found."""
     least = min(totals.values())
-    found = min(
-        (_joined([piece.solve(at) for piece in pieces]) for at in sorted(totals) if totals[at] == least),
-        key=lambda chosen: (chosen.reading, chosen.queries_each, chosen.money, chosen.copies),
-    )
-    if problem.limit and problem.limit.struck:
-        found = _quick(problem, pieces, most, found)
-    ended = found.ended and all(piece.ended for piece in pieces) and not (problem.limit and problem.limit.struck)
-    bound = least if ended else max((piece.bound for piece in pieces), default=0)
-    constant = sum(piece.constant for piece in pieces)
-    return msgspec.structs.replace(found, ended=ended, least=Decimal(bound + constant) / 2)
+    try:
+        return min(
+            (
+                _joined([piece.solve(at, rough=rough) for piece in pieces])
+                for at in sorted(totals)
+                if totals[at] == least
+            ),
+            key=lambda chosen: (chosen.reading, chosen.queries_each, chosen.money, chosen.copies),
+        )
+    except OutOfTimeError:
+        return None
+
+
+def _bound(problem: Problem, pieces: Sequence[_Search], last: int) -> int:
+    """A lower bound of the complexity in halves, if the search was cut short at a number of indexes."""
+    if not all(piece.knows_floor for piece in pieces):
+        return 0
+    tried = [_index(at) + sum(piece.least(at) for piece in pieces) for at in range(problem.fixed.indexes, last + 1)]
+    return min([*tried, _index(last + 1)])
 
 
 def _index(count: int) -> int:
@@ -145,24 +194,28 @@ def _out_of_time(problem: Problem) -> bool:
     return True
 
 
-def _quick(problem: Problem, pieces: Sequence[_Search], most: int, found: Selection) -> Selection:
+def _quick(problem: Problem, pieces: Sequence[_Search], most: int, found: Selection | None) -> Selection:
     """A selection with any number of indexes, if that is better than what a search found that was cut short.
 
     The search counts indexes upwards, so its first selections have more copies than an expert would accept.
     """
     limits = problem.constraints
-    weights = {pattern.id: pattern_weight(pattern) for pattern in problem.workload.patterns}
-    try:
-        other = _joined([piece.solve_within(most, limits.copies) for piece in pieces])
-    except OutOfTimeError:
-        return found
-    if other.copies > limits.copies or other.indexes + other.copies > limits.structures:
-        return found
 
     def measure(one: Selection) -> tuple[int, int]:
-        return sum(weights[name] for name in one.unserved), _index(one.indexes) + one.halves
+        return weight_of(problem.workload, one.unserved), one.total_halves
 
-    return min(found, other, key=measure)
+    for copies in (limits.copies, 0):
+        try:
+            other = _joined([piece.solve_within(most, max(copies, piece.kept)) for piece in pieces])
+        except OutOfTimeError:
+            if found is None:
+                raise
+            return found
+        if other.copies <= limits.copies and other.indexes + other.copies <= limits.structures:
+            return min(found, other, key=measure) if found else other
+    if found is None:
+        raise InfeasibleError
+    return found
 
 
 def _bounded(problem: Problem, chosen: Selection) -> Selection:
@@ -190,6 +243,8 @@ def _limited(problem: Problem, pieces: Sequence[_Search]) -> Selection:
     most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
     best: tuple[int, int, int, tuple[int, ...]] | None = None
     for indexes in range(problem.fixed.indexes, max(most, problem.fixed.indexes) + 1):
+        if best is not None and _out_of_time(problem):
+            break
         problem.told(f"not all can be served: {_counted(indexes, 'index', 'indexes')}")
         for copies, (lost, shares) in _shared(pieces, indexes, min(limits.copies, limits.structures - indexes)).items():
             halves = _index(indexes) + copies * int(2 * WEIGHTS["copy"])
@@ -240,27 +295,44 @@ class _Needed(msgspec.Struct, frozen=True):
     copies: int
 
 
+_IMPOSSIBLE = 10**6
+"""A complexity that no design has."""
+
+
+class _MoreNeededError(Exception):
+    """Keys cannot be distributed over a number of indexes, so that it needs more beside them than was known."""
+
+
 class _Search:
     """The search in one component, by the number of indexes."""
 
     def __init__(self, problem: Problem, formulation: Formulation) -> None:
         self._problem = problem
         self._formulation = formulation
-        self._kept = self._formulation.kept
+        self.kept = self._formulation.kept
         self._needed: dict[int, _Needed | None] = {}
+        self._split: set[int] = set()
+        """The numbers of indexes over which keys cannot be distributed afterwards: the program does it."""
+        self._bounds: dict[int, int] = {}
+        self._models: dict[int, ComponentProgram] = {}
+        """Programs with a selection of the least complexity."""
         self._left: dict[tuple[int, int], int] = {}
         self.most_indexes = self._formulation.most_indexes
         self.constant = self._formulation.constant
         self.ended = True
         """Whether every answer so far is proven."""
+        self.knows_floor = False
+        """Whether it is proven how much can be served at all."""
 
     @cached_property
     def _floor(self) -> int:
         """The weight of patterns that no key can serve, with as many structures as may be."""
         most = max(self._problem.fixed.indexes, min(self.most_indexes, self._problem.constraints.indexes))
         model = self._formulation.model(most)
+        model.program.suggest(self._formulation.nothing(model))
         found = model.program.minimise(self._formulation.lost(model))
         self.ended &= model.program.exact
+        self.knows_floor = model.program.exact
         return found
 
     @cached_property
@@ -280,11 +352,13 @@ class _Search:
         needed = self.needed(indexes)
         return indexes < self.most_indexes and (needed is None or (needed.halves > 0 and needed.halves > self._least))
 
-    @property
-    def bound(self) -> int:
-        """A lower bound of the complexity in halves, beside the constant part."""
-        possible = [at for at, needed in self._needed.items() if needed is not None]
-        return _index(min(possible)) if self.ended and possible else 0
+    def knows(self, indexes: int) -> bool:
+        """Whether it was found out already what this many indexes need."""
+        return indexes in self._needed
+
+    def least(self, indexes: int) -> int:
+        """A lower bound of the complexity in halves beside a number of indexes; huge if these cannot serve as much."""
+        return self._bounds.get(indexes, 0)
 
     def needed(self, indexes: int) -> _Needed | None:
         """What serving all that can be served needs with this many indexes; None if it is impossible."""
@@ -292,35 +366,47 @@ class _Search:
             before = self._needed.get(indexes - 1)
             if before is not None and not self.spares(indexes - 1):
                 self._needed[indexes] = before
+                self._bounds[indexes] = self._bounds[indexes - 1]
                 return before
-            model = self._served(indexes)
+            model = self._served(indexes, indexes in self._split)
             try:
                 halves = model.program.minimise(self._formulation.complexity(model, indexes=False))
                 chosen = model.program.chosen
-                self._needed[indexes] = _Needed(halves, self._kept + sum(at in chosen for at in model.copies))
+                self._needed[indexes] = _Needed(halves, self.kept + sum(at in chosen for at in model.copies))
+                self._bounds[indexes] = model.program.bound
+                self._models[indexes] = model
             except InfeasibleError:
                 self._needed[indexes] = None
+                self._bounds[indexes] = _IMPOSSIBLE if model.program.exact else 0
             self.ended &= model.program.exact
         return self._needed[indexes]
 
-    def solve(self, indexes: int, cheapest: bool = False) -> Selection:
-        """The best selection with the least complexity; or the cheapest of all."""
+    def solve(self, indexes: int, cheapest: bool = False, rough: bool = False) -> Selection:
+        """The best selection with the least complexity; or the cheapest of all; or a rough one."""
         needed = None if cheapest else self.needed(indexes)
+        if rough and indexes in self._models and (found := self._selection(self._models[indexes])):
+            return found
         for split in (False, True):
+            if split and needed is not None and indexes not in self._split:
+                self._split.add(indexes)
+                del self._needed[indexes]
+                self._models.pop(indexes, None)
+                if self.needed(indexes) != needed:
+                    raise _MoreNeededError
             model = self._served(indexes, split)
             if needed is not None:
                 model.program.at_most(needed.halves, self._formulation.complexity(model, indexes=False))
-            found = self._finished(model, cheapest)
+            found = self._finished(model, cheapest, rough)
             if found is not None:
                 return found
         raise AssertionError("a program that numbers its indexes needs no numbers")
 
     def left(self, indexes: int, most: int) -> Iterator[tuple[int, int]]:
         """For each number of copies up to `most`, while more copies help: the weight of what is not served."""
-        for copies in range(self._kept, most + 1):
+        for copies in range(self.kept, most + 1):
             if (indexes, copies) not in self._left:
                 model = self._formulation.model(indexes)
-                model.program.at_most(copies - self._kept, dict.fromkeys(model.copies, 1))
+                model.program.at_most(copies - self.kept, dict.fromkeys(model.copies, 1))
                 try:
                     self._left[indexes, copies] = model.program.minimise(self._formulation.lost(model))
                 except InfeasibleError:
@@ -334,17 +420,22 @@ class _Search:
         """The selection that serves most with this many indexes and copies."""
         for split in (False, True):
             model = self._formulation.model(indexes, split=split)
-            model.program.at_most(copies - self._kept, dict.fromkeys(model.copies, 1))
+            model.program.at_most(copies - self.kept, dict.fromkeys(model.copies, 1))
+            model.program.suggest(self._formulation.nothing(model))
             model.program.minimise(self._formulation.lost(model))
             model.program.minimise(self._formulation.complexity(model))
-            found = self._finished(model)
+            found = self._finished(model, rough=self._problem.limit is not None and self._problem.limit.struck)
             if found is not None:
                 return found
         raise AssertionError("a program that numbers its indexes needs no numbers")
 
-    def _finished(self, model: ComponentProgram, cheapest: bool = False) -> Selection | None:
+    def _finished(self, model: ComponentProgram, cheapest: bool = False, rough: bool = False) -> Selection | None:
         """The best selection by the remaining goals; None if its keys cannot be distributed over the indexes."""
         program, formulation = model.program, self._formulation
+        if rough:
+            if not program.chosen:
+                program.minimise({})
+            return self._selection(model)
         money, half_a_cent = formulation.money(model)
         if cheapest:
             program.minimise(formulation.hot(model))  # a partition that is throttled is no saving
@@ -362,7 +453,11 @@ class _Search:
             {at: _draw(_placement_text(one)) for one, at in model.places.items()}
             | {at: _draw(_collection_text(one)) for one, at in model.together.items()}
         )
-        chosen = program.chosen
+        return self._selection(model, reading, queries_each)
+
+    def _selection(self, model: ComponentProgram, reading: int = 0, queries_each: int = 0) -> Selection | None:
+        """The selection of a solved program; None if its keys cannot be distributed over the indexes."""
+        formulation, chosen = self._formulation, model.program.chosen
         found = formulation.numbered(model)
         if found is None:
             return None
@@ -373,9 +468,9 @@ class _Search:
             together,
             tuple(name for name, at in sorted(model.unserved.items()) if at in chosen),
             max([self._problem.fixed.indexes, *(one.slot for one in placed)]),
-            self._kept + sum(at in chosen for at in model.copies),
+            self.kept + sum(at in chosen for at in model.copies),
             round(100 * sum(dollars[at] for at in chosen if at in dollars)),
-            program.exact,
+            model.program.exact,
             candidates=formulation.candidates,
             reading=reading,
             queries_each=queries_each,

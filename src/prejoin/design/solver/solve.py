@@ -3,34 +3,35 @@
 It repeats three steps. The search selects keys (`search`), the layout gives them literal words and an order (`layout`),
 and the planner maps every pattern to the result (`mapping`). If the planner refuses a read that the search counted as
 served, its types are not neighbours in their partition. Then the search gets a cut that forbids this selection, and
-runs again; see `formulation`. Last, indexes get their form and their projections, and the selection is improved by the
+runs again; see `formulation`. If the time is over before there is nothing to cut, the best selection is repaired
+(`repair`). Last, indexes get their form and their projections, and the selection is improved by the
 real bill (`local_search`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 from msgspec.structs import replace
 
+from prejoin.design.cost.objective import WEIGHTS, weight_of
 from prejoin.design.layout.index_keys import with_index_keys
 from prejoin.design.layout.key_words import KeyWords
 from prejoin.design.layout.lay_out import lay_out
 from prejoin.design.layout.projection import with_projections
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.integer_program import TimeLimit
+from prejoin.design.solver.integer_program import OutOfTimeError, TimeLimit
 from prejoin.design.solver.local_search import improved, narrower, natural
 from prejoin.design.solver.needs import read_needs
-from prejoin.design.solver.placement import Forbidden, Problem, Score, Selection
+from prejoin.design.solver.placement import Forbidden, Placement, Problem, Score, Selection
+from prejoin.design.solver.repair import repaired, without_unread
 from prejoin.design.solver.search import Formulations, choose, problem_of
 from prejoin.workload.model import Read, Workload
 
 MOST_TRIES = 30
 """How often keys are selected again, because types that are read together cannot be neighbours."""
-LATE_TRIES = 4
-"""The same after the time limit."""
 
 
 class Solution(msgspec.Struct, frozen=True):
@@ -76,31 +77,86 @@ def solve(
     tries = 0
     unserved: set[str] = set(hopeless)
     ended = True
-    while True:
-        chosen = choose(problem, formulations)
+    # A rough selection takes a fraction of the time, and most cuts are found by it.
+    rough = any(len(question.needs) > 1 for question in asked)
+    best: _Incumbent | None = None
+    while best is None or limit is None or not limit.struck:
+        try:
+            chosen = choose(problem, formulations, rough)
+        except OutOfTimeError:
+            if best is None:
+                raise
+            break
         design = map_patterns(lay_out(problem, chosen), workload)
         words = KeyWords(problem, chosen, design.separator)
         found = list(_apart(problem, chosen, design, words))
+        best = _better(workload, best, _Incumbent(chosen, design, len({read for read, _ in found})))
         apart = frozenset(there for _, there in found if not _stay(there))
         refused = {(read, placed) for read, there in found if _stay(there) for placed in there} - problem.refused
         tries += 1
-        if not (apart or refused) or tries >= (LATE_TRIES if limit and limit.struck else MOST_TRIES):
-            lost = _refused(problem, design)
-            if lost:  # keys for a read that is not served in the end are wasted
-                rest = tuple(q for q in problem.reads if q.read.id not in lost)
-                problem, tries = replace(problem, reads=rest, forbidden=(), rivals=(), refused=frozenset()), 0
-                unserved |= lost
-                ended &= not found
+        if apart or refused:
+            if tries < MOST_TRIES:
+                problem = _with_cuts(problem, refused, words, apart)
                 continue
-            missing = tuple(sorted({*chosen.unserved, *unserved}))
-            chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
-            return Solution(*_finished(problem, chosen, formulations, kept))
-        if refused:
-            problem = replace(problem, refused=problem.refused | refused)
-        elif words.apart:
-            problem = replace(problem, rivals=tuple(dict.fromkeys((*problem.rivals, *words.apart))))
-        else:
-            problem = replace(problem, forbidden=(*problem.forbidden, *sorted(apart, key=sorted)))
+            chosen = repaired(problem, chosen, design, formulations)
+            design = map_patterns(lay_out(problem, chosen), workload)
+        elif rough:
+            rough = False
+            continue
+        lost = _refused(problem, design)
+        if lost:  # keys for a read that is not served in the end are wasted
+            rest = tuple(q for q in problem.reads if q.read.id not in lost)
+            problem, tries = replace(problem, reads=rest, forbidden=(), rivals=(), refused=frozenset()), 0
+            unserved |= lost
+            ended &= not found
+            best = None
+            continue
+        missing = tuple(sorted({*chosen.unserved, *unserved}))
+        chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
+        return Solution(*_finished(problem, chosen, formulations, kept))
+    return Solution(*_finished(problem, _cut_short(problem, best, unserved, formulations), formulations, kept))
+
+
+class _Incumbent(msgspec.Struct, frozen=True):
+    """A selection and its design, and the number of reads that the planner refuses although they counted as served."""
+
+    chosen: Selection
+    design: Design
+    refused: int
+
+
+def _better(workload: Workload, one: _Incumbent | None, other: _Incumbent) -> _Incumbent:
+    """The better selection after a repair, which takes an index for each read. The higher bound holds for both."""
+
+    def measure(of: _Incumbent) -> tuple[int, int]:
+        return weight_of(workload, of.chosen.unserved), of.chosen.total_halves + int(2 * WEIGHTS["index"]) * of.refused
+
+    if one is None:
+        return other
+    better = one if measure(one) <= measure(other) else other
+    least = max(one.chosen.least, other.chosen.least)
+    return replace(better, chosen=replace(better.chosen, least=least))
+
+
+def _with_cuts(
+    problem: Problem, refused: set[tuple[str, Placement]], words: KeyWords, apart: Iterable[Forbidden]
+) -> Problem:
+    """The problem without the selection that the planner refuses."""
+    if refused:
+        return replace(problem, refused=problem.refused | refused)
+    if words.apart:
+        return replace(problem, rivals=tuple(dict.fromkeys((*problem.rivals, *words.apart))))
+    return replace(problem, forbidden=(*problem.forbidden, *sorted(apart, key=sorted)))
+
+
+def _cut_short(problem: Problem, best: _Incumbent, unserved: set[str], formulations: Formulations) -> Selection:
+    """The best selection when the time is over, repaired."""
+    chosen = repaired(problem, best.chosen, best.design, formulations)
+    design = map_patterns(lay_out(problem, chosen), problem.workload)
+    chosen = without_unread(problem, chosen, design)
+    served = {operation.pattern for operation in design.operations if operation.served}
+    missing = {*chosen.unserved, *unserved, *_refused(problem, design)} - served
+    return replace(chosen, unserved=tuple(sorted(missing)), ended=False)
 
 
 def _finished(

@@ -7,7 +7,8 @@ are younger than the moment are undone on a copy of its items.
 from __future__ import annotations
 
 import time
-from base64 import b64decode, b64encode
+from base64 import b64decode
+from binascii import b2a_base64
 from collections.abc import Iterator
 
 import msgspec
@@ -45,7 +46,7 @@ def log_change(
     if before == after:
         return
     size, content = (0, b"null") if before is None else (before.size, before.content)
-    place = b64encode(key[len(table.prefix) :])
+    place = b2a_base64(key[len(table.prefix) :], newline=False)
     session.append_record(table.id + RECOVERY_LOG, 0, b'[%d,%a,"%b",%d,%b]', time.time(), place, size, content)
 
 

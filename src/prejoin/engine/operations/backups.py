@@ -23,7 +23,7 @@ from prejoin.engine.operations.database import Database
 from prejoin.engine.operations.tables import describe
 from prejoin.engine.requests import SecondaryIndex, TableInput, UpdateContinuousBackupsInput
 from prejoin.engine.store.interface import Session, StoredRow
-from prejoin.engine.tables.create import encryption_key, merged_limits, throughput_of
+from prejoin.engine.tables.create import check_limits, check_throughput, encryption_key, merged_limits, throughput_of
 from prejoin.engine.tables.definition import UNCHANGED, IndexDefinition, Restored, TableDefinition, id_bytes
 from prejoin.engine.tables.kept import Backup, add_backup, backup_number, remove_backup
 from prejoin.engine.tables.totals import Totals
@@ -263,6 +263,17 @@ def _target(request: RestoreInput) -> str:
     constraints = Constraints()
     constraints.name("targetTableName", request.target_table_name)
     constraints.one_of("billingModeOverride", request.billing_mode_override, ("PROVISIONED", "PAY_PER_REQUEST"))
+    check_throughput(constraints, "provisionedThroughputOverride", request.provisioned_throughput_override)
+    if request.encryption_override is not None:
+        constraints.one_of("sSESpecificationOverride.sSEType", request.encryption_override.type, ("AES256", "KMS"))
+    for kind, wishes in (
+        ("global", request.global_secondary_index_override),
+        ("local", request.local_secondary_index_override),
+    ):
+        for number, wish in enumerate(wishes or (), 1):
+            where = f"{kind}SecondaryIndexOverride.{number}.member"
+            constraints.name(f"{where}.indexName", wish.index_name)
+            check_throughput(constraints, f"{where}.provisionedThroughput", wish.provisioned_throughput)
     constraints.finish()
     return table_name(request.target_table_name, limits.TABLE_NAME_MINIMUM)
 
@@ -293,6 +304,11 @@ def _definition(request: RestoreInput, name: str, original: TableDefinition, sou
     now = time.time()
     throughput, on_demand_since = original.throughput, original.on_demand_since
     if request.billing_mode_override == "PAY_PER_REQUEST":
+        if request.provisioned_throughput_override is not None:
+            refuse(
+                _INVALID + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
+                "PAY_PER_REQUEST"
+            )
         throughput, on_demand_since = None, now
     elif request.provisioned_throughput_override is not None:
         throughput = throughput_of(request.provisioned_throughput_override)
@@ -303,6 +319,7 @@ def _definition(request: RestoreInput, name: str, original: TableDefinition, sou
         *_chosen(original, request.local_secondary_index_override, throughput, is_global=False),
     )
     key = request.encryption_override
+    check_limits(merged_limits((None, None), request.on_demand_throughput_override), "table", least=1)
     return replace(
         original,
         name=name,

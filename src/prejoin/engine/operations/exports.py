@@ -51,7 +51,7 @@ def export_table(database: Database, request: ExportTableInput) -> dict[str, Any
         except (BucketError, OSError) as error:
             description |= {"ExportStatus": "FAILED", **failure(error)}
     with database.store.writing() as session:
-        Export(export.id, description | {"EndTime": time.time()}, wish).keep(session)
+        Export(export.arn, description | {"EndTime": time.time()}, wish).keep(session)
     return {"ExportDescription": export.describe()}
 
 
@@ -83,7 +83,8 @@ class _Export:
     """An export at work."""
 
     def __init__(self, table: TableDefinition, request: ExportTableInput, now: float) -> None:
-        self.id = new_id()
+        identity = new_id()
+        self.arn = f"{table.arn}/export/{identity}"
         self._table, self._request, self._begun, self._size = table, request, now, 0
         earliest, latest = restorable(table, now)
         self._moment = latest if request.export_time is None else request.export_time
@@ -100,7 +101,7 @@ class _Export:
             )
         prefix = (request.s3_prefix or "").strip("/")
         self._top = f"{prefix}/AWSDynamoDB" if prefix else "AWSDynamoDB"
-        self._root = f"{self._top}/{self.id}"
+        self._root = f"{self._top}/{identity}"
         # Incremental exports of a bucket share a folder for their data.
         self._data = f"{self._root}/data" if self._is_full else f"{self._top}/data"
 
@@ -109,7 +110,7 @@ class _Export:
         table, request = self._table, self._request
         wish = request.incremental_export_specification
         shown = {
-            "ExportArn": f"{table.arn}/export/{self.id}",
+            "ExportArn": self.arn,
             "ExportStatus": "IN_PROGRESS",
             "StartTime": self._begun,
             "TableArn": table.arn,
@@ -160,7 +161,7 @@ class _Export:
         )
         return {
             "version": "2020-06-30" if self._is_full else "2023-08-01",
-            "exportArn": f"{table.arn}/export/{self.id}",
+            "exportArn": self.arn,
             "startTime": _shown_time(self._begun),
             "endTime": _shown_time(time.time()),
             "tableArn": table.arn,

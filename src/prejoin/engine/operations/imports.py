@@ -44,8 +44,8 @@ _decode_line = msgspec.json.Decoder(PutRequest).decode
 def import_table(database: Database, request: ImportTableInput) -> dict[str, Any]:
     source, creation = _check(request)
     table = new_table(database, creation)
-    number = new_id()
-    description = _describe(request, table, number)
+    arn = f"{table.arn}/import/{new_id()}"
+    description = _describe(request, table, arn)
     wish = msgspec.json.encode(request).decode()
     with database.store.writing() as session:
         known = find_repeated(session, Import, request.client_token, wish)
@@ -61,7 +61,7 @@ def import_table(database: Database, request: ImportTableInput) -> dict[str, Any
             rows.drop_all(session, identity)
             session.remove_table(identity)
             ended = {"ImportStatus": "FAILED", **failure(error)}
-        Import(number, description | ended | {"EndTime": time.time()}, wish).keep(session)
+        Import(arn, description | ended | {"EndTime": time.time()}, wish).keep(session)
     return {"ImportTableDescription": description}
 
 
@@ -93,10 +93,10 @@ def _csv_options(request: ImportTableInput) -> CsvOptions:
     return options.csv if options is not None and options.csv is not None else CsvOptions()
 
 
-def _describe(request: ImportTableInput, table: TableDefinition, number: str) -> dict[str, Any]:
+def _describe(request: ImportTableInput, table: TableDefinition, arn: str) -> dict[str, Any]:
     """The description while the import is in progress."""
     shown = {
-        "ImportArn": f"{table.arn}/import/{number}",
+        "ImportArn": arn,
         "ImportStatus": "IN_PROGRESS",
         "TableArn": table.arn,
         "TableId": table.uuid,
@@ -176,7 +176,10 @@ def _csv_items(
 
     with TextIOWrapper(content, "utf-8-sig", errors="replace", newline="") as text:
         reader = csv.reader(text, delimiter=options.delimiter or ",")
-        header = options.header_list or next(reader, [])
+        try:
+            header = options.header_list or next(reader, [])
+        except csv.Error as error:
+            raise BucketError("InvalidHeader", f"The first line is not a header: {error}") from None
         types = {attribute.name: attribute.type for attribute in table.attributes}
         while True:
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from prejoin.engine.operations.client_tokens import hashed_content, hashed_token
 from prejoin.engine.operations.database import Database
 from prejoin.engine.operations.transactions import cancel_if_any, check_distinct, reason_of
 from prejoin.engine.requests import (
+    Attributes,
     BatchExecuteStatementInput,
     ExecuteStatementInput,
     ExecuteTransactionInput,
@@ -35,11 +37,11 @@ from prejoin.protocol.expressions.evaluate import compile_condition
 from prejoin.protocol.expressions.nodes import And, Between, Compare, FunctionCall, Placeholder, Values
 from prejoin.protocol.expressions.paths import read
 from prejoin.protocol.expressions.reader import path_clash
-from prejoin.protocol.key_bytes import under
+from prejoin.protocol.key_bytes import Range, under
 from prejoin.protocol.partiql import Delete, Exists, Insert, Select, Statement, UpdateStatement, parse_statement
 from prejoin.protocol.prices import EVENTUAL, STRONG, TRANSACTIONAL, read_units
 from prejoin.protocol.sizes import item_size
-from prejoin.protocol.values import Item
+from prejoin.protocol.values import Item, canonical_item
 
 _STATEMENT_LENGTH = 8192
 _BATCH_STATEMENTS = 25
@@ -79,7 +81,7 @@ def execute_statement(database: Database, request: ExecuteStatementInput) -> dic
     capacities = Capacities(request.return_consumed_capacity)
     if isinstance(checked.statement, Exists):
         refuse("EXISTS is only supported in ExecuteTransaction")
-    with database.store.writing() as session:
+    with _session(database, reads=checked.reads) as session:
         table = _table(database, session, checked.statement)
         capacity = capacities.of(table)
         if isinstance(checked.statement, Select):
@@ -89,6 +91,11 @@ def execute_statement(database: Database, request: ExecuteStatementInput) -> dic
             response = {"Items": _returned(checked.statement, result)}
     consumed = capacities.render({}).get("ConsumedCapacity")
     return response | ({"ConsumedCapacity": consumed[0]} if consumed else {})
+
+
+def _session(database: Database, *, reads: bool) -> AbstractContextManager[Session]:
+    """A session of the store: one for writing only if something may be written."""
+    return database.store.reading(snapshot=True) if reads else database.store.writing()
 
 
 def batch_execute_statement(database: Database, request: BatchExecuteStatementInput) -> dict[str, Any]:
@@ -103,10 +110,11 @@ def batch_execute_statement(database: Database, request: BatchExecuteStatementIn
             parsed.append(_parsed(each))
         except DynamoDBError as error:
             parsed.append(error)
-    if len({checked.reads for checked in parsed if isinstance(checked, _Checked)}) > 1:
+    reads = {checked.reads for checked in parsed if isinstance(checked, _Checked)}
+    if len(reads) > 1:
         refuse("Read and write requests together in the same batch is not supported.")
     capacities = Capacities(request.return_consumed_capacity)
-    with database.store.writing() as session:
+    with _session(database, reads=reads == {True}) as session:
         responses = [_batched(database, session, checked, capacities) for checked in parsed]
     return {"Responses": responses} | capacities.render({})
 
@@ -293,7 +301,7 @@ def _select(
         bounds = key_range(table, index, conditions).bounds
     else:
         bounds = under(table.prefix if index is None else table.index_prefix(index))
-    start = None if request.next_token is None else _position(table, index, request.next_token)
+    start = None if request.next_token is None else _position(table, index, request.next_token, bounds)
     page = read_page(session, PageQuery(table, index, bounds, start, request.limit, forward, sized=True))
     capacity.add(read_units(page.size, STRONG if checked.consistent else EVENTUAL), index)
     test = None if not rest else compile_condition(_all(rest))  # type: ignore[arg-type]
@@ -318,14 +326,15 @@ def _is_forward(statement: Select, keys: KeySchema, *, has_partition: bool) -> b
     return not any(descending.get(attribute.name, False) for attribute in keys.sort)
 
 
-def _position(table: TableDefinition, index: IndexDefinition | None, token: str) -> bytes:
+def _position(table: TableDefinition, index: IndexDefinition | None, token: str, bounds: Range) -> bytes:
+    """The key bytes after which to continue, within those that the statement reads."""
     try:
-        start = msgspec.json.decode(b64decode(token, validate=True), type=Item)
+        start = canonical_item(msgspec.json.decode(b64decode(token, validate=True), type=Attributes))
         position = storage_key(table, start)
         place = position if index is None else table.entry_keys[index.number](start, position)
     except (ValueError, KeyError, AttributeError, msgspec.MsgspecError, DynamoDBError):
         place = None
-    if place is None:
+    if place is None or place < bounds.low or (bounds.high is not None and place >= bounds.high):
         refuse("Invalid NextToken")
     return place
 

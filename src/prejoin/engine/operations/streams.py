@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from base64 import b64decode, b64encode
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -26,7 +26,7 @@ from prejoin.engine.items.recovery import trim_log
 from prejoin.engine.operations.database import Database
 from prejoin.engine.operations.tables import key_schema
 from prejoin.engine.requests import DescribeStreamInput, GetRecordsInput, GetShardIteratorInput, ListStreamsInput
-from prejoin.engine.store.interface import Session
+from prejoin.engine.store.interface import MAX_RECORD, Session
 from prejoin.engine.tables.definition import StreamDefinition, TableDefinition
 from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol.errors import DynamoDBError, not_found, refuse
@@ -55,7 +55,7 @@ class _Position(msgspec.Struct, array_like=True):
     """The content of an iterator: a shard, the next sequence number to read, and when it was made."""
 
     shard: int
-    number: int
+    number: Annotated[int, msgspec.Meta(ge=0, le=MAX_RECORD)]
     issued: float
 
 

@@ -19,10 +19,14 @@ from prejoin.protocol.key_bytes import under
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """The base of what is kept. `id` is the last part of its ARN; it begins with the time."""
+    """The base of what is kept. Its ARN ends with the kind and `id`, which begins with the time."""
 
     kind: ClassVar[str]
-    id: str
+    arn: str
+
+    @property
+    def id(self) -> str:
+        return self.arn.rpartition("/")[2]
 
     @classmethod
     def find(cls, session: Session, arn: str) -> Self | None:
@@ -44,10 +48,6 @@ class Kept(msgspec.Struct, frozen=True):
     def keep(self, session: Session) -> int:
         """Store it, and return its id in the store."""
         return session.add_table(_name(self.kind, self.id), msgspec.json.encode(self))
-
-    @property
-    def arn(self) -> str:
-        raise NotImplementedError
 
 
 def _name(kind: str, identity: str) -> str:
@@ -72,16 +72,12 @@ class Backup(Kept, frozen=True):
     size: int
     created: float
 
-    @property
-    def arn(self) -> str:
-        return f"{self.table.arn}/backup/{self.id}"
-
 
 def add_backup(session: Session, table: TableDefinition, name: str, kind: str) -> Backup:
     """Copy the items of a table into a new backup."""
     bounds = under(table.prefix)
     number, size = session.count("items", bounds)
-    backup = Backup(new_id(), name, kind, table, number, size, time.time())
+    backup = Backup(f"{table.arn}/backup/{new_id()}", name, kind, table, number, size, time.time())
     copy_items(session.items(bounds), session, backup.keep(session))
     return backup
 
@@ -105,11 +101,6 @@ class Transfer(Kept, frozen=True):
     description: dict[str, Any]
     request: str = ""
     """The request in JSON, to recognise it if it is sent again."""
-
-    @property
-    def arn(self) -> str:
-        arn: str = self.description[f"{self.kind.title()}Arn"]
-        return arn
 
 
 class Export(Transfer, frozen=True):

@@ -40,7 +40,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     lost: dict[str, float] = {}
     """For an operation, the chance that it is performed and its response is lost."""
     delays: dict[str, float] = {}
-    """Seconds that an operation takes longer."""
+    """Seconds that an operation takes longer, at most an hour."""
     throttling: bool = False
     """Whether requests are throttled that exceed the throughput of a table, an index or a partition."""
     partitions: int = 1

@@ -127,7 +127,7 @@ class ConditionReader:
         if literals and len(prefixes) == len(literals):
             if isinstance(node, exp.ILike):
                 self.notes.append("the prefix ignores case: store the text in lower case, too")
-            return Condition(place, Op.BEGINS_WITH, [None], [value], exact=False)
+            return Condition(place, Op.BEGINS_WITH, [None], [value], exact=not isinstance(node, exp.ILike))
         raise MisfitError(f"it searches in `{self.scope.attribute(place)}` (LIKE)", SEARCH)
 
     def _or(self, node: exp.Or) -> Condition:

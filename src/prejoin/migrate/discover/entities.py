@@ -104,9 +104,17 @@ def singular(word: str) -> str:
 
 
 def _attribute_names(table: Table, entity: str) -> dict[str, str]:
-    """The attribute of each column. A bare `id` is named after its entity, because entities share a table."""
+    """The attribute of each column, in plain words: `Serial No` is `Serial_No`.
+
+    A bare `id` is named after its entity, because entities share a table.
+    """
     names = {c.name: c.name for c in table.columns}
     taken = {name.lower() for name in names}
+    for column in names:
+        plain = re.sub(r"\W+", "_", column)
+        if plain.lower() not in taken:
+            names[column] = plain
+            taken.add(plain.lower())
     for column in table.key:
         if column.lower() == "id" and len(table.key) == 1:
             camel = any(re.search("[a-z][A-Z]", name) for name in names)

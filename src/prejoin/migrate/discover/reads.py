@@ -107,8 +107,8 @@ def read_pattern(statement: Statement, entities: Mapping[str, TableEntity], dial
         combine=combine,
         via=shape.via if combine is Combine.JOIN else "",
     )
-    exact = all(c.exact for c in conditions) and not extreme
-    sql = _runnable(tree, conditions, own, scope, dialect) if exact and not combine else ""
+    exact = all(c.exact for c in conditions) and combine is not Combine.COLLECTION
+    sql = _runnable(tree, conditions, own, scope, dialect) if exact else ""
     return Found(read, sql, quoted, tuple(dict.fromkeys(notes)))
 
 

@@ -107,7 +107,7 @@ class Evolution:
                 wires.setdefault(bound.tag, []).append(bound.codec.attribute(package.fields[entity][attribute]).wire)
             self._scan("defaults", self._default(schema, wires))
         self._mend("backfill", package.schema)
-        self._finish("backfill")
+        self._finish("backfill", "defaults")
         return self.result
 
     def clean(self) -> StepResult:
@@ -126,9 +126,9 @@ class Evolution:
         new = self.transition.new.package.schema
         dropped, stale = self._leftovers(new)
         if dropped or stale:
-            self._scan("clean", self._drop(new, dropped, stale))
+            self._scan("leftovers", self._drop(new, dropped, stale))
         self._mend("verify", new)
-        self._finish("clean")
+        self._finish("clean", "leftovers")
         return self.result
 
     def _leftovers(self, new: Schema) -> tuple[frozenset[str], frozenset[str]]:
@@ -263,9 +263,10 @@ class Evolution:
         self.state.step, self.state.start = step, start
         self._write()
 
-    def _finish(self, step: str) -> None:
+    def _finish(self, step: str, *parts: str) -> None:
+        """Records a step as finished. The next run does its parts again: items may have been written since."""
         self.state.step, self.state.start = "", None
-        self.state.done = [*(one for one in self.state.done if one != step), step]
+        self.state.done = [*(one for one in self.state.done if one not in (step, *parts)), step]
         self.result.units = self.throttle.units
         self._write()
 

@@ -67,11 +67,16 @@ class Applier:
         self._reading = {one.name for one in touched.entities.values() if not is_plain(client, one.cls)}
         self._refused: list[tuple[_Target, Exception]] = []
 
-    def apply(self, snapshot: Snapshot, transactions: Sequence[SourceTransaction]) -> Applied:
-        """Writes the rows that the transactions changed, as the snapshot sees them. It has to see all of them."""
+    def apply(
+        self, snapshot: Snapshot, transactions: Sequence[SourceTransaction], again: Iterable[RowKey] = ()
+    ) -> Applied:
+        """Writes the rows that the transactions changed, as the snapshot sees them. It has to see all of them.
+
+        `again` are rows that were refused before, and may be written now.
+        """
         self._refused = []
-        targets: dict[RowKey, _Target] = {}
-        groups: list[list[RowKey]] = []
+        targets: dict[RowKey, _Target] = {key: _Target(key) for key in again}
+        groups: list[list[RowKey]] = [[key] for key in targets]
         for one in transactions:
             keys: dict[RowKey, None] = {}
             for change in one.changes:

@@ -20,9 +20,17 @@ from pymysqlreplication.row_event import DeleteRowsEvent, RowsEvent, UpdateRowsE
 from sqlglot import exp
 
 from prejoin.migrate import codes
-from prejoin.migrate.follow.log import LIMIT, ChangeLog, Columns, LogPart, RowChange, SourceTransaction
+from prejoin.migrate.follow.log import (
+    LIMIT,
+    ChangeLog,
+    Columns,
+    LogPart,
+    RowChange,
+    SourceTransaction,
+    changes_lost,
+)
 from prejoin.migrate.source.connection import Snapshot, SourceDatabase, unreadable
-from prejoin.pipeline.errors import PipelineError, RefusedError
+from prejoin.pipeline.errors import RefusedError
 
 _SETTINGS = {"log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_metadata": "FULL"}
 _KEYS = frozenset(
@@ -112,8 +120,7 @@ class BinaryLog(ChangeLog):
         except MySQLError as problem:
             if problem.args[:1] == (_PURGED,):
                 message = f"{self._source}: the binary log was purged before it was read: {problem.args[1]}"
-                fix = "load again: `prejoin migrate load --follow --restart --force`"
-                raise PipelineError(codes.LOG_LOST, message, fix) from problem
+                raise changes_lost(message) from problem
             raise unreadable(self._source, problem) from problem
         return LogPart(tuple(found), True, end)
 

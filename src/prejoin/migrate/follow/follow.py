@@ -15,13 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from prejoin.migrate import codes
-from prejoin.migrate.follow.apply import Applier
-from prejoin.migrate.follow.log import ChangeLog, LogPart
+from prejoin.migrate.follow.apply import Applied, Applier
+from prejoin.migrate.follow.log import LOAD_AGAIN, ChangeLog, LogPart
 from prejoin.migrate.follow.logs import open_log
 from prejoin.migrate.follow.touched import Touched
 from prejoin.migrate.load.load import opened_table, require_state
 from prejoin.migrate.load.state import FOLDER, LoadState, now_text
 from prejoin.migrate.migration import Migration
+from prejoin.migrate.source.connection import Snapshot
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import PipelineError
 from prejoin.pipeline.progress import SILENT, Progress
@@ -85,7 +86,7 @@ def follow_table(
         require_state(migration, kept, name, place)
         if not (kept.about("log") and kept.about("finished")):
             why = "the load is not finished" if kept.about("log") else "the load kept no changes"
-            fix = "run `prejoin migrate load` to its end" if kept.about("log") else _AGAIN
+            fix = "run `prejoin migrate load` to its end" if kept.about("log") else f"{LOAD_AGAIN}, which keeps them"
             raise PipelineError(codes.NO_CHANGES, f"there is nothing to follow: {why}", fix)
         with opened_table(migration, name, place, throttle) as client:
             touched = Touched(migration)
@@ -102,9 +103,6 @@ def follow_table(
         result.dead, result.dead_file = sum(kept.dead_counts().values()), str(file) if file.exists() else ""
     result.units, result.seconds = throttle.units, time.monotonic() - began
     return result
-
-
-_AGAIN = "load again with `--follow --restart --force`; changes are kept from the beginning of a load on"
 
 
 class _Follower:
@@ -148,16 +146,15 @@ class _Follower:
         """One look at the log. Returns whether there was something."""
         position = self.state.about("position")
         seen_at = now_text()
+        self.log.prepare(position)
         with self.migration.source.snapshot() as snapshot:
             part = self.log.read(snapshot, position)
-            applied = self.applier.apply(snapshot, part.transactions) if part.transactions else None
-        if applied is not None:
+            applied = self._apply(snapshot, part) if part.transactions else Applied()
+        if part.transactions or part.position != position:
             self.result.transactions += len(part.transactions)
             self.result.rows += applied.rows
             self.result.split += applied.split
             self.state.record_followed(part.position, applied.dead, applied.done)
-        if applied is not None or part.position != position:
-            self.state.say(position=part.position)
             self.log.confirm(part.position)
         self.result.caught_up = part.whole
         self.result.behind = self.log.behind(part.position)
@@ -166,13 +163,19 @@ class _Follower:
         self.progress.update(self._said(part))
         return bool(part.transactions)
 
+    def _apply(self, snapshot: Snapshot, part: LogPart) -> Applied:
+        # A unique value may be free by now. Streams tell that one row took it before they tell that another gave it up.
+        refused = (d for d in self.state.dead_letters() if d.code == codes.NOT_UNIQUE.id)
+        return self.applier.apply(snapshot, part.transactions, [(d.entity, d.key) for d in refused])
+
     def _said(self, part: LogPart) -> str:
         done = f"{self.result.transactions:,} transactions, {self.result.rows:,} rows"
         if part.whole:
             return f"{done}; caught up at {now_text()}"
         last = part.transactions[-1].committed if part.transactions else None
-        lag = f", {(datetime.now(UTC) - last).total_seconds():,.0f} s" if last else ""
-        return f"{done}; behind: {self.result.behind:,} of the log{lag}"
+        left = [f"{self.result.behind:,} of the log"] if self.result.behind else []
+        left += [f"{(datetime.now(UTC) - last).total_seconds():,.0f} s"] if last else []
+        return f"{done}; behind: {', '.join(left) or 'more to read'}"
 
 
 def _is_temporary(problem: Exception) -> bool:

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from prejoin.migrate import codes
 from prejoin.migrate.source.connection import Snapshot
+from prejoin.pipeline.errors import PipelineError
 
 LIMIT = 5_000
 """Changed rows that are read from a log at a time. A transaction is never divided."""
+LOAD_AGAIN = "load again: `prejoin migrate load --follow --restart --force`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,9 @@ class ChangeLog(ABC):
     def require(self) -> None:
         """Raises a `PipelineError` if what `begin` created is gone: changes since then are lost."""
 
+    def prepare(self, after: str) -> None:  # noqa: B027 - most logs have nothing to do
+        """Is called before each snapshot. A log whose source is read from a copy brings the copy up to date here."""
+
     @abstractmethod
     def read(self, snapshot: Snapshot, after: str, limit: int = LIMIT) -> LogPart:
         """The transactions after a position that the snapshot sees."""
@@ -75,11 +81,16 @@ class ChangeLog(ABC):
 
     @abstractmethod
     def behind(self, position: str) -> int:
-        """How much the log has grown since a position: bytes, or rows of an outbox."""
+        """How much the log has grown since a position: bytes, or rows of an outbox. 0 if the log does not tell."""
 
     @abstractmethod
     def end(self) -> None:
         """Removes what `begin` created. It is no error if it is not there."""
+
+
+def changes_lost(message: str) -> PipelineError:
+    """The error for changes that the source does not keep any more."""
+    return PipelineError(codes.LOG_LOST, message, LOAD_AGAIN)
 
 
 Columns = Mapping[str, Sequence[str]]

@@ -8,11 +8,12 @@ from prejoin.migrate.follow.touched import Touched
 from prejoin.migrate.load.state import LoadState
 from prejoin.migrate.migration import Migration
 from prejoin.pipeline.errors import RefusedError
+from prejoin.pipeline.progress import SILENT, Progress
 
 OUTBOX = "outbox"
 
 
-def begin_log(migration: Migration, state: LoadState, outbox: bool = False) -> None:
+def begin_log(migration: Migration, state: LoadState, outbox: bool = False, progress: Progress = SILENT) -> None:
     """Begins to keep the changes of the database, before a load takes its snapshot. Calling it again changes nothing.
 
     The log is recorded before anything is created, so that after a kill a rollback finds what was created.
@@ -22,18 +23,29 @@ def begin_log(migration: Migration, state: LoadState, outbox: bool = False) -> N
         message = f"the load began with the log of {known}, not with an outbox"
         raise RefusedError(codes.NO_LOG, message, "pass `--restart --force` to begin again")
     if not known:
-        kind = OUTBOX if outbox else migration.source.dialect
-        state.say(log=kind, log_name=f"prejoin_{state.about('fingerprint')}")
+        kind = OUTBOX if outbox else migration.source.log
+        state.say(log=kind, log_name=_name(migration, state, kind))
     try:
         log = open_log(migration, state, Touched(migration).columns())
         if state.about("position"):
             log.require()
         else:
+            if state.about("log") != OUTBOX and log.created:
+                progress.begin(f"keeping changes: creating {' and '.join(log.created)}", "log")
             state.say(position=log.begin())
     except RefusedError:
         if not known:  # it was refused before anything was created
             state.say(log="", log_name="")
         raise
+
+
+def _name(migration: Migration, state: LoadState, kind: str) -> str:
+    """What will be created: the name of a slot, or the tables that get a stream."""
+    if kind == "dynamodb":
+        from prejoin.migrate.follow.streams import tables_without_stream
+
+        return ",".join(tables_without_stream(migration.source, Touched(migration).columns()))
+    return f"prejoin_{state.about('fingerprint')}"
 
 
 def end_log(migration: Migration, state: LoadState) -> tuple[str, ...]:
@@ -68,6 +80,11 @@ def open_log(migration: Migration, state: LoadState, columns: Columns) -> Change
             from prejoin.migrate.follow.outbox import OutboxLog
 
             return OutboxLog(migration.source, columns)
+        case "dynamodb":
+            from prejoin.migrate.follow.streams import StreamsLog
+
+            enabled = tuple(name for name in state.about("log_name").split(",") if name)
+            return StreamsLog(migration.source, columns, enabled)
         case kind:
             fix = "use the outbox, which the application writes: `--outbox`"
             raise RefusedError(codes.NO_LOG, f"{kind} has no log that can be followed", fix)

@@ -20,7 +20,15 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from prejoin.migrate import codes
-from prejoin.migrate.follow.log import LIMIT, ChangeLog, Columns, LogPart, RowChange, SourceTransaction
+from prejoin.migrate.follow.log import (
+    LIMIT,
+    ChangeLog,
+    Columns,
+    LogPart,
+    RowChange,
+    SourceTransaction,
+    changes_lost,
+)
 from prejoin.migrate.follow.pgoutput import Relation, decode
 from prejoin.migrate.source.connection import Snapshot, SourceDatabase, unreadable
 from prejoin.pipeline.errors import PipelineError, RefusedError
@@ -72,8 +80,7 @@ class PostgresLog(ChangeLog):
                 raise self._lost("it does not exist any more")
 
     def _lost(self, why: str) -> PipelineError:
-        message = f"changes are lost: the replication slot {self.name}: {why}"
-        return PipelineError(codes.LOG_LOST, message, "load again: `prejoin migrate load --follow --restart --force`")
+        return changes_lost(f"changes are lost: the replication slot {self.name}: {why}")
 
     def end(self) -> None:
         with self._connection() as db:

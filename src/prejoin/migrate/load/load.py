@@ -92,7 +92,7 @@ def load_table(
                 if kept.about("snapshot") and not kept.about("position"):
                     message = "the load began without `--follow`: changes since then are not kept"
                     raise RefusedError(codes.NO_CHANGES, message, "pass `--restart --force` to begin again")
-                begin_log(migration, kept, outbox)
+                begin_log(migration, kept, outbox, progress)
             threads = workers or (WORKERS if getattr(client._transport, "concurrent", False) else 1)
             run = _Load(migration, client, kept, throttle, threads, progress)
             rows = run.replay() if replay else run.all()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation
@@ -277,11 +278,22 @@ def _sequence(value: Any, form: str) -> list[Any]:
             return [plain(one) if not isinstance(one, str | int | float | Decimal | bytes) else one for one in value]
         case str() if form == "csv":
             return [one.strip() for one in value.split(",") if one.strip()]
+        case str() if not form and value[:1] == "{" and _ARRAY.fullmatch(value):
+            # PostgreSQL's text of an array of enums, for which the driver has no type.
+            return [_element(*one) for one in _ELEMENT.findall(value)]
         case str():
             found = _json(value)
             if isinstance(found, list):
                 return found
     raise _fail(value, "a list")
+
+
+_ELEMENT = re.compile(r'"((?:[^"\\]|\\.)*+)"|([^,{}"\\]++)')
+_ARRAY = re.compile(rf"\{{(?:(?:{_ELEMENT.pattern})(?:,(?:{_ELEMENT.pattern}))*+)?\}}")
+
+
+def _element(quoted: str, bare: str) -> str | None:
+    return None if bare == "NULL" else bare or re.sub(r"\\(.)", r"\1", quoted)
 
 
 def _map(value: Any) -> dict[str, Any]:

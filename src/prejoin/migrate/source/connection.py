@@ -42,11 +42,16 @@ class SourceDatabase:
     def __init__(self, url: str) -> None:
         self.url = _read_url(url)
         self.dialect = {"mariadb": "mysql"}.get(self.url.get_backend_name(), self.url.get_backend_name())
+        self.log = self.dialect
+        """The kind of log that changes can be read from."""
         self.engine: Engine = _engine(self.url, self.dialect)
 
     def __str__(self) -> str:
         """The URL without its password."""
         return public_url(self.url)
+
+    def renew(self) -> None:
+        """Makes later snapshots see the source as it is now. Only a source that is read from a copy has to do it."""
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -134,7 +139,15 @@ def bound(sql: str, values: Mapping[str, Any]) -> sa.TextClause:
         if isinstance(value, list):  # SQLAlchemy writes the parentheses of a list itself
             sql = sql.replace(f"(:{name})", f":{name}")
     text = sa.text(_COLONS.sub(escaped, sql))
-    return text.bindparams(*(sa.bindparam(n, v, expanding=isinstance(v, list)) for n, v in values.items()))
+    return text.bindparams(*(_parameter(name, value) for name, value in values.items()))
+
+
+def _parameter(name: str, value: Any) -> sa.BindParameter[Any]:
+    several = isinstance(value, list)
+    if isinstance(value[0] if several and value else value, str):
+        # SQLAlchemy would cast it to VARCHAR, which PostgreSQL does not compare with an enum, nor with CHAR as it does.
+        return sa.bindparam(name, value, type_=sa.types.NULLTYPE, expanding=several)
+    return sa.bindparam(name, value, expanding=several)
 
 
 def open_source(url: str | None) -> SourceDatabase:
@@ -186,7 +199,9 @@ def _engine(url: URL, dialect: str) -> Engine:
         address = f"sqlite+pysqlite:///file:{path.absolute()}?mode=ro&uri=true"
         return sa.create_engine(address, connect_args={"check_same_thread": False})
     if dialect == "postgresql":
-        return sa.create_engine(url, connect_args={"options": "-c default_transaction_read_only=on"})
+        said = url.query.get("options", "")  # such as a search_path
+        options = " ".join([*([said] if isinstance(said, str) else said), "-c default_transaction_read_only=on"])
+        return sa.create_engine(url, connect_args={"options": options.strip()})
     return sa.create_engine(url, connect_args={"init_command": "SET SESSION TRANSACTION READ ONLY"})
 
 

@@ -1,30 +1,35 @@
 """DynamoDB tables as a source: each table is a table of rows, with its attributes as columns.
 
 The items are read once, in pages, into a temporary SQLite file. So all that reads rows (discovery, plan, load, verify)
-reads them as from any database, and every command sees the tables as they are when it begins. Numbers keep all their
-digits, because the columns of the file have no types.
+reads them as from any database, and every command sees the tables as they are when it begins. A follower reads single
+items again. Numbers keep all their digits, because the columns of the file have no types; those in keys are sorted as
+numbers by a collation.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
+import sqlalchemy as sa
 
 from prejoin.migrate import codes
 from prejoin.migrate.queries.log import QueryLog, Seen
 from prejoin.migrate.source.connection import Snapshot, SourceDatabase
 from prejoin.migrate.source.model import Column, Database, ForeignKey, Table
 from prejoin.migrate.source.reflect import fanout, judged_type
-from prejoin.pipeline.connection import TablePlace, open_transport
+from prejoin.pipeline.connection import TablePlace, open_streams, open_transport
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import TransportError
@@ -34,6 +39,12 @@ SCHEME = "dynamodb:"
 FORMS = (
     "dynamodb://localhost:8000, dynamodb://eu-central-1 or dynamodb:///file.db, and ?table=NAME for some tables only"
 )
+_NUMBERS = "prejoin_numbers"
+"""The collation of numbers in keys."""
+_BATCH = 100
+"""Keys of one BatchGetItem."""
+_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
+"""Seconds before keys that were not processed are requested again."""
 _SAMPLE = 200
 """Texts of an attribute that its type is judged by."""
 _TYPES = {
@@ -54,26 +65,88 @@ class DynamoDBSource(SourceDatabase):
     """DynamoDB tables, copied into a temporary file."""
 
     def __init__(self, url: str) -> None:
-        place, names = read_address(url)
+        self.place, names = read_address(url)
         self._address = url
+        self._transport = open_transport(self.place)
+        self._streams: Any = None
         self._folder = TemporaryDirectory(prefix="prejoin-dynamodb-")
-        file = Path(self._folder.name) / "items.db"
+        self._file = Path(self._folder.name) / "items.db"
         try:
-            tables = _copied(place, names, file)
-            super().__init__(f"sqlite:///{file}")
+            with self._writing() as database:
+                copied = [_copy(self.send, name, database) for name in names or _all_names(self.send)]
+            self.names = {one.table.name: one.name for one in copied}
+            """The names of the tables by those of their copies."""
+            if not copied:
+                raise PipelineError(codes.NO_TABLES, f"{self.place} has no tables", "check the address")
+            super().__init__(f"sqlite:///{self._file}")
+            self.log = "dynamodb"
+            sa.event.listen(self.engine, "connect", _add_collation)
             with self.snapshot() as snapshot:
-                self.described = Database(self.dialect, place_name(place), tuple(_related(snapshot, tables)))
+                self.described = Database(self.dialect, place_name(self.place), tuple(_related(snapshot, copied)))
+            self._tables = {one.name: one for one in self.described.tables}
         except BaseException:
+            self._transport.close()
             self._folder.cleanup()
             raise
-        self.statements = QueryLog("the keys and indexes of the tables", tuple(_statements(tables)))
+        self.statements = QueryLog("the keys and indexes of the tables", tuple(_statements(copied)))
 
     def __str__(self) -> str:
         return self._address
 
     def close(self) -> None:
         super().close()
+        self._transport.close()
+        if self._streams is not None:
+            self._streams.close()
         self._folder.cleanup()
+
+    def send(self, operation: str, body: Mapping[str, Any]) -> Any:
+        return msgspec.json.decode(self._transport.send(operation, msgspec.json.encode(body)))
+
+    def send_to_streams(self, operation: str, body: Mapping[str, Any]) -> Any:
+        if self._streams is None:
+            self._streams = open_streams(self.place)
+        return msgspec.json.decode(self._streams.send(operation, msgspec.json.encode(body)))
+
+    def renew(self) -> None:
+        """Copies all items again."""
+        with self._writing() as database:
+            for name in self._tables:
+                database.execute(f"DELETE FROM {_quote(name)}")  # noqa: S608 - quoted
+                for item in _items(self.send, self.names[name]):
+                    self._put(database, name, item)
+
+    def read_again(self, table: str, keys: Sequence[Item]) -> None:
+        """Copies single items again, or removes those that do not exist any more."""
+        names = self._tables[table].key
+        where = " AND ".join(f"{_quote(name)} = ?" for name in names)
+        with self._writing() as database:
+            for at in range(0, len(keys), _BATCH):
+                some = keys[at : at + _BATCH]
+                found = list(_batch(self.send, self.names[table], some))
+                for key in some:
+                    values = list(column_values(key, names).values())
+                    database.execute(f"DELETE FROM {_quote(table)} WHERE {where}", values)  # noqa: S608 - quoted
+                for item in found:
+                    self._put(database, table, item)
+
+    def _put(self, database: sqlite3.Connection, table: str, item: Item) -> None:
+        """Copies an item. Attributes that no item had when the tables were described are not mapped, and left out."""
+        _insert(database, table, column_values(item, (one.name for one in self._tables[table].columns)))
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """The copy, in one transaction."""
+        database = sqlite3.connect(self._file)
+        _add_collation(database)
+        try:
+            with database:
+                yield database
+        except (DynamoDBError, TransportError) as problem:
+            fix = f"check the address, the names of the tables and your permissions; write {FORMS}"
+            raise PipelineError(codes.UNREADABLE, f"{self.place}: {problem}", fix) from problem
+        finally:
+            database.close()
 
 
 def read_address(url: str) -> tuple[TablePlace, tuple[str, ...]]:
@@ -123,29 +196,11 @@ class _Seen:
 class _Copied:
     """A table that was copied."""
 
+    name: str
+    """In DynamoDB."""
     table: Table
     indexes: tuple[tuple[str, ...], ...]
     """The key of each index: partition, then sort attribute."""
-
-
-def _copied(place: TablePlace, names: Sequence[str], file: Path) -> list[_Copied]:
-    transport = open_transport(place)
-
-    def send(operation: str, body: Mapping[str, Any]) -> Any:
-        return msgspec.json.decode(transport.send(operation, msgspec.json.encode(body)))
-
-    try:
-        with sqlite3.connect(file) as database:
-            found = [_copy(send, name, database) for name in names or _all_names(send)]
-        database.close()
-    except (DynamoDBError, TransportError) as problem:
-        fix = f"check the address, the names of the tables and your permissions; write {FORMS}"
-        raise PipelineError(codes.UNREADABLE, f"{place}: {problem}", fix) from problem
-    finally:
-        transport.close()
-    if not found:
-        raise PipelineError(codes.NO_TABLES, f"{place} has no tables", "check the address")
-    return found
 
 
 def _all_names(send: Send) -> Iterator[str]:
@@ -161,32 +216,86 @@ def _all_names(send: Send) -> Iterator[str]:
 def _copy(send: Send, name: str, database: sqlite3.Connection) -> _Copied:
     described = send("DescribeTable", {"TableName": name})["Table"]
     key = _attributes(described["KeySchema"])
+    numbers = {d["AttributeName"] for d in described["AttributeDefinitions"] if d["AttributeType"] == "N"}
     seen: dict[str, _Seen] = {one: _Seen() for one in key}
-    quoted = ", ".join(map(_quote, key))
-    database.execute(f"CREATE TABLE {_quote(name)} ({quoted}, PRIMARY KEY ({quoted}))")
+    copy = name.replace(".", "_")  # SQL, and so a mapping, reads a point as that between a schema and a table
+
+    def column(attribute: str) -> str:
+        return f"{_quote(attribute)} COLLATE {_NUMBERS}" if attribute in numbers else _quote(attribute)
+
+    columns = ", ".join(map(column, key))
+    try:
+        database.execute(f"CREATE TABLE {_quote(copy)} ({columns}, PRIMARY KEY ({', '.join(map(_quote, key))}))")
+    except sqlite3.OperationalError as problem:
+        message = f"{name} has the name of another table, if points are `_` and upper case is lower case"
+        raise PipelineError(codes.SOURCE, message, "name one of them: `?table=NAME`") from problem
     rows = 0
-    body: dict[str, Any] = {"TableName": name, "ConsistentRead": True}
-    while True:
-        page = send("Scan", body)
-        for item in page["Items"]:
-            for attribute in item.keys() - seen.keys():
-                seen[attribute] = _Seen()
-                database.execute(f"ALTER TABLE {_quote(name)} ADD COLUMN {_quote(attribute)}")
-            columns = ", ".join(map(_quote, item))
-            values = [_stored(value, seen[attribute]) for attribute, value in item.items()]
-            marks = ", ".join("?" * len(values))
-            database.execute(f"INSERT INTO {_quote(name)} ({columns}) VALUES ({marks})", values)  # noqa: S608 - quoted
-        rows += len(page["Items"])
-        if "LastEvaluatedKey" not in page:
-            break
-        body["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+    for item in _items(send, name):
+        rows += 1
+        for attribute in item.keys() - seen.keys():
+            seen[attribute] = _Seen()
+            database.execute(f"ALTER TABLE {_quote(copy)} ADD COLUMN {column(attribute)}")
+        _insert(database, copy, {one: _stored(value, seen[one]) for one, value in item.items()})
     answer = send("DescribeTimeToLive", {"TableName": name}).get("TimeToLiveDescription", {})
     expiry = answer.get("AttributeName", "") if answer.get("TimeToLiveStatus") == "ENABLED" else ""
     columns_seen = tuple(_column(one, found, rows, one in key, one == expiry) for one, found in seen.items())
     size = sum(one.size or 0 for one in columns_seen) if rows else None
     indexes = [*(described.get("GlobalSecondaryIndexes") or ()), *(described.get("LocalSecondaryIndexes") or ())]
-    table = Table(name, columns_seen, key, rows=rows, row_size=size)
-    return _Copied(table, tuple(dict.fromkeys(_attributes(one["KeySchema"]) for one in indexes)))
+    table = Table(copy, columns_seen, key, rows=rows, row_size=size)
+    return _Copied(name, table, tuple(dict.fromkeys(_attributes(one["KeySchema"]) for one in indexes)))
+
+
+def _items(send: Send, table: str) -> Iterator[Item]:
+    body: dict[str, Any] = {"TableName": table, "ConsistentRead": True}
+    while True:
+        page = send("Scan", body)
+        yield from page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return
+        body["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def _batch(send: Send, table: str, keys: Sequence[Item]) -> Iterator[Item]:
+    """The items of up to 100 keys that exist."""
+    wanted: Any = {table: {"Keys": keys, "ConsistentRead": True}}
+    pause = _PAUSE
+    while wanted:
+        page = send("BatchGetItem", {"RequestItems": wanted})
+        yield from page["Responses"].get(table, ())
+        wanted = page.get("UnprocessedKeys")
+        if wanted:
+            time.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _insert(database: sqlite3.Connection, table: str, values: Mapping[str, Any]) -> None:
+    columns, marks = ", ".join(map(_quote, values)), ", ".join("?" * len(values))
+    sql = f"INSERT INTO {_quote(table)} ({columns}) VALUES ({marks})"  # noqa: S608 - quoted
+    database.execute(sql, list(values.values()))
+
+
+def column_values(item: Item, columns: Iterable[str]) -> dict[str, Any]:
+    """The attributes of an item as the copy has them; None for those that it lacks."""
+    seen = _Seen()
+    return {name: _stored(item[name], seen) if name in item else None for name in columns}
+
+
+def _add_collation(database: sqlite3.Connection, *unused: object) -> None:
+    """Lets a connection compare texts of numbers as numbers."""
+    database.create_collation(_NUMBERS, _compared)
+
+
+def _compared(one: str, other: str) -> int:
+    """
+    >>> _compared("9", "10"), _compared("-2", "-10"), _compared("1.5", "1.50")
+    (-1, 1, 0)
+    """
+    if one.isdigit() and other.isdigit():
+        left: Any = (len(one), one)
+        right: Any = (len(other), other)
+    else:
+        left, right = Decimal(one), Decimal(other)
+    return int(left > right) - int(left < right)
 
 
 def _attributes(schema: Iterable[Mapping[str, str]]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
+from prejoin.design.mapping.map_reads import followed
 from prejoin.migrate.mapping.rows import EntityRows, Row, RowError
 from prejoin.migrate.migration import Migration
 from prejoin.migrate.queries.statement import DIALECTS, sql_of
@@ -24,7 +26,7 @@ from prejoin.migrate.verify.compare import (
 )
 from prejoin.render.python.method import InputValue, Method
 from prejoin.table.client.client import Client
-from prejoin.workload.model import Combine, Entity, Op, Read, Result
+from prejoin.workload.model import Combine, Direction, Entity, Op, Read, Result
 
 MOST = 200
 """Items of an answer that are compared."""
@@ -54,13 +56,18 @@ def compare_pattern(
     source = migration.mapping.patterns.get(pattern)
     if isinstance(read, Read) and method is not None and read.combine is Combine.COLLECTION:
         return _compare_collection(migration, snapshot, client, read, method, samples)
-    if source is None:
-        return PatternComparison(pattern, 0, skipped="its SQL is not known")
     if not isinstance(read, Read) or method is None:
         return PatternComparison(pattern, 0, skipped="it is no read, or the design does not serve it")
-    if len(read.entities) != 1 or read.entities[0] not in migration.mapping.entities:
+    if len(read.entities) != 1 and read.combine is not Combine.JOIN:
         return PatternComparison(pattern, 0, skipped="it reads several entities")
-    run = _Comparison(migration, snapshot, client, read, method, source.sql)
+    if not set(read.entities) <= set(migration.mapping.entities):
+        return PatternComparison(pattern, 0, skipped="one of its entities is not mapped")
+    if any(not joined_columns(migration, read, name) for name in read.entities[1:]):
+        return PatternComparison(pattern, 0, skipped="the columns of its join are not known")
+    sql = source.sql if source else derived_sql(read, migration.of(read.entities[0]), snapshot)
+    if not sql:
+        return PatternComparison(pattern, 0, skipped="its SQL is not known")
+    run = _Comparison(migration, snapshot, client, read, method, sql)
     found: list[Difference] = []
     runs = 0
     for arguments, values in run.cases(samples):
@@ -156,11 +163,16 @@ class _Comparison:
         self.method = method
         self.rows: EntityRows = migration.of(read.entities[0])
         self.entity = self.rows.entity
-        self.sql = self._keys_only(sql) if read.result is not Result.COUNT else sql
+        tree = sqlglot.parse_one(sql, dialect=DIALECTS[snapshot.dialect])
+        self.extreme = any(one.find(exp.Max, exp.Min) for one in tree.expressions)
+        """Whether it computes MAX or MIN, which the first item of the answer has."""
+        self.sql = sql if self.extreme or read.result is Result.COUNT else self._keys_only(tree)
 
-    def _keys_only(self, sql: str) -> str:
+    def _keys_only(self, tree: exp.Expr) -> str:
         """The statement, with the key of the entity's table as its columns."""
-        tree = sqlglot.parse_one(sql, dialect=DIALECTS[self.snapshot.dialect])
+        if self.read.combine is Combine.JOIN:
+            for join in tree.find_all(exp.Join):  # the method also returns items that refer to nothing
+                join.set("side", "LEFT")
         wanted = self.rows.mapping.table.rpartition(".")[2].lower()
         table = next(t for t in tree.find_all(exp.Table) if t.name.lower() == wanted)
         columns = [exp.column(exp.to_identifier(c, quoted=True), table=table.alias_or_name) for c in self.rows.key]
@@ -195,6 +207,11 @@ class _Comparison:
                     mine, raw = [mine], [raw]
                     if other_values.get(name) not in (None, mine[0]):
                         mine, raw = [*mine, other_values[name]], [*raw, other_row.values[name]]
+                if one.op is Op.BEGINS_WITH:
+                    mine, raw = _prefix(mine), _prefix(raw)
+                    if not mine or not raw:
+                        break
+                    raw += "%"
                 arguments[param.name] = mine
                 label = name if not meaning.end else f"{name}_{meaning.end}"
                 bound[label] = raw
@@ -212,18 +229,65 @@ class _Comparison:
         usable = {name: value for name, value in bound.items() if f":{name}" in self.sql}
         options = {p.name: MOST for p in self.method.params if p.name == "limit"}
         answer = self.migration.package.call(self.client, self.method, {**arguments, **options})
+        if self.extreme:
+            return list(self._extreme(place, self.snapshot.value(self.sql, usable), _records(answer)))
+        others: Sequence[Mapping[Any, Any]] = ()
+        if self.read.combine is Combine.JOIN:
+            answer, *others = answer
         if self.read.result is Result.COUNT:
             wanted = int(self.snapshot.value(self.sql, usable) or 0)
             return [] if wanted == answer else [Difference("pattern", self.entity.name, place, "count", wanted, answer)]
         keys = self.snapshot.rows(f"{self.sql} LIMIT {_READ}", usable)
-        expected = []
-        for row in keys:
-            found = self.rows.by_key(self.snapshot, [row[f"prejoin_k{at}"] for at in range(len(self.rows.key))])
+        expected, rows = [], []
+        for one in keys:
+            row = self.rows.by_key(self.snapshot, [one[f"prejoin_k{at}"] for at in range(len(self.rows.key))])
             try:
-                expected.append(self.rows.convert(found) if found else {})
+                values = self.rows.convert(row) if row else None  # the mapping leaves some rows behind
             except RowError:
                 continue  # a dead letter, which the comparison of items reports
-        return list(self._differences(place, expected, _records(answer), _more(answer)))
+            if row is not None and values is not None and self._begins(values, arguments):
+                expected.append(values)
+                rows.append(row)
+        found = list(self._differences(place, expected, _records(answer), _more(answer)))
+        for name, named in zip(self.read.entities[1:], others, strict=False):
+            found += self._joined(place, name, rows[: len(_records(answer))], named)
+        return found
+
+    def _begins(self, values: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+        """Whether a row has the prefixes of the arguments. LIKE ignores case in some databases, and a key never."""
+        prefixes = [
+            (p.meaning.input, arguments[p.name])
+            for p in self.method.params
+            if isinstance(p.meaning, InputValue) and p.name in arguments
+            for i in self.read.inputs
+            if i.attribute == p.meaning.input and i.op is Op.BEGINS_WITH
+        ]
+        return all(str(values.get(name, "")).startswith(prefix) for name, prefix in prefixes)
+
+    def _extreme(self, place: str, computed: Any, records: Sequence[Any]) -> Iterator[Difference]:
+        """Compares MAX or MIN with the first item."""
+        name = self.read.sort[0].attribute
+        column = self.rows.mapping.source(name).column
+        wanted = None if computed is None else self.rows.convert_one(name, {column: computed})
+        got = self.migration.package.values(records[0])[1].get(name) if records else None
+        if canonical(wanted) != canonical(got):
+            yield _pattern(self.entity.name, place, name, shown(wanted), shown(got))
+
+    def _joined(self, place: str, name: str, rows: Sequence[Row], named: Mapping[Any, Any]) -> Iterator[Difference]:
+        """Compares the items that those of the answer refer to with the rows that their rows refer to."""
+        parent, links = self.migration.of(name), joined_columns(self.migration, self.read, name)
+        references = {
+            canonical_text(key): key for row in rows if None not in (key := [row.values[a] for a, _ in links])
+        }
+        columns = [column for _, column in links]
+        found = list(parent.matching(self.snapshot, columns, list(references.values())))
+        expected = list(_converted(self.migration, parent, found))
+        got = []
+        for record in named.values():
+            values = self.migration.package.values(record)[1]
+            got.append((tuple(values.get(a.name) for a in parent.entity.id), values))
+        for one in compare_items(name, expected, got):
+            yield _pattern(name, f"{place}: {one.key}", one.attribute or one.kind, one.expected, one.found)
 
     def _differences(
         self, place: str, expected: Sequence[Mapping[str, Any]], records: Sequence[Any], more: bool
@@ -262,6 +326,51 @@ class _Comparison:
             for text, row in by_id.items():
                 if text not in seen:
                     yield _pattern(name, place, "items", shown_key([row.get(i) for i in ids]), "not returned")
+
+
+def joined_columns(migration: Migration, read: Read, name: str) -> list[tuple[str, str]]:
+    """The attributes that refer to a joined entity, each with the column of its table; empty if one is no column."""
+    rows, parent = migration.of(read.entities[0]), migration.of(name)
+    found = []
+    for link in followed(read, migration.found.document.workload, name):
+        known = link.own.name in rows.mapping.attributes and link.other.name in parent.mapping.attributes
+        column = parent.mapping.source(link.other.name).column if known else ""
+        if not column or "." in column:
+            return []
+        found.append((link.own.name, column))
+    return found
+
+
+_COMPARED = {Op.EQ: "=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">="}
+
+
+def derived_sql(read: Read, rows: EntityRows, snapshot: Snapshot) -> str:
+    """A statement for a read that was not found in the database, from its inputs and order; empty if there is none."""
+
+    def column(attribute: str) -> str:
+        source = rows.mapping.source(attribute) if attribute in rows.mapping.attributes else None
+        plain = source and not (source.form or source.members or source.default or "." in source.column)
+        return f"t.{snapshot.quote(source.column)}" if source and plain and source.column else ""
+
+    conditions = []
+    for one in read.inputs:
+        name = column(one.attribute)
+        if not name or one.constant or one.many or one.op not in _COMPARED:
+            return ""
+        conditions.append(f"{name} {_COMPARED[one.op]} :{one.attribute}")
+    order = [(column(s.attribute), s.direction) for s in read.sort]
+    if read.combine or not conditions or not all(name for name, _ in order):
+        return ""
+    what = "count(*)" if read.result is Result.COUNT else "*"
+    sql = f"SELECT {what} FROM {snapshot.quote(rows.mapping.table)} AS t WHERE {' AND '.join(conditions)}"  # noqa: S608
+    words = [f"{name} {'DESC' if direction is Direction.DESC else 'ASC'}" for name, direction in order]
+    return f"{sql} ORDER BY {', '.join(words)}" if words and read.result is not Result.COUNT else sql
+
+
+def _prefix(value: Any) -> str:
+    """The first half of a text, without characters that mean something in LIKE."""
+    text = value if isinstance(value, str) else ""
+    return re.split(r"[%_\\]", text[: max(1, len(text) // 2)])[0]
 
 
 def _pattern(entity: str, place: str, what: str, expected: Any, found: Any) -> Difference:

@@ -4,7 +4,7 @@ A Scan reads each item once, with the items of its patterns: copies and guards. 
 with all items that it depends on in one transaction, so that concurrent writes are not reported. For an item with
 counts, its children are read and counted.
 
-Cost: half a read unit for each 4 KB of the table, and the same again for each copy, guard, parent and count. A
+Cost: half a read unit for each 4 KB of the table, and the same again for each copy, guard, parent, source and count. A
 suspicion costs a transaction of reads. Memory: one page of the table, 1 MB, and the items of its patterns.
 """
 

@@ -14,7 +14,7 @@ from prejoin.design.model import TABLE, ProjectionKind
 from prejoin.workload.model import Model
 
 from .options import Encryption, TableClass
-from .policies import Policy, policy_document
+from .policies import STREAM, Policy, policy_document
 from .stack import Scaled, Stack, scaled, split_words
 from .table import TableIndex
 
@@ -40,6 +40,8 @@ class Own(Model, frozen=True):
     path: str
     suffix: str = ""
     """Text that follows it."""
+    given: bool = False
+    """Whether its type allows nothing to be there, and something is."""
 
 
 class Props(Model, frozen=True):
@@ -85,13 +87,13 @@ def steps(stack: Stack) -> Iterator[Step]:
         yield Do("table", "add_local_secondary_index", (), props)
     for one in scaled(stack):
         yield _scaling(one)
-    for policy in stack.policies:
+    for policy in stack.every_policy:
         yield _policy(policy, stack)
 
 
 def modules(stack: Stack) -> list[str]:
     """The modules of CDK that are used."""
-    found = ["dynamodb", *(["iam"] if stack.policies else [])]
+    found = ["dynamodb", *(["iam"] if stack.every_policy else [])]
     return [*found, "kms"] if stack.options.encryption is Encryption.CUSTOMER else found
 
 
@@ -179,7 +181,8 @@ def _scaling(one: Scaled) -> Do:
 
 def _policy(policy: Policy, stack: Stack) -> Make:
     indexes = {one.name: Own("table.table_arn", f"/index/{one.name}") for one in stack.table.indexes}
-    written = policy_document(policy, {**indexes, TABLE: Own("table.table_arn")}, Own("key.key_arn"))
+    arns = {**indexes, TABLE: Own("table.table_arn"), STREAM: Own("table.table_stream_arn", given=True)}
+    written = policy_document(policy, arns, Own("key.key_arn"))
     statements = []
     for one in written["Statement"]:
         values = {"sid": one["Sid"], "actions": one["Action"], "resources": one["Resource"]}

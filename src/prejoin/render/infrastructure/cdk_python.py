@@ -36,7 +36,7 @@ def _module(stack: Stack) -> str:
         inner = f"{_STEP * 2}{', '.join(parameters)}"
         lines = [inner] if len(inner) <= _WIDTH else [f"{_STEP * 2}{one}," for one in parameters]
         head = "\n".join((f"{_STEP}def __init__(", *lines, f"{_STEP}) -> None:"))
-    about = "The table, and a managed policy for each role that uses it." if stack.policies else "The table."
+    about = "The table, and a managed policy for each role that uses it." if stack.every_policy else "The table."
     body = [f"{_STEP * 2}{line}" if line else line for step in steps(stack) for line in _step(step)]
     tags = [
         f"{_STEP * 2}Tags.of(self.table).add({string(k)}, {string(v)})" for k, v in sorted(stack.options.tags.items())
@@ -98,7 +98,7 @@ def _value(value: Any, room: int, lead: str = "") -> Lines:
         case Name():
             return [f"{lead}{value.text}"]
         case Own():
-            path = f"self.{value.path}"
+            path = f"str(self.{value.path})" if value.given else f"self.{value.path}"
             return [f"{lead}f{string(f'{{{path}}}{value.suffix}')}" if value.suffix else f"{lead}{path}"]
         case Props():
             return laid_out(f"{lead}{value.type}(", _named(value.values, inner), ")", space, _STEP)

@@ -33,7 +33,7 @@ def _module(stack: Stack) -> str:
         f"{STEP * 2}Tags.of(this.table).add({quoted(k)}, {quoted(v)});" for k, v in sorted(stack.options.tags.items())
     ]
     kept = ", ".join(("RemovalPolicy", *(("Tags",) if tags else ())))
-    about = "The table, and a managed policy for each role that uses it." if stack.policies else "The table."
+    about = "The table, and a managed policy for each role that uses it." if stack.every_policy else "The table."
     return "\n".join(
         (
             f"// {NOTICE}",
@@ -99,7 +99,7 @@ def _value(value: Any) -> Any:
         case Name():
             return TypeScriptRaw(_path(value.text))
         case Own():
-            path = f"this.{_path(value.path)}"
+            path = f"this.{_path(value.path)}{'!' if value.given else ''}"
             return TypeScriptRaw(f"`${{{path}}}{value.suffix}`" if value.suffix else path)
         case Props(type="iam.PolicyStatement"):
             return TypeScriptCall(f"new {value.type}(", _object(value.values))

@@ -12,8 +12,8 @@ from prejoin.design.model import TABLE, Design, ProjectionKind
 from prejoin.workload.model import Workload
 
 from .options import Encryption, Infrastructure, TableClass
-from .policies import policy_document
-from .stack import NOTICE, Scaled, Stack, scaled, stack_of
+from .policies import STREAM, policy_document
+from .stack import NOTICE, STREAM_ATTEMPTS, Scaled, Stack, scaled, stack_of
 from .table import TableIndex
 
 FILE = PurePosixPath("template.yaml")
@@ -26,6 +26,9 @@ class Tagged:
     def __init__(self, function: str, text: str) -> None:
         self.function = function
         self.text = text
+
+
+_FUNCTION = Tagged("Ref", "StreamFunction")
 
 
 def render_cloudformation(
@@ -47,7 +50,7 @@ def template(stack: Stack) -> dict[str, Any]:
     resources["Table"] = _table(stack, key)
     for one in scaled(stack):
         resources |= _scaling(one)
-    for policy in stack.policies:
+    for policy in stack.every_policy:
         resources[f"{policy.name}Policy"] = {
             "Type": "AWS::IAM::ManagedPolicy",
             "Properties": {
@@ -55,19 +58,46 @@ def template(stack: Stack) -> dict[str, Any]:
                 "PolicyDocument": policy_document(policy, _arns(stack), key),
             },
         }
+    parameters: dict[str, Any] = {
+        "TableName": {
+            "Type": "String",
+            "Default": stack.table.name,
+            "AllowedPattern": "^[A-Za-z0-9_.-]{3,255}$",
+            "Description": "The name of the table",
+        }
+    }
+    conditions: dict[str, Any] = {}
+    if stack.consumer:
+        parameters["StreamFunction"] = {
+            "Type": "String",
+            "Default": "",
+            "Description": "The name or ARN of the function that reads the stream; empty if it is not there yet",
+        }
+        conditions = {"Conditions": {"HasStreamFunction": {"Fn::Not": [{"Fn::Equals": [_FUNCTION, ""]}]}}}
+        resources["StreamMapping"] = _mapping()
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": f"The table of {stack.title}",
-        "Parameters": {
-            "TableName": {
-                "Type": "String",
-                "Default": stack.table.name,
-                "AllowedPattern": "^[A-Za-z0-9_.-]{3,255}$",
-                "Description": "The name of the table",
-            }
-        },
+        "Parameters": parameters,
+        **conditions,
         "Resources": resources,
         "Outputs": _outputs(stack),
+    }
+
+
+def _mapping() -> dict[str, Any]:
+    """The mapping of the stream to its function: a record that failed is delivered again, not for ever."""
+    return {
+        "Type": "AWS::Lambda::EventSourceMapping",
+        "Condition": "HasStreamFunction",
+        "Properties": {
+            "EventSourceArn": Tagged("GetAtt", "Table.StreamArn"),
+            "FunctionName": _FUNCTION,
+            "StartingPosition": "TRIM_HORIZON",
+            "FunctionResponseTypes": ["ReportBatchItemFailures"],
+            "BisectBatchOnFunctionError": True,
+            "MaximumRetryAttempts": STREAM_ATTEMPTS,
+        },
     }
 
 
@@ -192,7 +222,7 @@ def _scaling(one: Scaled) -> dict[str, Any]:
 
 def _arns(stack: Stack) -> dict[str, Any]:
     indexes = {one.name: Tagged("Sub", f"${{Table.Arn}}/index/{one.name}") for one in stack.table.indexes}
-    return {**indexes, TABLE: Tagged("GetAtt", "Table.Arn")}
+    return {**indexes, TABLE: Tagged("GetAtt", "Table.Arn"), STREAM: Tagged("GetAtt", "Table.StreamArn")}
 
 
 def _outputs(stack: Stack) -> dict[str, Any]:
@@ -202,7 +232,7 @@ def _outputs(stack: Stack) -> dict[str, Any]:
     }
     if stack.options.stream:
         found["StreamArn"] = {"Value": Tagged("GetAtt", "Table.StreamArn")}
-    for policy in stack.policies:
+    for policy in stack.every_policy:
         found[f"{policy.name}PolicyArn"] = {"Value": Tagged("Ref", f"{policy.name}Policy")}
     return found
 

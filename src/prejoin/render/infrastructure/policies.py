@@ -20,6 +20,10 @@ from .options import Encryption, Infrastructure, Role
 
 EVERYTHING = Role("Application")
 """The role that runs all access patterns, if no roles are given."""
+CONSUMER = Role("Stream consumer")
+"""The role that reads the stream, and updates what follows by it."""
+STREAM = "the stream"
+"""The place of actions on the stream. No index has a name with a space."""
 MOST_CHARACTERS = 6144
 """The limit of a managed policy, without white space."""
 _LONGEST_ARN = "arn:aws-us-gov:dynamodb:ap-southeast-99:123456789012:table/"
@@ -51,6 +55,8 @@ class Policy(Model, frozen=True):
     @property
     def text(self) -> str:
         """The description, in a line."""
+        if not self.patterns:
+            return self.role
         shown = ", ".join(self.patterns)
         return f"{self.role}: {shown if len(shown) < _MOST_SHOWN else f'{len(self.patterns)} access patterns'}"
 
@@ -65,6 +71,15 @@ def policies_of(workload: Workload, design: Design, options: Infrastructure) -> 
                 both = f"{other.role} and {role.name}"
                 raise InfrastructureError(f"the roles {both} would both be {policy.name}", "rename one")
     return tuple(found.values())
+
+
+def consumer_policy(workload: Workload, design: Design, options: Infrastructure) -> Policy:
+    """The policy of the function that reads the stream: its records, and what keeps attributes current by it."""
+    followed = [one.operation for one in refreshes(workload, design) if one.following.within is not None]
+    written = statements_of(grant for operation in followed for grant in grants_of(operation, design))
+    reads = Statement("ReadStream", ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"), (STREAM,))
+    keyed = _key_actions(written) if options.encryption is Encryption.CUSTOMER else ()
+    return Policy(policy_name(CONSUMER.name), CONSUMER.name, (), (reads, *written), keyed)
 
 
 def policy_name(role: str) -> str:

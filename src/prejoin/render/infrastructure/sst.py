@@ -12,7 +12,7 @@ from prejoin.workload.model import Workload
 from .cdk import class_name
 from .layout import Lines
 from .options import Encryption, Infrastructure, TableClass
-from .policies import Policy, policy_document
+from .policies import STREAM, Policy, policy_document
 from .stack import NOTICE, Scaled, Stack, scaled, stack_of
 from .table import TableIndex
 from .typescript import TypeScriptCall, TypeScriptRaw, called, quoted
@@ -47,7 +47,7 @@ def render_sst(
         parts.append(_ADJUST)
     parts.append(called(f"export const table = new sst.aws.Dynamo({quoted(class_name(stack))}, ", _table(stack)))
     parts += [_scaling(one, stack) for one in scaled(stack)]
-    policies = [_policy(one, stack) for one in stack.policies]
+    policies = [_policy(one, stack) for one in stack.every_policy]
     parts += [[f"// {_LINKED}", *policies[0]], *policies[1:]] if policies else []
     return {FILE: "\n\n".join("\n".join(part) for part in parts) + "\n"}
 
@@ -149,7 +149,8 @@ def _scaling(one: Scaled, stack: Stack) -> Lines:
 
 def _policy(policy: Policy, stack: Stack) -> Lines:
     indexes = {one.name: TypeScriptRaw(f"$interpolate`${{table.arn}}/index/{one.name}`") for one in stack.table.indexes}
-    written = policy_document(policy, {**indexes, TABLE: TypeScriptRaw("table.arn")}, _key(stack))
+    arns = {**indexes, TABLE: TypeScriptRaw("table.arn"), STREAM: TypeScriptRaw("table.nodes.table.streamArn")}
+    written = policy_document(policy, arns, _key(stack))
     member = f"{policy.name[0].lower()}{policy.name[1:]}Policy"
     values = {"description": policy.text, "policy": TypeScriptCall("$jsonStringify(", written)}
     return called(f"export const {member} = new aws.iam.Policy({quoted(f'{class_name(stack)}{policy.name}')}, ", values)

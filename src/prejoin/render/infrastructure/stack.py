@@ -15,10 +15,12 @@ from prejoin.workload.model import Model, Workload
 
 from .errors import InfrastructureError
 from .options import Encryption, Infrastructure, Stream
-from .policies import Policy, policies_of
+from .policies import Policy, consumer_policy, policies_of
 from .table import Table, TableIndex, table_of
 
 NOTICE = "Written by prejoin from the table's design: change that, and write this again."
+STREAM_ATTEMPTS = 100
+"""How often Lambda delivers a record that fails. Without a limit it stops its shard for a day."""
 
 
 class Stack(Model, frozen=True):
@@ -27,6 +29,12 @@ class Stack(Model, frozen=True):
     table: Table
     policies: tuple[Policy, ...]
     options: Infrastructure
+    consumer: Policy | None = None
+    """The policy of the function that reads the stream, if there is one."""
+
+    @property
+    def every_policy(self) -> tuple[Policy, ...]:
+        return (*self.policies, self.consumer) if self.consumer else self.policies
 
     @property
     def makes_key(self) -> bool:
@@ -68,19 +76,21 @@ def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Sta
     table = table_of(workload, design, options)
     for problem in _unread(design, table):
         raise problem
-    return Stack(title or table.name, table, policies_of(workload, design, options), options)
+    consumer = consumer_policy(workload, design, options) if options.stream else None
+    return Stack(title or table.name, table, policies_of(workload, design, options), options, consumer)
 
 
 def _streamed(workload: Workload, options: Infrastructure) -> Infrastructure:
-    """The options, with a stream if attributes are kept current by it."""
-    followed = [one for one in followings(workload) if one.within is not None]
-    if not followed or options.stream is Stream.NEW_AND_OLD_IMAGES:
-        return options
-    if options.stream is None:
-        return replace(options, stream=Stream.NEW_AND_OLD_IMAGES)
-    name = f"{followed[0].entity.name}.{next(iter(followed[0].attributes))}"
-    fix = f'write stream = "{Stream.NEW_AND_OLD_IMAGES.value}", or leave it out'
-    raise InfrastructureError(f"{name} follows {followed[0].source.name} by the stream, which needs both images", fix)
+    """The options, with a stream if attributes follow others by it."""
+    for one in followings(workload):
+        if one.within is None or options.stream is Stream.NEW_AND_OLD_IMAGES:
+            continue
+        if options.stream is None:
+            return replace(options, stream=Stream.NEW_AND_OLD_IMAGES)
+        name = f"{one.entity.name}.{next(iter(one.attributes))}"
+        message = f"{name} follows {one.source.name} by the stream, which needs both images"
+        raise InfrastructureError(message, f'write stream = "{Stream.NEW_AND_OLD_IMAGES.value}", or leave it out')
+    return options
 
 
 def _unread(design: Design, table: Table) -> Iterator[InfrastructureError]:

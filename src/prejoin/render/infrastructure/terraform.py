@@ -11,8 +11,8 @@ from prejoin.workload.model import Workload
 
 from .hcl import HclBlock, HclCall, HclRaw, file_text
 from .options import Encryption, Infrastructure, TableClass
-from .policies import policy_document
-from .stack import NOTICE, Scaled, Stack, scaled, split_words, stack_of
+from .policies import STREAM, Policy, policy_document
+from .stack import NOTICE, STREAM_ATTEMPTS, Scaled, Stack, scaled, split_words, stack_of
 from .table import TableIndex
 
 FOLDER = PurePosixPath("terraform")
@@ -28,9 +28,9 @@ def render_terraform(
     stack = stack_of(workload, design, options or Infrastructure())
     files = {
         "versions.tf": [_versions(stack)],
-        "variables.tf": [_variable(stack)],
+        "variables.tf": _variables(stack),
         "main.tf": _main(stack),
-        "policies.tf": [_policy(stack, number) for number in range(len(stack.policies))],
+        "policies.tf": [_policy(stack, policy) for policy in stack.every_policy],
         "outputs.tf": _outputs(stack),
     }
     return {FOLDER / name: file_text(blocks, NOTICE) for name, blocks in files.items() if blocks}
@@ -46,7 +46,7 @@ def _versions(stack: Stack) -> HclBlock:
     )
 
 
-def _variable(stack: Stack) -> HclBlock:
+def _variables(stack: Stack) -> list[HclBlock]:
     named = {"description": "The name of the table", "type": HclRaw("string"), "default": stack.table.name}
     valid = HclBlock(
         "validation",
@@ -55,7 +55,12 @@ def _variable(stack: Stack) -> HclBlock:
             "error_message": "A table's name has 3 to 255 letters, digits, _ . and -.",
         },
     )
-    return HclBlock("variable", "table_name", attributes=named, blocks=[valid])
+    found = [HclBlock("variable", "table_name", attributes=named, blocks=[valid])]
+    if stack.consumer:
+        about = "The names or ARNs of the functions that read the stream"
+        functions = {"description": about, "type": HclRaw("list(string)"), "default": []}
+        found.append(HclBlock("variable", "stream_functions", attributes=functions))
+    return found
 
 
 def _main(stack: Stack) -> list[HclBlock]:
@@ -66,7 +71,23 @@ def _main(stack: Stack) -> list[HclBlock]:
     found.append(_table(stack))
     for one in scaled(stack):
         found += _scaling(one)
+    if stack.consumer:
+        found.append(_mapping())
     return found
+
+
+def _mapping() -> HclBlock:
+    """The mapping of the stream to its functions: a record that failed is delivered again, not for ever."""
+    attributes = {
+        "for_each": HclRaw("toset(var.stream_functions)"),
+        "event_source_arn": HclRaw("aws_dynamodb_table.table.stream_arn"),
+        "function_name": HclRaw("each.value"),
+        "starting_position": "TRIM_HORIZON",
+        "function_response_types": ["ReportBatchItemFailures"],
+        "bisect_batch_on_function_error": True,
+        "maximum_retry_attempts": STREAM_ATTEMPTS,
+    }
+    return HclBlock("resource", "aws_lambda_event_source_mapping", "stream", attributes=attributes)
 
 
 def _table(stack: Stack) -> HclBlock:
@@ -187,10 +208,10 @@ def _scaling(one: Scaled) -> list[HclBlock]:
     ]
 
 
-def _policy(stack: Stack, number: int) -> HclBlock:
-    policy = stack.policies[number]
+def _policy(stack: Stack, policy: Policy) -> HclBlock:
     indexes = {one.name: HclRaw(f'"${{aws_dynamodb_table.table.arn}}/index/{one.name}"') for one in stack.table.indexes}
     arns = {**indexes, TABLE: HclRaw("aws_dynamodb_table.table.arn")}
+    arns[STREAM] = HclRaw("aws_dynamodb_table.table.stream_arn")
     attributes = {
         # Policies are one for the account, tables one for each region.
         "name_prefix": f"{stack.table.name[:40]}-{policy.name[:40]}-",
@@ -208,6 +229,6 @@ def _outputs(stack: Stack) -> list[HclBlock]:
     found = {"table_name": "aws_dynamodb_table.table.name", "table_arn": "aws_dynamodb_table.table.arn"}
     if stack.options.stream:
         found["stream_arn"] = "aws_dynamodb_table.table.stream_arn"
-    for policy in stack.policies:
+    for policy in stack.every_policy:
         found[f"{split_words(policy.name)}_policy_arn"] = f"aws_iam_policy.{split_words(policy.name)}.arn"
     return [HclBlock("output", name, attributes={"value": HclRaw(value)}) for name, value in found.items()]

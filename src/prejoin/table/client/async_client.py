@@ -11,7 +11,7 @@ import msgspec
 from msgspec import DecodeError
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table.conversation import Parallel, Pause, Request, Steps
+from prejoin.table.conversation import Blocking, Parallel, Pause, Request, Steps
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.execute import write_one
 from prejoin.table.write.model import Write
@@ -194,10 +194,12 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
         except StopIteration as stop:
             return cast("R", stop.value)
 
-    async def _several(self, step: tuple[Request, ...] | Pause | Parallel) -> tuple[Any, ...] | None:
+    async def _several(self, step: tuple[Request, ...] | Pause | Blocking | Parallel) -> Any:
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
             return None
+        if isinstance(step, Blocking):
+            return await asyncio.to_thread(step.call)
         # All are awaited: an error is raised when no request of these steps is running any more.
         parts = map(self._run, step.conversations) if isinstance(step, Parallel) else map(self._send, step)
         answers = await asyncio.gather(*parts, return_exceptions=True)

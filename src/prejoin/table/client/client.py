@@ -10,7 +10,7 @@ import msgspec
 from msgspec import DecodeError
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table.conversation import ItemKeys, Parallel, Pause, Request, Steps, read_json
+from prejoin.table.conversation import Blocking, ItemKeys, Parallel, Pause, Request, Steps, read_json
 from prejoin.table.errors import NoSuchTable
 from prejoin.transport.errors import TransportError
 
@@ -179,10 +179,12 @@ class Client(Reader, Writer, BatchWriter):
         except StopIteration as stop:
             return cast("R", stop.value)
 
-    def _several(self, step: tuple[Request, ...] | Pause | Parallel) -> tuple[Any, ...] | None:
+    def _several(self, step: tuple[Request, ...] | Pause | Blocking | Parallel) -> Any:
         if isinstance(step, Pause):
             time.sleep(step.seconds)
             return None
+        if isinstance(step, Blocking):
+            return step.call()
         each: Callable[[Any], Any] = self._run if isinstance(step, Parallel) else self._send
         parts: tuple[Any, ...] = step.conversations if isinstance(step, Parallel) else step
         if len(parts) == 1 or not getattr(self._transport, "concurrent", False):

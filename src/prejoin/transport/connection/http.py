@@ -40,14 +40,14 @@ class RequestHead:
 
     __slots__ = ("_first", "_last")
 
-    def __init__(self, url: Url, proxy: Url | None) -> None:
+    def __init__(self, url: Url, proxy: Url | None, target: str = TARGET) -> None:
         # A proxy gets the full address, unless it only tunnels.
         through = proxy is not None and not url.tls
         path = f"{url.scheme}://{url.authority}{url.path}" if through else url.path
         self._first = (
             f"POST {path} HTTP/1.1\r\nHost: {url.authority}\r\nContent-Type: {CONTENT_TYPE}\r\n"
             f"User-Agent: prejoin/{__version__}\r\nAccept-Encoding: identity\r\n"
-            f"{authorization(proxy) if proxy is not None and through else ''}X-Amz-Target: {TARGET}"
+            f"{authorization(proxy) if proxy is not None and through else ''}X-Amz-Target: {target}"
         )
 
     def request(self, operation: str, signature: str, body: bytes) -> bytes:

@@ -5,15 +5,25 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, TypeVar
 
 from prejoin.transport.connection.http import MalformedResponse, ResponseParser, WireResponse
 from prejoin.transport.connection.pool import Pool
 from prejoin.transport.connection.proxy import Tunnel, tunnel_request
 from prejoin.transport.errors import TransportError
-from prejoin.transport.request.exchange import BlockingCall, Channel, RetryDelay, SendAttempt, SendFailure, SendProgress
+from prejoin.transport.request.exchange import (
+    BlockingCall,
+    Channel,
+    RetryDelay,
+    SendAttempt,
+    SendFailure,
+    SendProgress,
+    Step,
+)
+
+R = TypeVar("R")
 
 _PIECE = 65536
 
@@ -27,7 +37,9 @@ class SyncDriver:
         self._closed = False
 
     def send(self, operation: str, body: bytes) -> bytes:
-        exchange = self.channel.exchange(operation, body)
+        return self.run(self.channel.exchange(operation, body))
+
+    def run(self, exchange: Generator[Step, Any, R]) -> R:
         step = next(exchange)
         while True:
             result: object = None
@@ -44,7 +56,7 @@ class SyncDriver:
             try:
                 step = exchange.send(result)
             except StopIteration as stop:
-                response: bytes = stop.value
+                response: R = stop.value
                 return response
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ from prejoin.transport.errors import (
     OutcomeUnknown,
     TransportError,
 )
-from prejoin.transport.request.sign import Signer
+from prejoin.transport.request.sign import STREAMS_TARGET, TARGET, Signer
 from prejoin.transport.settings import TransportSettings
 from prejoin.transport.url import Url
 
@@ -129,15 +129,22 @@ class Channel:
     """What all exchanges with one DynamoDB share: address, credentials, the server's clock and the retry quota."""
 
     def __init__(
-        self, url: Url, region: str, proxy: Url | None, keyring: CredentialCache, settings: TransportSettings
+        self,
+        url: Url,
+        region: str,
+        proxy: Url | None,
+        keyring: CredentialCache,
+        settings: TransportSettings,
+        streams: bool = False,
     ) -> None:
         self.url = url
         self.proxy = proxy
         self.settings = settings
         self.keyring = keyring
         self.quota = RetryQuota()
-        self._opening = RequestHead(url, proxy)
-        self._signer = Signer(url.authority, url.path, region)
+        target = STREAMS_TARGET if streams else TARGET
+        self._opening = RequestHead(url, proxy, target)
+        self._signer = Signer(url.authority, url.path, region, target)
         self._ahead = 0.0
         """Seconds that the server's clock is ahead of ours."""
 

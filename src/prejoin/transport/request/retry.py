@@ -81,7 +81,7 @@ def proves_not_applied(operation: str, error: Exception) -> bool:
     return error.code == "TransactionCanceledException"
 
 
-_READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"})
+_READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems", "GetShardIterator", "GetRecords"})
 _AFTERWARDS = ("NONE", "ALL_NEW", "UPDATED_NEW")
 """ReturnValues that are the same the second time."""
 # No list positions: beyond the end of a list, `SET items[99] = :x` appends, and would append again.

@@ -18,6 +18,7 @@ except ImportError:
 
 CONTENT_TYPE = "application/x-amz-json-1.0"
 TARGET = "DynamoDB_20120810."
+STREAMS_TARGET = "DynamoDBStreams_20120810."
 _ALGORITHM = "AWS4-HMAC-SHA256"
 
 
@@ -53,10 +54,11 @@ class Signer:
     SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature=70ca5b89...
     """
 
-    __slots__ = ("_day", "_head", "_region", "_second")
+    __slots__ = ("_day", "_head", "_region", "_second", "_target")
 
-    def __init__(self, host: str, path: str, region: str) -> None:
+    def __init__(self, host: str, path: str, region: str, target: str = TARGET) -> None:
         self._region = region
+        self._target = target
         self._head = f"POST\n{path}\n\ncontent-type:{CONTENT_TYPE}\nhost:{host}\nx-amz-date:"
         self._second = (0, "")
         self._day: _Day | None = None
@@ -69,7 +71,7 @@ class Signer:
         if day is None or day.credentials is not credentials or day.day != stamp[:8]:
             self._day = day = _Day(credentials, stamp[:8], self._region)
         canonical = (
-            f"{self._head}{stamp}\n{day.token_line}x-amz-target:{TARGET}{operation}\n\n"
+            f"{self._head}{stamp}\n{day.token_line}x-amz-target:{self._target}{operation}\n\n"
             f"{day.names}\n{sha256(body).hexdigest()}"
         )
         to_sign = f"{_ALGORITHM}\n{stamp}\n{day.scope}\n{sha256(canonical.encode()).hexdigest()}"

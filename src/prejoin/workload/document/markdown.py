@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 
 from markdown_it import MarkdownIt
@@ -101,6 +102,7 @@ class MarkdownSection:
     raw: str = field(repr=False, default="")
 
 
+@lru_cache(maxsize=8)  # a build reads the document and the design several times
 def parse(source: str) -> tuple[MarkdownSection, ...]:
     """The sections of a document in order, not nested. Raises DocumentTooLargeError."""
     lines = source.split("\n")

@@ -1,0 +1,182 @@
+"""Large: an attribute whose content may be larger than an item."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_type_hints
+
+import msgspec
+
+from prejoin.keys import TABLE, Facet
+from prejoin.keys.template.parts import KeyText
+from prejoin.keys.template.separator import Separator
+from prejoin.keys.template.template import Template
+from prejoin.patterns.history import HistoryPattern
+from prejoin.table.codec.values import Json
+from prejoin.table.errors import SchemaError, TableError
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.schema.schema import Schema
+from prejoin.table.write.model import Write
+from prejoin.types import Kind, Type
+
+from .stores import ObjectStore
+
+LABEL = "~LARGE"
+"""The beginning of the sort keys of parts. It sorts after all words, so that a part is never between items that one
+Query reads together."""
+PART_SIZE = 240 * 1024
+"""Bytes of a part in the table: four are less than the 1 MB of a Query page, and one is less than an item of 400 KB."""
+OBJECT_SIZE = 8 * 1024 * 1024
+"""Bytes of a part in an object store."""
+INLINE = 16 * 1024
+MOST_INLINE = 300 * 1024
+MOST_KEY = 1024
+"""Bytes of the key of an object, the limit of S3."""
+_UPLOAD, _PART = "upload_of_content", "part_of_content"
+
+
+class LargeValue(msgspec.Struct, frozen=True):
+    """What an item knows of a content: its size and checksum, and where it is. `store_large` makes it."""
+
+    place: Literal["item", "parts", "objects"]
+    size: int
+    sha256: str
+    upload: str
+    """The ULID of the upload. Contents are never changed: a new one is another upload."""
+    part_size: int
+    """How many bytes of the content are in each part."""
+    data: bytes | None = None
+    """The content itself, if it is small; compressed if that makes it shorter."""
+    compressed: bool = False
+
+    @property
+    def parts(self) -> int:
+        """The number of parts beside the item."""
+        return 0 if self.place == "item" else -(-self.size // self.part_size)
+
+
+@dataclass(frozen=True)
+class Large(Pattern):
+    """An attribute whose content may be of any size: `Large("body")` for an attribute `body: LargeValue | None`.
+
+    Contents up to `inline` bytes, after compression, are in the item. Larger ones are in parts of 240 KB in the same
+    item collection, or with a `store` in objects of 8 MB: `FolderStore(…)`, `S3Store(…)`, or your own.
+
+    `store_large` writes a content that nobody refers to yet, and any write of the item then refers to it. So readers
+    see the old content or the new one. `write_large` does both; `read_large` and `stream_large` read.
+
+    Cost: in parts a write unit for each KB and half a read unit for each 4 KB, after compression.
+
+    >>> from dataclasses import dataclass
+    >>> from prejoin.engine import Embedded
+    >>> from prejoin import Client, Entity, Key, read_large, write_large
+    >>> @dataclass
+    ... class Document:
+    ...     document_id: str
+    ...     body: LargeValue | None = None
+    >>> schema = Schema(Entity(Document, Key("DOC#{document_id}", "DOC"), patterns=[Large("body")]))
+    >>> db = Client(schema, "documents", Embedded())
+    >>> db.create_table()
+    >>> _ = db.insert(Document("1"))
+    >>> write_large(db, Document, "body", b"tea " * 500_000, document_id="1").size
+    2000000
+    >>> document = db.get(Document, document_id="1")
+    >>> read_large(db, document, "body", 1_999_996)
+    b'tea '
+    """
+
+    attribute: str
+    store: ObjectStore | None = None
+    inline: int = INLINE
+    compress: bool = True
+
+    def bind(self, entity: Bound[Any]) -> BoundPattern:
+        what = f"{entity.tag}.{self.attribute}"
+        entity.codec.attribute(self.attribute)
+        said = get_type_hints(entity.codec.cls)[self.attribute]
+        if LargeValue not in (said, *get_args(said)):
+            raise SchemaError(f"{what} has a large content, so its type is LargeValue or LargeValue | None")
+        if not 0 <= self.inline <= MOST_INLINE:
+            raise SchemaError(f"{what}: inline is {self.inline}, and has to be from 0 to {MOST_INLINE} bytes")
+        if entity.base.sk is None:
+            raise SchemaError(f"{what}: parts need a sort key, and this table has none")
+        return LargePattern(self, entity)
+
+
+class LargePattern(BoundPattern):
+    """`Large`, bound to an entity."""
+
+    def __init__(self, declared: Large, entity: Bound[Any]) -> None:
+        self.declared, self.entity = declared, entity
+        self.attribute = declared.attribute
+        binder, base = entity.binder, entity.base
+        assert base.sk is not None
+        separator = Separator(binder.separator)
+        label = binder.separator.join([LABEL, *map(separator.quote, (entity.tag, self.attribute))])
+        rest = [name for name in base.sk.attributes if name not in base.pk.attributes]
+        fields = binder.separator.join([*(f"{{{name}}}" for name in rest), f"{{{_UPLOAD}}}", f"{{{_PART}:06d}}"])
+        own = {name: entity.codec.types[name] for name in rest}
+        of = Template.of(fields, {**own, _UPLOAD: Type(Kind.STRING), _PART: Type(Kind.INTEGER)}, binder.separator)
+        # Made from parts, because a tag may contain escapes, which the text of a template must not.
+        head = KeyText(label + binder.separator)
+        sk = Template(f"{label}{binder.separator}{fields}", (head, *of.parts), of.separator)
+        # A name that no query can use: reads never return a part.
+        self.facets = (Facet(f"{entity.tag} part {self.attribute}", TABLE, base.pk, sk),)
+
+    def check(self, schema: Schema) -> None:
+        self.kept = any(isinstance(one, HistoryPattern) for one in schema.entity(self.entity.codec.cls).patterns)
+        """Whether earlier versions refer to contents that have been replaced."""
+        if self.entity.expiry:
+            raise SchemaError(
+                f"{self.entity.tag} expires by {self.entity.expiry}, which would leave the parts of {self.attribute}. "
+                "Leave out one of the patterns"
+            )
+
+    def rewrite(self, write: Write) -> Write:
+        if not write.changes.names.isdisjoint(write.entity.base.attributes):
+            raise TableError(
+                f"the key of {write.entity.tag} cannot change, because the parts of {self.attribute} have the same "
+                "key. Insert another one with a content of its own, and delete this one"
+            )
+        return write
+
+    def key(self, schema: Schema, owner: Mapping[str, Any], upload: str, part: int) -> Json:
+        """Return the key of a part."""
+        return schema.facet_key(self.facets[0], {**owner, _UPLOAD: upload, _PART: part})
+
+    def prefix(self, table: str) -> str:
+        """Return the beginning of the keys of all objects."""
+        return f"{table}/{_safe(self.entity.tag.encode())}/{_safe(self.attribute.encode())}/"
+
+    def object_key(self, schema: Schema, table: str, owner: Mapping[str, Any], upload: str, part: int) -> str:
+        """Return the key of an object, which contains the key of its item."""
+        own = _safe(msgspec.json.encode(schema.facet_key(self.entity.base, owner)))
+        found = f"{self.prefix(table)}{own}/{upload}/{part:06}"
+        if len(found) > MOST_KEY:
+            raise TableError(
+                f"the key of {self.entity.tag} is too long for an object of {self.attribute}: {len(found)} bytes, "
+                f"and the limit is {MOST_KEY}"
+            )
+        return found
+
+    def owner_of(self, key: str) -> tuple[Json, str]:
+        """Return the key of the item and the upload of an object."""
+        *_, own, upload, _ = key.split("/")
+        return msgspec.json.decode(base64.urlsafe_b64decode(own + "=" * (-len(own) % 4))), upload
+
+
+def _safe(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def large_pattern(schema: Schema, cls: type[Any], attribute: str) -> LargePattern:
+    """Return the pattern of a large attribute."""
+    found = [one for one in schema.entity(cls).patterns if isinstance(one, LargePattern)]
+    for one in found:
+        if one.attribute == attribute:
+            return one
+    known = ", ".join(one.attribute for one in found) or "none"
+    raise SchemaError(f"{cls.__name__} has no large attribute {attribute} (it has {known}). Declare Large(…)")
