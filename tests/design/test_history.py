@@ -191,6 +191,7 @@ VARIANTS: dict[str, list[tuple[str, str]]] = {
         ("  - `title` (string, mutable)", "  - `title` (string, mutable)\n  - `endsAt` (integer, optional, ttl)"),
         ("| AP-021 | Article | spaceId | delete Article[] | No | - | Cold |\n", ""),
     ],
+    "added to a table in use": [("`version` (integer, mutable)", "`version` (integer, mutable, default=0)")],
     "only one item": [
         ("## Access Patterns", SETTINGS),
         ("### Deletes", "| AP-016 | Settings | theme | update Settings (theme) | No | - | 1/s |\n\n### Deletes"),
