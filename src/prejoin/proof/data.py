@@ -19,7 +19,7 @@ from prejoin.patterns.large.large import PART_SIZE, LargeValue
 from prejoin.proof.edge_values import EMPTY, edge_values_of, moments
 from prejoin.types import Kind, Type
 from prejoin.workload.lookup import target, targets
-from prejoin.workload.model import Attribute, Cardinality, Entity, Workload
+from prejoin.workload.model import VERSION, Attribute, Cardinality, Entity, Workload
 from prejoin.workload.tenants import is_owned, own_id
 
 Values = dict[str, Any]
@@ -150,6 +150,8 @@ class DataGenerator:
             repeated = self._repeated(attribute, owners)
             value = self.value(attribute) if repeated is None else repeated
             item[attribute.name] = value
+        if entity.history:
+            item[VERSION] = 1
         return {name: value for name, value in item.items() if value is not None}
 
     def _leaves_out(self, entity: Entity, attribute: Attribute) -> bool:

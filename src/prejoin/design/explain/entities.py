@@ -12,12 +12,13 @@ from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.keys import key_shape
 from prejoin.design.explain.model import AboutEntity, AboutKey
 from prejoin.design.explain.phrases import amount, coded, count, listed, money, natural_order, size, verb
-from prejoin.design.mapping.facets import counter_templates
+from prejoin.design.mapping.facets import counter_templates, history_key
 from prejoin.design.model import TABLE, Design
 from prejoin.design.solver.candidates import extendable
 from prejoin.keys import Plan
 from prejoin.protocol.limits import PARTITION_WRITE_UNITS
 from prejoin.protocol.prices import STORAGE_OVERHEAD
+from prejoin.workload.grammar.values import write_history
 from prejoin.workload.model import Entity, FixedKey, Under, Verb, Workload
 
 
@@ -39,6 +40,7 @@ def entities(
             *_unique(workload, entity, own, design),
             *_counted(workload, entity, design),
             *_beside(workload, entity),
+            *_versions(entity, design),
             *_stored(workload, entity),
             *_elsewhere(mine),
             *costs.write_sentences.get(entity.name, ()),
@@ -133,6 +135,18 @@ def _beside(workload: Workload, entity: Entity) -> Iterator[str]:
             f"At these rates, writing costs {money(one.dollars)} a month and storage {money(one.stored)}; in S3 both "
             f"would be {money(one.objects)}, in a second service with permissions and backups of its own."
         )
+
+
+def _versions(entity: Entity, design: Design) -> Iterator[str]:
+    """Its history: where versions are, how many, and what they cost."""
+    if entity.history is None:
+        return
+    pk, sk = history_key(design, entity)
+    more = " and deletes the one that is too many" if entity.history.versions is not None else ""
+    yield (
+        f"Earlier versions of each item ({write_history(entity.history)}) are kept under `{pk}`, `{sk}`: an update or "
+        f"a delete reads the item, and its transaction puts the version that it replaces{more}."
+    )
 
 
 def _stored(workload: Workload, entity: Entity) -> Iterator[str]:
