@@ -78,6 +78,8 @@ def test_conversion_is_exact(type_: Type, form: str, value: Any, wanted: Any) ->
 
 REFUSED = [
     (Type(Kind.INTEGER), "", 1.5),
+    (Type(Kind.INTEGER), "", float("inf")),
+    (Type(Kind.INTEGER), "", Decimal("-Infinity")),
     (Type(Kind.INTEGER), "", "x"),
     (Type(Kind.DECIMAL), "", float("nan")),
     (Type(Kind.BOOLEAN), "", 2),

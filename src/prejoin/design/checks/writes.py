@@ -9,7 +9,7 @@ from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
 from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
-from prejoin.design.mapping.addressing import leaves
+from prejoin.design.mapping.addressing import is_absence, known_of_checked, leaves, looked_at
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, UpdateClause
 from prejoin.keys import Lookup, Template, fields_of
@@ -17,7 +17,7 @@ from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.values import write_value
-from prejoin.workload.lookup import bare_name, chain, changes, gives_object
+from prejoin.workload.lookup import bare_name, chain, changes, gives_object, identified
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
 
 _MAKES = frozenset({Verb.CREATE, Verb.PUT})
@@ -37,6 +37,7 @@ def check_writes(r: Report) -> None:
                 _index_keys(r, write, action, entity, known)
             if operation and operation.requests:
                 _as_written(r, write, action, entity, operation)
+        _looked_at(r, write)
         _repeated(r, write)
         _twice(r, write, operation)
         _size(r, write)
@@ -98,6 +99,24 @@ def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: f
         f"give {name_list(lacking)} too",
         write.id,
     )
+
+
+def _looked_at(r: Report, write: Write) -> None:
+    """Conditions on an item that is not written, and that the write does not identify."""
+    written = {action.entity for action in write.actions}
+    for entity, checks in looked_at(r.workload, write.checks):
+        known = known_of_checked(r.workload, write, entity)
+        made_up = any(a.generated for a in entity.id if a.name in known)  # unique by itself
+        if entity.name in written or made_up or is_absence(checks) or identified(entity, known):
+            continue
+        lacking = name_list(sorted({a.name for a in entity.id} - known))
+        which = "it does not say which one is meant, and takes the first that is found"
+        r.say(
+            codes.KEY_NOT_GIVEN,
+            f"{write.id} has a condition on {entity.name}, whose {lacking} it does not give: {which}",
+            f"give {lacking} too",
+            write.id,
+        )
 
 
 def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: frozenset[str]) -> None:

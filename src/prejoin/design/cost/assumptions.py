@@ -49,7 +49,7 @@ VALUES = 100
 RANGE = 0.1
 """The fraction of items that a range finds."""
 KEPT = 0.5
-"""The fraction of items that pass a filter other than an equality."""
+"""The fraction of items that pass a filter other than an equality or `contains`."""
 PRESENT = 0.5
 """The fraction of items that have an optional attribute."""
 BUCKETS = 7
@@ -428,7 +428,7 @@ def kept_by(workload: Workload, read: Read, one: Input) -> float:
     for name in read.entities:
         entity = workload.entity(name)
         attribute = bindings(workload, read.entities, one.attribute).get(name)
-        if entity and attribute and one.op is Op.EQ:
+        if entity and attribute and one.op in (Op.EQ, Op.CONTAINS):  # a word is as rare as a value
             return 1 / values_of(workload, entity, attribute)
         if entity and attribute and one.op is Op.IN and one.values:
             return min(1.0, len(one.values) / values_of(workload, entity, attribute))
