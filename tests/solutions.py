@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 
 import prejoin.design.explain.alternatives
+import prejoin.design.explain.patterns
 import prejoin.design.explain.relaxations
 import prejoin.design.explain.simplifications
 import prejoin.design.frontier
@@ -30,6 +31,7 @@ from prejoin.workload.model import Workload
 
 USERS = (
     prejoin.design.explain.alternatives,
+    prejoin.design.explain.patterns,
     prejoin.design.explain.relaxations,
     prejoin.design.explain.simplifications,
     prejoin.design.frontier,

@@ -8,10 +8,12 @@ from tests.solutions import solve
 
 from prejoin import Embedded
 from prejoin.design.checks import check_design
+from prejoin.design.explain.alternatives import add_alternatives
 from prejoin.design.explain.explanation import explain_design
+from prejoin.design.explain.model import AboutPattern, Explanation
 from prejoin.design.explain.relaxations import instead_of
 from prejoin.design.explain.simplifications import simplifications
-from prejoin.design.explain.workarounds import alternatives
+from prejoin.design.explain.workarounds import alternatives, dearest
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE
 from prejoin.design.solver.conflicts import conflicts
@@ -284,7 +286,8 @@ def test_application_sorts_a_small_collection_if_that_is_much_cheaper() -> None:
     auctions = workload(AUCTIONS + READS + row + WRITES + write)
     solution = solve(auctions)
     assert len(solution.design.copies) == 1  # no index is read strongly
-    (found,) = simplifications(auctions, solution)
+    found, other = simplifications(auctions, solution)
+    assert other.take == ("AP-001: Eventual under Consistency",)
     assert "if the application of AP-001 sorts about 10 items itself: 0 GSIs and 0 copies" in found.text
     assert found.dollars < -10_000
 
@@ -356,3 +359,322 @@ def test_join_without_a_reference_is_not_told_to_be_a_join() -> None:
 def test_bounds_and_defaults_are_written_alike(text: str) -> None:
     found = read_attribute(text)
     assert (found.max, found.default) == (853, "0")
+
+
+ORDERS = """# Orders
+
+## Entities
+
+### Order
+
+- **Attributes**:
+  - `orderId` (ulid, generated)
+  - `userId` (uuid, immutable)
+  - `status` (NEW | PAID | DONE, mutable)
+  - `placedAt` (datetime, immutable)
+  - `total` (decimal, immutable)
+- **Cardinality**: ~20 per userId, 20M total
+- **Size**: 400 B
+
+"""
+PLACE = "| AP-100 | Order | Order | create Order | No | - | 5/s |\n"
+MOVE = "| AP-101 | Order | orderId, status | update Order (status) | No | - | 10/s |\n"
+
+
+def explained(text: str) -> Explanation:
+    """The explanation with its alternatives."""
+    document = workload(text)
+    solution = solve(document)
+    return add_alternatives(document, solution, explain_design(document, solution.design))
+
+
+def about(explanation: Explanation, pattern: str) -> AboutPattern:
+    return next(one for one in explanation.patterns if one.pattern == pattern)
+
+
+def test_no_key_is_said_to_give_a_range_in_another_order() -> None:
+    row = "| AP-001 | Order | userId, total >= | Collection | placedAt DESC | Yes (20) | 1/s | Eventual |\n"
+    found = about(explained(ORDERS + READS + row), "AP-001")
+    assert not found.served
+    text = " ".join(found.text)
+    assert "no key gives a range of total in the order of placedAt" in text
+    assert "An index of Order" not in text
+
+
+def test_counter_of_a_value_that_changes() -> None:
+    row = "| AP-001 | Order | status = NEW | Count | - | No | 1/s | Eventual |\n"
+    gone = "| AP-102 | Order | orderId | delete Order | No | - | 1/s |\n"
+    orders = workload(ORDERS + READS + row + WRITES + PLACE + MOVE + gone)
+    first, *_ = instead_of(orders, solve(orders), orders.reads[0])
+    assert "AP-100: create Order; upsert OrderCount (number += 1) | Yes" in first.take
+    moved = "update Order (status); upsert OrderCount by oldStatus (number -= 1); upsert OrderCount (number += 1)"
+    assert f"AP-101: orderId, status, oldStatus | {moved} | Yes | Order.status = oldStatus" in first.take
+    deleted = "delete Order; upsert OrderCount by oldStatus (number -= 1)"
+    assert f"AP-102: orderId, oldStatus | {deleted} | Yes | Order.status = oldStatus" in first.take
+    assert first.dollars < 200
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "| AP-101 | Order | orderId | update Order (status = PAID) | No | - | 10/s |\n",
+        "| AP-101 | Order | Order | put Order | No | - | 10/s |\n",
+    ],
+)
+def test_no_counter_if_the_old_or_the_new_value_is_no_input(write: str) -> None:
+    row = "| AP-001 | Order | status = NEW | Count | - | No | 1/s | Eventual |\n"
+    orders = workload(ORDERS + READS + row + WRITES + PLACE + write)
+    assert instead_of(orders, solve(orders), orders.reads[0]) == ()
+
+
+def test_scan_that_nobody_pays_is_not_listed_beside_a_counter() -> None:
+    row = "| AP-001 | Order | status = NEW | Count | - | No | 1/s | Eventual |\n"
+    text = ORDERS + READS + row + WRITES + PLACE + MOVE
+    orders = workload(text)
+    found = about(explained(text), "AP-001").alternatives
+    assert ["counter" in one.text for one in found] == [True]
+    assert alternatives(orders, solve(orders).design, orders.reads[0])[0].dollars > dearest(
+        orders, solve(orders).design
+    )
+
+
+def test_reads_by_a_list_and_of_a_count_are_told_as_they_are() -> None:
+    rows = "| AP-001 | Order | userId[] | Collection | placedAt DESC | No | 1/s | Eventual |\n"
+    rows += "| AP-002 | Order | userId | Count | - | No | 1/s | Eventual |\n"
+    explanation = explained(ORDERS + READS + rows + WRITES + MOVE)
+    assert about(explanation, "AP-001").text[0].startswith("One Query for each `userId` on gsi1")
+    (index,) = explanation.indexes
+    assert index.patterns == ("AP-001", "AP-002")
+    assert "It projects all attributes (ALL): AP-001 returns whole items." in index.text
+
+
+SCOOTERS = """# Scooters
+
+## Entities
+
+### Scooter
+
+- **Attributes**:
+  - `scooterId` (uuid, generated)
+  - `lat` (decimal, mutable)
+  - `lng` (decimal, mutable)
+- **Cardinality**: ~50K total
+- **Size**: 300 B
+
+"""
+
+
+def test_write_that_moves_an_item_keeps_its_geohash() -> None:
+    row = "| AP-001 | Scooter | lat between, lng between | Collection | - | No | 100/s | Eventual |\n"
+    write = "| AP-100 | Scooter | scooterId, lat, lng | update Scooter | No | - | 500/s |\n"
+    scooters = workload(SCOOTERS + READS + row + WRITES + write)
+    solution = solve(scooters)
+    first, *_ = instead_of(scooters, solution, scooters.reads[0])
+    assert "AP-100: scooterId, lat, lng, geohash | update Scooter (lat, lng, geohash)" in first.take
+    assert first.dollars > 3 * 500 * 1.62 - 500 * 1.62  # each move writes the item, and two entries of the index
+    operation = solution.design.operation("AP-001")
+    assert operation is not None
+    assert operation.remedy.startswith("write `filter lng between`")
+
+
+FEED = """# Feed
+
+## Entities
+
+### User
+
+- **Attributes**:
+  - `userId` (uuid, generated)
+- **Cardinality**: ~1M total
+
+### Follow
+
+- **Attributes**:
+  - `followerId` (uuid, id, → User)
+  - `followedId` (uuid, id, → User)
+- **Cardinality**: ~100M total
+
+### Post
+
+- **Attributes**:
+  - `postId` (ulid, generated)
+  - `authorId` (uuid, immutable, → User)
+  - `createdAt` (datetime, immutable)
+- **Cardinality**: ~100 per User
+- **Size**: 500 B
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Follow, Post | followerId | Collection | Post.createdAt DESC | Yes (20) | 200/s | Join |
+| AP-002 | Post | postId | Single | - | No | 10/s | No |
+"""
+
+
+def test_feed_lies_in_its_order_in_the_table() -> None:
+    write = "| AP-100 | Post | Post | create Post | No | - | 10/s |\n"
+    feed = workload(FEED + WRITES + write)
+    solution = solve(feed)
+    first, *_ = instead_of(feed, solution, feed.reads[0])
+    assert first.structures == 0
+    assert "AP-001: PostFeed, Post | createdAt DESC | Join via postId" in first.take
+    operation = solution.design.operation("AP-001")
+    assert operation is not None
+    assert "if the Post items of each `followedId` are meant, a feed" in operation.remedy
+    found = explained(FEED + WRITES + write)
+    assert not [one for about in found.entities for one in about.alternatives if "serves AP-001" in one.text]
+
+
+def test_vector_is_sent_to_a_vector_index() -> None:
+    text = LADDER.replace("`rating` (integer, mutable, max=4000)", "`taste` (list of number, mutable)")
+    row = "| AP-001 | Player | taste | Collection, limit 10 | - | No | 5/s | Eventual |\n"
+    (found,) = [one for one in read_text(text + READS + row, "md").diagnostics if one.code == "PJ208"]
+    assert "a vector index" in found.fix
+
+
+def test_retention_that_nothing_upholds() -> None:
+    text = SESSIONS.replace("{cardinality}", "unbounded\n- **Retention**: 90 days")
+    write = "| AP-100 | Session | Session | create Session | No | - | 200/s |\n"
+    found = [one.message for one in read_text(text + READS + ALL + WRITES + write, "md").diagnostics]
+    assert "`Session` is kept for 90 days, and nothing removes it then" in found
+
+
+MEMBERS = """# Members
+
+## Entities
+
+### User
+
+- **Attributes**:
+  - `userId` (uuid, generated)
+- **Cardinality**: ~1M total
+
+### Group
+
+- **Attributes**:
+  - `groupId` (uuid, generated)
+  - `name` (string, mutable)
+- **Cardinality**: ~100K total
+
+### Membership
+
+- **Attributes**:
+  - `groupId` (uuid, id, → Group)
+  - `userId` (uuid, id, → User)
+- **Cardinality**: ~20 per Group
+- **Size**: 150 B
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Consistency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Group, Membership | groupId | Collection | - | No | 20/s | Strong | Collection |
+| AP-002 | Membership, Group | userId | Collection | - | Yes (20) | 20/s | Strong | Join |
+"""
+
+
+def test_eventual_read_instead_of_a_copy() -> None:
+    found = explained(MEMBERS + WRITES + "| AP-100 | Membership | Membership | create Membership | No | - | 5/s |\n")
+    (copy,) = found.copies
+    assert copy.patterns == ("AP-002",)
+    assert not any("with the other items of the result" in text for text in copy.text)  # a join: they are elsewhere
+    assert [one.take for one in found.relaxations] == [("AP-002: Eventual under Consistency",)]
+
+
+PAYMENTS = """# Payments
+
+## Entities
+
+### Payment
+
+- **Attributes**:
+  - `paymentId` (ulid, generated)
+  - `requestKey` (string, unique, immutable)
+- **Cardinality**: ~10M total
+- **Size**: 300 B
+
+"""
+
+
+def test_guard_is_the_lookup_of_a_consistent_read() -> None:
+    rows = "| AP-001 | Payment | requestKey | Single | - | No | 5/s | Strong |\n"
+    rows += "| AP-002 | Payment | paymentId | Single | - | No | 5/s | Eventual |\n"
+    write = "| AP-100 | Payment | Payment | create Payment | Yes | requestKey unique | 50/s |\n"
+    payments = workload(PAYMENTS + READS + rows + WRITES + write)
+    found = simplifications(payments, solve(payments))
+    assert any("reads an item by `requestKey`, which also keeps it unique" in one.text for one in found)
+    assert all(one.dollars < 0 for one in found)
+
+
+RECIPES = """# Recipes
+
+## Entities
+
+### Recipe
+
+- **Attributes**:
+  - `recipeId` (ulid, generated)
+  - `title` (string, immutable)
+  - `tags` (set of string, immutable)
+  - `createdAt` (datetime, immutable)
+- **Cardinality**: ~2M total
+- **Size**: 8 KB
+
+"""
+
+
+@pytest.mark.parametrize("asked", ["title contains", "tags contains"])
+def test_pages_of_a_search_for_a_word_are_not_served_by_a_filter(asked: str) -> None:
+    row = f"| AP-001 | Recipe | {asked} | Collection | createdAt DESC | Yes (20) | 20/s | Eventual |\n"
+    write = "| AP-100 | Recipe | Recipe | create Recipe | No | - | 1/s |\n"
+    recipes = workload(RECIPES + READS + row + WRITES + write)
+    solution = solve(recipes)
+    read = solution.design.operation("AP-001")
+    assert read is not None
+    assert not read.served
+    assert read.remedy.startswith("keep an item for each word")
+    words, elsewhere = instead_of(recipes, solution, recipes.reads[0])
+    assert words.text.startswith("an item for each")
+    assert words.structures == 0  # its key in the table is in the order that is asked for
+    assert "OpenSearch" in elsewhere.text
+
+
+ROOMS = """# Rooms
+
+## Entities
+
+### Person
+
+- **Attributes**:
+  - `personId` (uuid, generated)
+
+### Member
+
+- **Attributes**:
+  - `roomId` (ulid, id)
+  - `personId` (uuid, id, → Person)
+
+### Message
+
+- **Attributes**:
+  - `messageId` (ulid, generated)
+  - `roomId` (ulid, immutable)
+  - `senderId` (uuid, immutable, → Person)
+
+"""
+
+
+@pytest.mark.parametrize(("inputs", "codes"), [("", {"PJ550"}), (", personId", set())])
+def test_condition_says_which_item_is_meant(inputs: str, codes: set[str]) -> None:
+    row = "| AP-001 | Message | roomId | Collection | messageId DESC | Yes (50) | 1/s | Eventual |\n"
+    given = f"messageId, roomId, senderId{inputs}"
+    write = f"| AP-100 | Message | {given} | create Message | Yes | Member exists | 1/s |\n"
+    rooms = workload(ROOMS + READS + row + WRITES + write)
+    found = [one for one in check_design(solve(rooms).design, rooms) if one.severity != "hint"]
+    assert {one.code for one in found} == codes
+    assert all("`personId` it does not give" in one.message for one in found)

@@ -4,7 +4,7 @@ from prejoin.keys.planner.key_condition import Bounds, KeyCondition, KeyValue, S
 from prejoin.keys.planner.lookup import AttributeRole, Lookup, Order, Within
 from prejoin.keys.planner.match import Fan
 from prejoin.keys.planner.plan import Plan, conditions
-from prejoin.keys.planner.planner import Reason, Refusal, plan
+from prejoin.keys.planner.planner import Reason, Refusal, plan, remedy
 from prejoin.keys.planner.scope import SortKeyScope
 from prejoin.keys.template.natural import Natural, Tag, tag_of
 from prejoin.keys.template.parts import KeyField, KeyText
@@ -50,6 +50,7 @@ __all__ = [
     "guard_key",
     "plan",
     "prefix_free",
+    "remedy",
     "renamed",
     "tag_of",
 ]

@@ -10,12 +10,12 @@ from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import KeyAnswer, answer, obstacles
 from prejoin.design.checks.report import Report
-from prejoin.design.cost.assumptions import KEPT, count_of, count_said, size_of
+from prejoin.design.cost.assumptions import count_of, count_said, kept_by_all, size_of
 from prejoin.design.cost.bill import pattern_cost
 from prejoin.design.cost.units import predict_units
-from prejoin.design.mapping.map_reads import ExcessError, ask_of, filter_text, is_membership, is_tested
+from prejoin.design.mapping.map_reads import NotServedError, ask_of, filter_text, is_membership, is_tested
 from prejoin.design.model import TABLE, Call, Request, Units
-from prejoin.keys import KeyForm, KeyText, Lookup, Plan, Template, disjoint
+from prejoin.keys import KeyForm, KeyText, Lookup, Plan, Template, disjoint, remedy
 from prejoin.keys.template.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
 from prejoin.workload.checks.reporter import name_list
@@ -57,14 +57,12 @@ def _not_served(r: Report, read: Read) -> None:
     if ask is None:
         try:
             ask_of(read, r.workload)
-        except ExcessError as problem:
+        except NotServedError as problem:
             r.say(codes.NOT_SERVED, f"{read.id}: {problem}", problem.remedy, read.id)
-        except ValueError as problem:
-            r.say(codes.NOT_SERVED, f"{read.id}: {problem}", "make one of them a filter", read.id)
         return
     for found in obstacles(r.keys, ask):
         where = f" by {found.slot}" if found.slot else ""
-        fix = _remedies(found.slot).get(found.code.id) or remedy(ask)
+        fix = _remedies(found.slot).get(found.code.id) or remedy(ask, f" of {' and '.join(ask.entities)}")
         r.say(found.code, f"{read.id}, {ask}, is not answered{where}: {found.why}", fix, read.id)
 
 
@@ -74,16 +72,6 @@ def _remedies(slot: str) -> dict[str, str]:
         codes.STRONG_INDEX.id: "write `Eventual` under Consistency, or keep a copy of it in the table under that key",
         codes.NOT_HELD.id: f"let {slot} hold all attributes, or ask for those that it holds",
     }
-
-
-def remedy(ask: Lookup) -> str:
-    """The key that would serve the read, in words."""
-    pk = ", ".join(sorted(ask.given)) or "a constant"
-    tail = [ask.within.attribute] if ask.within else []
-    tail += [item.attribute for item in ask.order if item.attribute not in ask.given]
-    sk = f" and the sort key starting with {', '.join(dict.fromkeys(tail))}" if tail else ""
-    whose = " and ".join(ask.entities)
-    return f"a key of {whose} with the partition made of {pk}{sk} would serve it"
 
 
 # --- The operation that is written down -------------------------------------------------------------------------------
@@ -268,7 +256,7 @@ def _unasked(r: Report, read: Read) -> None:
         return
     unfiltered = replace(operation, requests=(replace(first, filters=()), *rest))
     only = predict_units(unfiltered, r.design, r.workload).read * (
-        1 if read.limit or read.page else KEPT ** len(tested)
+        1 if read.limit or read.page else kept_by_all(r.workload, read, tested)
     )
     paid, less = (
         pattern_cost(read, replace(r.design, operations=(replace(operation, units=Units(units)),)))

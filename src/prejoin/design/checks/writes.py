@@ -9,7 +9,7 @@ from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
 from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
-from prejoin.design.mapping.addressing import leaves
+from prejoin.design.mapping.addressing import is_absence, known_of_checked, leaves, looked_at
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, UpdateClause
 from prejoin.keys import Lookup, Template, fields_of
@@ -17,7 +17,7 @@ from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.values import write_value
-from prejoin.workload.lookup import bare_name, chain, changes, gives_object
+from prejoin.workload.lookup import bare_name, chain, changes, gives_object, identified
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
 
 _MAKES = frozenset({Verb.CREATE, Verb.PUT})
@@ -37,6 +37,7 @@ def check_writes(r: Report) -> None:
                 _index_keys(r, write, action, entity, known)
             if operation and operation.requests:
                 _as_written(r, write, action, entity, operation)
+        _looked_at(r, write)
         _repeated(r, write)
         _twice(r, write, operation)
         _size(r, write)
@@ -98,6 +99,24 @@ def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: f
         f"give {name_list(lacking)} too",
         write.id,
     )
+
+
+def _looked_at(r: Report, write: Write) -> None:
+    """Conditions on an item that is not written, and that the write does not identify."""
+    written = {action.entity for action in write.actions}
+    for entity, checks in looked_at(r.workload, write.checks):
+        known = known_of_checked(r.workload, write, entity)
+        made_up = any(a.generated for a in entity.id if a.name in known)  # unique by itself
+        if entity.name in written or made_up or is_absence(checks) or identified(entity, known):
+            continue
+        lacking = name_list(sorted({a.name for a in entity.id} - known))
+        which = "it does not say which one is meant, and takes the first that is found"
+        r.say(
+            codes.KEY_NOT_GIVEN,
+            f"{write.id} has a condition on {entity.name}, whose {lacking} it does not give: {which}",
+            f"give {lacking} too",
+            write.id,
+        )
 
 
 def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: frozenset[str]) -> None:
@@ -214,7 +233,8 @@ def _twice(r: Report, write: Write, operation: Operation | None) -> None:
     for request in operation.requests if operation else ():
         if request.call is not Call.TRANSACT_WRITE:
             continue
-        counted = Counter((a.item, a.pk, a.sk) for a in request.actions if not a.many)
+        # Earlier versions of an item have different keys, whose templates are the same.
+        counted = Counter((a.item, a.pk, a.sk) for a in request.actions if not a.many and not a.target.history)
         for (item, pk, sk), times in counted.items():
             # A Delete and a Put under a changing key are two items: the old and the new one. For a sparse
             # copy only one of them is sent.
@@ -313,6 +333,13 @@ def _copied(write: Write, change: Change, other: Entity, name: str) -> str:
     return f"add `update {other.name}[] ({name} = {value})` to what {write.id} writes; or {snapshot}"
 
 
+def _versions(entity: Entity, action: Action) -> int:
+    """The number of earlier versions that an action puts and deletes with an item."""
+    if entity.history is None or action.verb not in (Verb.UPDATE, Verb.DELETE):
+        return 0
+    return 1 if entity.history.versions is None else 2
+
+
 def _size(r: Report, write: Write) -> None:
     """Check the limits of a transaction: 100 actions and 4 MB."""
     total, size, unknown = 0, 0, ""
@@ -323,7 +350,7 @@ def _size(r: Report, write: Write) -> None:
             continue
         copies = sum(item.entity == entity.name for item in r.design.items)
         guards = sum(guard.entity == entity.name for guard in r.design.guards)
-        each = max(1, copies) + (guards if not action.updates else 0)
+        each = max(1, copies) + (guards if not action.updates else 0) + _versions(entity, action)
         if not write.atomic and not (alone and each > 1):
             return
         if action.many:

@@ -12,6 +12,7 @@ from prejoin.design.explain.model import Alternative, Explanation
 from prejoin.design.explain.phrases import count, listed, money, natural_order
 from prejoin.design.explain.relaxations import fewer_structures, instead_of_unserved
 from prejoin.design.explain.simplifications import simplifications
+from prejoin.design.explain.workarounds import dearest
 from prejoin.design.layout.key_words import upper
 from prejoin.design.model import Design, Operation
 from prejoin.design.solver.candidates import Candidate, base_candidates
@@ -95,8 +96,11 @@ def add_alternatives(
     served = {about.pattern for about in explanation.patterns if about.served or about.outside}
     unserved = [read for read in workload.reads if read.id not in served]
     instead = instead_of_unserved(workload, solution, unserved, kept)
+    most_paid = dearest(workload, solution.design)
     patterns = tuple(
-        replace(about, alternatives=(*instead.get(about.pattern, ()), *about.alternatives))
+        replace(about, alternatives=(*better, *(one for one in about.alternatives if one.dollars <= most_paid)))
+        if (better := instead.get(about.pattern))
+        else about
         for about in explanation.patterns
     )
     relaxed = (*fewer_structures(workload, solution, kept), *simplifications(workload, solution, kept))
@@ -158,7 +162,8 @@ def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
     if any(isinstance(d.pin, FixedKey | Under) and d.pin.entity == name for d in workload.decisions):
         return  # the document decided that
     asked, _ = read_needs(workload)
-    needs = [need for question in asked for need in question.needs if need.entity == name]
+    lost = unserved_of(solution.design)  # no key serves these
+    needs = [need for question in asked for need in question.needs if need.entity == name and need.read not in lost]
     chosen = next(p.candidate for p in solution.chosen.placed if (p.entity, p.item, p.slot) == (name, OWN, BASE))
 
     def served(candidate: Candidate) -> list[str]:

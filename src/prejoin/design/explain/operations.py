@@ -35,13 +35,14 @@ def operation_words(operation: Operation, design: Design) -> Iterator[str]:
         if request.call in _WRITES:
             yield lead + _write(request, design.partition_key)
         else:
-            yield lead + _read(request)
+            yield lead + _read(request, later=at > 0)
             if request.filters:
                 kept = listed(request.filters)
-                yield f"A filter keeps the items where {kept}; the others are read and billed, too."
+                others = ", and those of entities without a filter" if len(request.entities) > 1 else ""
+                yield f"A filter keeps the items where {kept}{others}; the others are read and billed, too."
 
 
-def _read(request: Request) -> str:
+def _read(request: Request, later: bool) -> str:
     where = "the table" if request.slot == TABLE else request.slot
     what = listed(request.entities)
     condition = request.sort_condition
@@ -53,6 +54,8 @@ def _read(request: Request) -> str:
     number = "One Query"
     if request.shards > 1:
         number = f"{request.shards} parallel Queries, one for each shard,"
+    if request.each and not later:
+        number = f"One Query for each `{request.each}`"
     if request.bucket:
         number = f"A Query for each {request.bucket}" + (" and shard" if request.shards > 1 else "")
     sk = f", sort key {_condition(condition)}" if condition else ""
@@ -117,6 +120,9 @@ def _named(action: ItemAction) -> str:
     name = action.target
     if name.copy:
         return f"the copy {name.copy} of {name.entity}"
+    if name.history:
+        which = "the oldest version" if action.action is Did.DELETE else "the replaced version"
+        return f"{which} of {name.entity}"
     if name.counter:
         every = "all shards" if action.action is Did.DELETE else "one of the shards"
         return f"{every} of {name.entity}'s {listed(name.counter)}"

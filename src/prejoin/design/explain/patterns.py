@@ -19,6 +19,7 @@ from prejoin.design.explain.workarounds import alternatives
 from prejoin.design.model import Design, Operation, Units
 from prejoin.design.solver.candidates import index_candidates
 from prejoin.design.solver.needs import read_needs
+from prejoin.design.solver.solve import solve
 from prejoin.protocol.prices import MONTH_SECONDS, dollars, write_units
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.lookup import bare_name, bindings, changes, foreign_key
@@ -163,7 +164,10 @@ def _consistent(read: Read) -> Iterator[str]:
 
 
 def _another_index(workload: Workload, read: Read) -> Iterator[str]:
-    """The cost of an index that would serve the read with eventual consistency."""
+    """The cost of an index that would serve the read with eventual consistency, if one would."""
+    alone = replace(read, consistency=Consistency.EVENTUAL)
+    if not all(one.served for one in solve(replace(workload, reads=(alone,), writes=(), deletes=())).design.operations):
+        return
     asked, _ = read_needs(replace(workload, reads=(read,)))
     if len(asked) != 1 or len(asked[0].needs) != 1:
         return

@@ -17,6 +17,7 @@ from prejoin.design.cost.assumptions import count_by, count_of, per_second
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.excess import excess, filters
 from prejoin.design.explain.costs import total
+from prejoin.design.explain.counter_change import counter
 from prejoin.design.explain.document_changes import (
     DocumentChange,
     changes_later,
@@ -34,13 +35,13 @@ from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution, solve
-from prejoin.types import STRING, Kind, Type
-from prejoin.workload.grammar.answers import write_page
+from prejoin.types import STRING, Kind
+from prejoin.workload.grammar.answers import write_page, write_sort
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.grammar.writes import write_actions
-from prejoin.workload.lookup import alternatives, bare_name, foreign_key, root, target
+from prejoin.workload.lookup import alternatives, bare_name, changes, root, target
 from prejoin.workload.model import (
     RANGES,
     Accept,
@@ -48,7 +49,6 @@ from prejoin.workload.model import (
     Attribute,
     Cardinality,
     Change,
-    ChangeOp,
     Combine,
     Decision,
     Entity,
@@ -58,7 +58,6 @@ from prejoin.workload.model import (
     Rate,
     Read,
     Result,
-    Value,
     Verb,
     Workload,
     Write,
@@ -206,72 +205,6 @@ def _changes(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     yield from _feed(workload, read)
 
 
-def counter(workload: Workload, read: Read) -> Iterator[DocumentChange]:
-    """A number that is kept by the writes that create and delete the counted items."""
-    entity = only_entity(workload, read)
-    given = [i for i in read.inputs if i.op is Op.EQ and not i.optional and not i.filter]
-    if read.result is not Result.COUNT or entity is None or len(given) != len(read.inputs):
-        return
-    held = [a for i in given if (a := entity.attribute(bare_name(i.attribute)))]
-    if len(held) != len(given) or any(a.optional or changes_later(workload, entity, a) for a in held):
-        return
-    owner = next(
-        (e for e in workload.entities if held and foreign_key(workload, entity, e) == frozenset(a.name for a in held)),
-        None,
-    )
-    name = f"{entity.name[:1].lower()}{entity.name[1:]}Count"
-    if owner is not None and len(held) == 1 and not owner.attribute(name):
-        number = Attribute(name, Type(Kind.INTEGER), mutable=True, default="0")
-        changed = with_entity(workload, replace(owner, attributes=(*owner.attributes, number)))
-        counting, kind = owner.name, Verb.UPDATE
-        needs = (*(a.name for a in owner.id), name)
-        asked = replace(read, entities=(owner.name,), result=Result.ONE, needs=needs, inputs=_ids(owner, given, held))
-        added: tuple[str, ...] = (f"{owner.name}: {write_attribute(number)}",)
-    else:
-        counted = f"{entity.name}Count"
-        ids = tuple(replace(a, id=True, generated=None, unique=False, mutable=None) for a in held)
-        number = Attribute("number", Type(Kind.INTEGER), mutable=True)
-        tally = Entity(counted, attributes=(*ids, number), singleton=not ids, size=150)
-        if workload.entity(counted):
-            return
-        changed = replace(workload, entities=(*workload.entities, tally))
-        counting, kind, name = counted, Verb.UPSERT, "number"
-        asked = replace(read, entities=(counted,), result=Result.ONE, needs=())
-        added = (f"### {counted}", *(f"- {write_attribute(a)}" for a in tally.attributes))
-    writes = [w for w in (*workload.writes, *workload.deletes) if any(a.entity == entity.name for a in w.actions)]
-    beside = [a for write in writes for a in write.actions if a.entity == counting]
-    if any(a.verb is not Verb.UPDATE or a.many or not a.changes for a in beside):
-        return  # the number would be part of another kind of write
-    changed, lines = _count_in(changed, entity.name, Action(kind, counting, changes=()), name)
-    changed = with_read(changed, asked)
-    row = f"{read.id}: {asked.entities[0]} | {write_inputs(asked.inputs) or '-'} | Single"
-    yield DocumentChange(f"a counter, `{counting}.{name}`, that the writes keep", changed, (*added, *lines, row))
-
-
-def _count_in(workload: Workload, entity: str, action: Action, name: str) -> tuple[Workload, list[str]]:
-    """The writes that create or delete an entity with a counter, in a transaction."""
-    lines: list[str] = []
-
-    def counted(write: Write) -> Write:
-        verbs = [a.verb for a in write.actions if a.entity == entity and not a.many]
-        ops = {Verb.CREATE: ChangeOp.ADD, Verb.DELETE: ChangeOp.SUBTRACT}
-        op = next((ops[verb] for verb in verbs if verb in ops), None)
-        if op is None:
-            return write
-        change = Change(name, op, Value(const="1"))
-        there = next((a for a in write.actions if a.entity == action.entity), None)
-        if there is not None:  # an item is written once in a transaction
-            actions = tuple(replace(a, changes=(*a.changes, change)) if a is there else a for a in write.actions)
-        else:
-            actions = (*write.actions, replace(action, changes=(change,)))
-        lines.append(f"{write.id}: {write_actions(actions, frozenset(i.attribute for i in write.inputs))} | Yes")
-        entities = tuple(dict.fromkeys((*write.entities, action.entity)))
-        return replace(write, entities=entities, actions=actions, atomic=True)
-
-    writes, deletes = tuple(map(counted, workload.writes)), tuple(map(counted, workload.deletes))
-    return replace(workload, writes=writes, deletes=deletes), lines
-
-
 def _required(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     """As few of the optional inputs as needed, required, so that the rest reads little."""
     optional = [i for i in read.inputs if i.optional and i.op is Op.EQ and not i.filter]
@@ -351,9 +284,30 @@ def _geohash(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     rate = Rate(value=per_second(read.rate) * CELLS)
     asked = replace(read, inputs=inputs, sort=(), rate=rate)
     changed = with_read(with_entity(workload, replace(entity, attributes=(*entity.attributes, cell))), asked)
-    lines = (f"{entity.name}: {write_attribute(cell)}", f"{read.id}: {write_inputs(inputs)}")
+    changed, rows = _moved_with(changed, entity, {bare_name(i.attribute) for i in ranges}, cell.name)
+    lines = (f"{entity.name}: {write_attribute(cell)}", *rows, f"{read.id}: {write_inputs(inputs)}")
     what = f"a geohash, of which a call asks up to {CELLS} cells and sorts by distance itself"
     yield DocumentChange(what, changed, lines)
+
+
+def _moved_with(workload: Workload, entity: Entity, names: set[str], also: str) -> tuple[Workload, list[str]]:
+    """The updates that change one of some attributes, which then also change another one; and their rows."""
+    lines: list[str] = []
+
+    def extended(write: Write) -> Write:
+        def action_of(action: Action) -> Action:
+            changed = changes(write, action, entity) if action.entity == entity.name and action.updates else ()
+            moves = any(one.attribute in names for one in changed)
+            return replace(action, changes=(*changed, Change(also))) if moves else action
+
+        actions = tuple(map(action_of, write.actions))
+        if actions == write.actions:
+            return write
+        inputs = (*write.inputs, Input(also))
+        lines.append(f"{write.id}: {write_inputs(inputs)} | {write_actions(actions, frozenset())}")
+        return replace(write, inputs=inputs, actions=actions)
+
+    return replace(workload, writes=tuple(map(extended, workload.writes))), lines
 
 
 def _words(workload: Workload, read: Read) -> Iterator[DocumentChange]:
@@ -376,8 +330,13 @@ def _words(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     others = [i for i in read.inputs if i is not asked and i not in filters(read)]
     needed = [bare_name(one) for one in (*(i.attribute for i in others), *(s.attribute for s in read.sort))]
     extra = [replace(a, unique=False) for n in dict.fromkeys(needed) if n not in known and (a := entity.attribute(n))]
+    # As in a feed, what it is sorted by is part of the id, if it never changes.
+    sorts = {bare_name(s.attribute) for s in read.sort}
+    order = [a for a in extra if a.name in sorts and not a.optional and not changes_later(workload, entity, a)]
+    ids = [word, *(replace(a, id=True, generated=None, mutable=None) for a in order), *held]
+    extra = [a for a in extra if a not in order]
     count_ = WORDS if text else MEMBERS
-    index = Entity(name, attributes=(word, *held, *extra), cardinality=(Cardinality(count_, entity.name),), size=200)
+    index = Entity(name, attributes=(*ids, *extra), cardinality=(Cardinality(count_, entity.name),), size=200)
     inputs = (Input("word"), *others)
     again = replace(read, entities=(name, entity.name), inputs=inputs, combine=Combine.JOIN, via="", needs=())
     changed = replace(workload, entities=(*workload.entities, index))
@@ -429,11 +388,15 @@ def _feed(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     ):
         return
     readers = round(count_by(workload, follow, [followed[0][0].name]))
-    order = [replace(a, unique=False) for s in read.sort if (a := post.attribute(bare_name(s.attribute))) and not a.id]
+    # What the feed is sorted by is part of its id: it never changes, and the key of the table is in this order.
+    sorts = [a for s in read.sort if (a := post.attribute(bare_name(s.attribute))) and not a.id]
+    if any(a.optional or changes_later(workload, post, a) for a in sorts):
+        return
+    order = [replace(a, id=True, generated=None, unique=False, mutable=None) for a in sorts]
     held = [replace(a, id=True, generated=None, references=post.name) for a in post.id]
     feed = Entity(
         name,
-        attributes=(replace(reader, id=True, generated=None), *held, *order),
+        attributes=(replace(reader, id=True, generated=None), *order, *held),
         cardinality=(Cardinality(readers, post.name),),
         size=200,
     )
@@ -445,7 +408,7 @@ def _feed(workload: Workload, read: Read) -> Iterator[DocumentChange]:
         f"- Cardinality: ~{readers} per {post.name}",
     ]
     changed, rows = _written_with(replace(workload, entities=(*workload.entities, feed)), post, name, atomic=False)
-    lines += [*rows, f"{read.id}: {name}, {post.name} | Join via {post.id[0].name}"]
+    lines += [*rows, f"{read.id}: {name}, {post.name} | {write_sort(sort) or '-'} | Join via {post.id[0].name}"]
     what = f"a feed, written for each of about {amount(readers)} readers when a {post.name} is created"
     yield DocumentChange(what, with_read(changed, asked), tuple(lines))
 
@@ -460,7 +423,3 @@ def _elsewhere(workload: Workload, read: Read) -> Iterator[Alternative]:
         yield Alternative(f"{kind} in OpenSearch, fed by the stream of the table (not priced here)", take=take)
     elif excess(read, workload) and per_second(read.rate) < 1 / 3600:
         yield Alternative("an export to S3, asked with Athena (not priced here)", take=take)
-
-
-def _ids(owner: Entity, given: list[Input], held: list[Attribute]) -> tuple[Input, ...]:
-    return tuple(replace(i, attribute=a.name) for i, a in zip(given, owner.id, strict=False)) if held else ()

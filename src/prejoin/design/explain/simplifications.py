@@ -3,6 +3,7 @@
 - A lookup item instead of an index: the guard of a unique value, as an entity that holds the id. Two requests.
 - A counter instead of counting.
 - A small collection that the application sorts, instead of a key in that order.
+- An eventual read of an index, instead of a copy that is read consistently.
 
 As with relaxations, each is a change of the document, solved and priced.
 """
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.explain.costs import total
+from prejoin.design.explain.counter_change import counter
 from prejoin.design.explain.document_changes import (
     DocumentChange,
     changes_later,
@@ -29,22 +31,23 @@ from prejoin.design.explain.document_changes import (
 )
 from prejoin.design.explain.model import Alternative
 from prejoin.design.explain.phrases import count, money
-from prejoin.design.explain.relaxations import SMALL, counter, smaller_designs
+from prejoin.design.explain.relaxations import SMALL, smaller_designs
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import TABLE, Design
+from prejoin.design.model import TABLE, Call, Design, Operation
 from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.protocol.prices import read_units
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.writes import write_actions
-from prejoin.workload.lookup import bare_name
+from prejoin.workload.lookup import bare_name, gives_object
 from prejoin.workload.model import (
     Action,
     Attribute,
     Cardinality,
     CheckKind,
     Combine,
+    Consistency,
     Entity,
     Input,
     Op,
@@ -75,7 +78,8 @@ def simplifications(
             continue
         cost = total(change.workload, after.design)
         fewer = structures_of(before) - structures_of(after.design)
-        better = (fewer > 0 and cost <= paid) or (fewer == 0 and cost <= MUCH * paid)
+        indexed = fewer == 0 and len(after.design.copies) < len(before.copies)
+        better = ((fewer > 0 or indexed) and cost <= paid) or (fewer == 0 and cost <= MUCH * paid)
         if better and unserved_of(after.design) <= unserved_of(before):
             text = f"{change.what}: {shape_of(after.design)} for {money(cost)} a month, {money(paid - cost)} less"
             found.append(Alternative(text, -fewer, cost - paid, take=change.take, changes_document=True))
@@ -92,6 +96,12 @@ def _changes(workload: Workload, design: Design, kept: Design | None) -> Iterato
         if change is not None and change.take not in seen:
             seen.add(change.take)
             yield change
+    for read in workload.reads:
+        operation = design.operation(read.id)
+        if operation and operation.served:
+            yield from _eventual(workload, read, operation)
+            if operation.requests[0].call is Call.QUERY and operation.requests[0].slot == TABLE:
+                yield from _lookup(workload, read)  # the key has the value and the id, and a guard keeps it unique
     paid = bill(workload, design)
     dear = {one.pattern for one in paid.patterns if one.dollars > (1 - MUCH) * float(paid.total)}
     for read in workload.reads:
@@ -103,17 +113,26 @@ def _changes(workload: Workload, design: Design, kept: Design | None) -> Iterato
             yield from _unsorted(workload, design, read)
 
 
+def _eventual(workload: Workload, read: Read, operation: Operation) -> Iterator[DocumentChange]:
+    """A consistent read of a copy as a read that an index can serve."""
+    if read.consistency is Consistency.STRONG and operation.requests[0].copies:
+        asked = replace(read, consistency=Consistency.EVENTUAL)
+        row = f"{read.id}: {Consistency.EVENTUAL.value} under Consistency"
+        yield DocumentChange(f"if {read.id} may read eventually", with_read(workload, asked), (row,))
+
+
 def _unsorted(workload: Workload, design: Design, read: Read) -> Iterator[DocumentChange]:
     """A read without its order, if a call then still reads little."""
-    if not read.sort or len(read.entities) > 1 or read.result is not Result.MANY:
+    if not read.sort or len(read.entities) != 1 or read.result is not Result.MANY:
         return
     asked = replace(read, sort=(), limit=None, page=None, paginated=False)
     operation = design.operation(read.id)
     assert operation is not None
     request = replace(operation.requests[0], limit=None)
     figures = Estimates(design, workload)
-    found = figures.found(asked, request, read.entities[0])
-    if read_units(round(found * figures.size(read.entities[0]))) > SMALL:
+    (name,) = read.entities
+    found = figures.found(asked, request, name)
+    if read_units(round(found * figures.size(name))) > SMALL:
         return
     what = f"if the application of {read.id} sorts about {count(math.ceil(found), 'item')} itself"
     yield DocumentChange(what, with_read(workload, asked), (f"{read.id}: Collection | Sort - | Paginated No",))
@@ -184,8 +203,8 @@ def _kept_with(workload: Workload, entity: Entity, lookup: Entity) -> tuple[Work
         if own is None or own.verb is Verb.UPDATE:
             return replace(write, checks=checks)
         actions = (*write.actions, Action(own.verb, lookup.name))
-        given = {one.attribute for one in write.inputs}
-        inputs = (*write.inputs, *(Input(name) for name in (unique,) if name not in given))
+        known = gives_object(write, entity) or any(one.attribute == unique for one in write.inputs)
+        inputs = write.inputs if known else (*write.inputs, Input(unique))
         row = f"{write.id}: {write_inputs(inputs)} | {write_actions(actions, frozenset())} | Yes"
         rows.append(row if checks == write.checks else f"{row}, without the condition `{unique} unique`")
         entities = (*write.entities, lookup.name)

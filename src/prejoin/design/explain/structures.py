@@ -11,7 +11,7 @@ from prejoin.design.explain.phrases import coded, listed, money, natural_order, 
 from prejoin.design.layout.index_keys import is_natural_index, other_form
 from prejoin.design.layout.projection import WORTH, with_projections
 from prejoin.design.model import Design, Projection, ProjectionKind, Slot
-from prejoin.workload.model import Consistency, Read, Workload
+from prejoin.workload.model import Combine, Consistency, Read, Result, Workload
 
 
 def indexes(workload: Workload, design: Design, keys: Sequence[AboutKey], costs: Costs) -> tuple[AboutIndex, ...]:
@@ -78,7 +78,8 @@ def _projection_words(workload: Workload, design: Design, slot: Slot, patterns: 
         case ProjectionKind.INCLUDE:
             return f"It projects {coded(slot.projection.attributes)} (INCLUDE): its reads need no other attributes."
         case ProjectionKind.ALL:
-            whole = [p for p in patterns if isinstance(r := workload.pattern(p), Read) and not r.needs]
+            reads = [r for p in patterns if isinstance(r := workload.pattern(p), Read)]
+            whole = [r.id for r in reads if not r.needs and r.result is not Result.COUNT]
             if whole:
                 return (
                     f"It projects all attributes (ALL): {listed(whole)} {verb(whole, 'returns', 'return')} whole items."
@@ -147,4 +148,4 @@ def _strong(pattern: object) -> bool:
 
 
 def _several(pattern: object) -> bool:
-    return isinstance(pattern, Read) and len(pattern.entities) > 1
+    return isinstance(pattern, Read) and len(pattern.entities) > 1 and pattern.combine is not Combine.JOIN

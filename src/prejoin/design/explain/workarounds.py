@@ -66,7 +66,7 @@ def workarounds(workload: Workload, design: Design, read: Read) -> list[Workarou
 def alternatives(workload: Workload, design: Design, read: Read) -> tuple[Alternative, ...]:
     """The workarounds as alternatives with prices, without those that nobody would pay; the cheapest in any case."""
     found: list[Alternative] = []
-    most = max(ANYWAY, ABSURD * total(workload, design))
+    most = dearest(workload, design)
     for way in workarounds(workload, design, read):
         cost = float(dollars(reads=way.units * per_second(read.rate) * MONTH_SECONDS))
         if cost > most and found:
@@ -76,6 +76,11 @@ def alternatives(workload: Workload, design: Design, read: Read) -> tuple[Altern
             text += f" (write `{write_pin(Accept(read.id, way.accept))}` under Decisions)"
         found.append(Alternative(text, dollars=cost))
     return tuple(found)
+
+
+def dearest(workload: Workload, design: Design) -> float:
+    """Dollars a month that somebody may pay for a workaround."""
+    return max(ANYWAY, ABSURD * total(workload, design))
 
 
 def _relaxed(workload: Workload, design: Design, read: Read) -> Iterator[Workaround]:

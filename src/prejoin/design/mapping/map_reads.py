@@ -20,7 +20,7 @@ from prejoin.protocol.prices import MONTH_SECONDS, dollars
 from prejoin.workload.constants import constant_or_text
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.values import write_comparison
-from prejoin.workload.lookup import alternatives, bare_name, bindings, equalities, foreign_parts, targets
+from prejoin.workload.lookup import alternatives, bare_name, bindings, equalities, foreign_parts, root, targets
 from prejoin.workload.model import (
     ARITY,
     RANGES,
@@ -29,6 +29,7 @@ from prejoin.workload.model import (
     Combine,
     Consistency,
     Direction,
+    Entity,
     Input,
     Op,
     Read,
@@ -54,10 +55,10 @@ def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operati
         _batchable(found, read)
         _separable(found, read)
         requests = [_request(found, read), *others]
-    except _NotServedError as problem:
-        return Operation(read.id, problem=str(problem), remedy=problem.remedy)
     except ExcessError as problem:
         return Operation(read.id, problem=str(problem), remedy=problem.remedy, units=Units(problem.excess.units))
+    except NotServedError as problem:
+        return Operation(read.id, problem=str(problem), remedy=problem.remedy)
     except ValueError as problem:
         return Operation(read.id, problem=str(problem))
     return Operation(read.id, tuple(requests))
@@ -88,15 +89,15 @@ def with_sums(operation: Operation, read: Read, workload: Workload, design: Desi
     return msgspec.structs.replace(operation, requests=(*operation.requests, *sums))
 
 
-class _NotServedError(Exception):
-    """No key serves the read; `remedy` says which key would."""
+class NotServedError(ValueError):
+    """No key serves the read; `remedy` says which key would, or what to ask for instead."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
         self.remedy = remedy
 
 
-class ExcessError(ValueError):
+class ExcessError(NotServedError):
     """A key would find the items, but a call would read too much."""
 
     def __init__(self, read: Read, found: Excess) -> None:
@@ -105,9 +106,11 @@ class ExcessError(ValueError):
         problem = f"a call reads {found.size / MB:,.1f} MB and returns {'a number' if found.count else 'a small part'}"
         if not found.filters and not found.count:
             problem = f"a call reads {found.size / MB:,.1f} MB, more than a page of 1 MB"
-        super().__init__(f"{problem}: {found.units:,.0f} read units, and ${cost:,.2f} a month")
         accept = "filter" if found.filters else "read several pages"
-        self.remedy = f"{_less(read, found)}; or accept it, `{read.id} may {accept}`"
+        super().__init__(
+            f"{problem}: {found.units:,.0f} read units, and ${cost:,.2f} a month",
+            f"{_less(read, found)}; or accept it, `{read.id} may {accept}`",
+        )
 
 
 def _less(read: Read, found: Excess) -> str:
@@ -123,13 +126,15 @@ def _less(read: Read, found: Excess) -> str:
     optional = [i.attribute for i in read.inputs if i.optional and i.op is Op.EQ]
     names = " or ".join(f"`{name}`" for name in optional)
     need = f"require {names}, and leave less to filters" if optional else "ask for less by another input"
+    if any(i.op is Op.CONTAINS for i in read.inputs):
+        need = "keep an item for each word, and find it by that"
     return f"{need}; say how much a filter keeps, `(keeps 50%)`; or search in an index made for it, such as OpenSearch"
 
 
 def _planned(facets: Sequence[Facet], ask: Lookup) -> Plan:
     found = keys.plan(facets, ask)
     if isinstance(found, Refusal):
-        raise _NotServedError(f"no key serves {ask}", found.remedy)
+        raise NotServedError(f"no key serves {ask}", found.remedy)
     return found
 
 
@@ -138,7 +143,7 @@ def _batchable(found: Plan, read: Read) -> None:
     if found.operation == "GetItem" and any(i.many for i in read.inputs):
         beside = [i.attribute for i in read.inputs if bare_name(i.attribute) not in found.facets[0].attributes]
         if beside:
-            raise _NotServedError(
+            raise NotServedError(
                 "a list of keys is one BatchGetItem, which tests nothing else",
                 f"leave {' and '.join(beside)} out, and look at the items",
             )
@@ -148,7 +153,7 @@ def _separable(found: Plan, read: Read) -> None:
     """Refuse inputs that would become filters on several types of items, and are not declared as such."""
     tested = [i.attribute for i in read.inputs if is_filtered(i, found) and not is_tested(i)]
     if len(found.lookup.entities) > 1 and tested:
-        raise _NotServedError(
+        raise NotServedError(
             f"{' and '.join(tested)} would be a filter on several kinds of items",
             f"say so, `filter {tested[0]}`, or ask for each kind by itself",
         )
@@ -179,13 +184,15 @@ def _ask_of(read: Read, workload: Workload) -> Lookup:
     given = [i for i in read.inputs if i.op is Op.EQ and not i.filter]
     ranges = [i for i in read.inputs if i.op in RANGES and not i.filter and not i.optional]
     if len(ranges) > 1:
-        raise ValueError(
-            f"{' and '.join(i.attribute for i in ranges)} are two ranges; a key serves one, the other is a filter"
+        raise NotServedError(
+            f"{' and '.join(i.attribute for i in ranges)} are two ranges; a key serves one, the other is a filter",
+            f"write `filter {write_inputs((ranges[-1],))}`; or for places on a map, ask by the prefix of a geohash",
         )
     if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_membership(i)]):
-        raise ValueError(
+        raise NotServedError(
             f"{' and '.join(tested)} would decide which items an index holds, and a read of several kinds of items has "
-            "no such index: write `filter` before it, or ask for each kind by itself"
+            "no such index",
+            "write `filter` before it, or ask for each kind by itself",
         )
     if found := excess(read, workload):
         raise ExcessError(read, found)
@@ -330,7 +337,7 @@ def _call(found: Plan, read: Read, many: bool) -> Call:
     if read.consistency is Consistency.TRANSACTIONAL:
         if call is Call.GET:
             return Call.TRANSACT_GET
-        raise _NotServedError(
+        raise NotServedError(
             "a transaction reads items by their keys, not a range of them",
             "read it strongly, or by the ids of the items",
         )
@@ -343,7 +350,9 @@ def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -
     if not links or other is None:
         part = f".{other.id[-1].name}" if other and len(other.id) > 1 else ""
         problem = f"no attribute of {read.entities[0]} says which {name} is meant"
-        raise _NotServedError(problem, f"mark the one that holds its id: `→ {name}{part}`")
+        first = workload.entity(read.entities[0])
+        feed = _feed(read, workload, first, other) if first and other else ""
+        raise NotServedError(problem, f"mark the one that holds its id: `→ {name}{part}`{feed}")
     wanted = wanted_of(read, workload, (name,)) if read.needs else ()
     consistent = read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL}
     ask = Lookup.of(name, equal=[link.other.name for link in links], consistent=consistent, needs=wanted or None)
@@ -352,12 +361,12 @@ def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -
     # A generated part of an id is unique by itself, so an index by it is enough.
     if missing and (isinstance(found, Refusal) or not any(link.other.generated for link in links)):
         held = " and ".join(f"`{link.own.name}`" for link in links)
-        raise _NotServedError(
+        raise NotServedError(
             f"{held} of {read.entities[0]} is not the whole id of {name}",
             f"give {read.entities[0]} the rest of it: an attribute with `→ {name}.{missing[0]}`",
         )
     if isinstance(found, Refusal):
-        raise _NotServedError(f"no key serves {ask}", found.remedy)
+        raise NotServedError(f"no key serves {ask}", found.remedy)
     facet = found.facets[0]
     names = {n: n for n in facet.attributes} | {link.other.name: link.own.name for link in links}
     return Request(
@@ -372,6 +381,19 @@ def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -
         consistent=consistent,
         attributes=wanted,
     )
+
+
+def _feed(read: Read, workload: Workload, first: Entity, other: Entity) -> str:
+    """What to do if all items of those that are found are meant: the posts of all whom somebody follows."""
+    asked = {bare_name(i.attribute) for i in read.inputs}
+    roots = {root(workload, other, a) for a in other.attributes}
+    named = [
+        a.name for a in first.attributes if a.references and a.name not in asked and root(workload, first, a) in roots
+    ]
+    if not named:
+        return ""
+    feed = f"write an item for each reader when a {other.name} is created"
+    return f"; or if the {other.name} items of each `{named[0]}` are meant, a feed, {feed}"
 
 
 def varying(links: Sequence[JoinLink]) -> tuple[JoinLink, ...]:

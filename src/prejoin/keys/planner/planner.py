@@ -40,15 +40,29 @@ class Refusal(msgspec.Struct, frozen=True):
     @property
     def remedy(self) -> str:
         """The key that would serve the lookup, in words."""
-        pk = ", ".join(sorted(self.lookup.given)) or "a constant"
-        tail = [self.lookup.within.attribute] if self.lookup.within else []
-        tail += [item.attribute for item in self.lookup.order if item.attribute not in self.lookup.given]
-        sk = f" and the sort key starting with {', '.join(dict.fromkeys(tail))}" if tail else ""
-        return f"a key with the partition made of {pk}{sk} would serve it"
+        return remedy(self.lookup)
 
     def __str__(self) -> str:
         found = "\n".join(f"  {reason}" for reason in self.reasons) or "  no keys at all"
         return f"no key serves {self.lookup}: {self.remedy}.\n{found}"
+
+
+def remedy(lookup: Lookup, whose: str = "") -> str:
+    """The key that would serve a lookup, in words; or what to ask for instead, if none would.
+
+    >>> remedy(Lookup.of("Order", equal=["user_id"], order=["-placed_at"]))
+    'a key with the partition made of user_id and the sort key starting with placed_at would serve it'
+    >>> remedy(Lookup.of("Order", equal=["user_id"], within=("total", ">="), order=["-placed_at"]))
+    'no key gives a range of total in the order of placed_at: make the range a filter, or sort by total first'
+    """
+    order = [item.attribute for item in lookup.order if item.attribute not in lookup.given]
+    ranged = [lookup.within.attribute] if lookup.within else []
+    if ranged and order and ranged != order[:1]:
+        other = f"make the range a filter, or sort by {ranged[0]} first"
+        return f"no key gives a range of {ranged[0]} in the order of {order[0]}: {other}"
+    pk = ", ".join(sorted(lookup.given)) or "a constant"
+    sk = f" and the sort key starting with {', '.join(dict.fromkeys(ranged + order))}" if ranged + order else ""
+    return f"a key{whose} with the partition made of {pk}{sk} would serve it"
 
 
 def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.grammar.quantities import write_span
 from prejoin.workload.lookup import bindings, equalities, root
 from prejoin.workload.model import Entity, Level, Rate, Result, Verb
 from prejoin.workload.reading import Path
@@ -131,7 +132,11 @@ def _growth(
         return
     if _PASSING.search(entity.name) or any(rate and _hot(rate) for rate in created):
         message = f"`{entity.name}` is created and never removed"
-        r.say(codes.EXPIRY, path, message, "if old ones may go, add an attribute `(datetime, ttl)`")
+        fix = "if old ones may go, add an attribute `(datetime, ttl)`"
+        if entity.retention:
+            message = f"`{entity.name}` is kept for {write_span(entity.retention)}, and nothing removes it then"
+            fix = "add an attribute `(datetime, ttl)`, or the delete"
+        r.say(codes.EXPIRY, path, message, fix)
 
 
 def _hot(rate: Rate) -> bool:

@@ -171,12 +171,10 @@ def _input(r: Reporter, path: Path, one: Input, a: Attribute) -> None:
         pass
     elif not a.type.scalar:
         message = f"`{a.name}` is {a.type}, which cannot be compared"
-        r.say(
-            codes.UNFIT_TYPE,
-            path,
-            message,
-            f"write `filter {a.name} contains`" if kind in _MANY else "ask by another attribute",
-        )
+        fix = f"write `filter {a.name} contains`" if kind in _MANY else "ask by another attribute"
+        if kind is Kind.LIST and a.type.of is not None and a.type.of.numeric:
+            fix += "; if it is a vector, ask a vector index for similar ones, and leave the read out here"
+        r.say(codes.UNFIT_TYPE, path, message, fix)
     elif one.op is Op.BEGINS_WITH and kind in _UNTEXTUAL:
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`")
     elif one.op in RANGES and kind is Kind.BOOLEAN:
