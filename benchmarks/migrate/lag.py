@@ -40,8 +40,9 @@ class _Lags(Throttle):
     def observe(self, call: Any) -> None:
         super().observe(call)
         now = time.time()
-        for action in call.request.get("TransactItems", ()):
-            note = action.get("Put", {}).get("Item", {}).get("note", {}).get("S", "")
+        puts = [action.get("Put", {}) for action in call.request.get("TransactItems", ())]
+        for put in puts or [call.request]:  # a transaction of one action is sent as a PutItem
+            note = put.get("Item", {}).get("note", {}).get("S", "")
             if note and not note.startswith("note"):
                 self.found.append(now - float(note))
 

@@ -10,7 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import boto3
+import psycopg  # noqa: F401 - both ways would import it within their time
 import sqlalchemy as sa
+import sqlalchemy.dialects.postgresql
 
 from prejoin import Client, Credentials, Endpoint, TablePlace, load_table, open_migration
 from prejoin.migrate.load.load import WORKERS

@@ -55,8 +55,9 @@ def sign_out_everywhere(db: Client, user_id: str) -> int:
     count = 0
     for page in db.pages(Session, user_id=user_id):
         for one in page.items:
-            db.delete(Session, token_hash=one.token_hash)
-            count += 1
+            with suppress(NotFound):  # the index may still have a session that was deleted
+                db.delete(Session, token_hash=one.token_hash)
+                count += 1
     return count
 
 

@@ -8,6 +8,7 @@ import select
 import signal
 import sys
 import time
+from itertools import cycle
 from pathlib import Path
 
 from tests.signals import default_interrupt
@@ -28,15 +29,19 @@ class Terminal:
         self.seen = ""
 
     def expect(self, text: str, again: str = "") -> None:
-        """Waits for a text. Keys that came before the line editor listened are pressed again, as people do."""
+        """Waits for a text. Keys that came before the line editor listened are pressed again, as people do: each of
+        `again` in turn. readline does not hear an interrupt that has emptied the input it was about to read, until a
+        key is pressed: so `again` has another key before Ctrl-C.
+        """
         end = time.monotonic() + 60
+        keys = cycle(again)
         while text not in self.seen:
             assert time.monotonic() < end, f"{text!r} did not come; there was {self.seen!r}"
             before = time.monotonic()
             if not self._read():
                 break
             if again and time.monotonic() - before > 0.9:  # a second without a word
-                self.send(again)
+                self.send(next(keys))
         assert text in self.seen
         self.seen = self.seen.partition(text)[2]
 
@@ -55,11 +60,12 @@ class Terminal:
     def status(self, again: str = "") -> int:
         """How it ended; `again` as in `expect`."""
         end = time.monotonic() + 60
+        keys = cycle(again)
         while time.monotonic() < end:
             before = time.monotonic()
             self._read()
             if again and time.monotonic() - before > 0.9:  # a second without a word
-                self.send(again)
+                self.send(next(keys))
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 os.close(self.handle)

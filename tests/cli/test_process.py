@@ -135,7 +135,7 @@ def test_an_interview_that_is_broken_off_keeps_every_answer_and_goes_on(tmp_path
     first.expect("What does it store?")
     first.send("User, Ord")  # Not sent: this is what gets lost.
     first.send("\x03")
-    first.expect("Saved in a.md. `prejoin interview a.md` continues from here.", again="\x03")
+    first.expect("Saved in a.md. `prejoin interview a.md` continues from here.", again=" \x03")
     assert first.status() == 130
     assert read_file(tmp_path / "a.md").workload.title == "Shop"
 
@@ -160,7 +160,7 @@ def test_a_terminal_in_a_background_job_can_be_interrupted(tmp_path: Path) -> No
         signal.signal(signal.SIGINT, before)
     terminal.expect("What is the application called?")
     terminal.send("\x03")
-    assert terminal.status(again="\x03") == 130
+    assert terminal.status(again=" \x03") == 130
 
 
 def test_a_document_that_is_edited_meanwhile_is_not_overwritten(tmp_path: Path) -> None:

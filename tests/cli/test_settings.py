@@ -57,7 +57,7 @@ def test_settings_decide_what_is_built(prejoin: Prejoin, teams: Path) -> None:
         "DeskPolicy",
     ):
         assert said in template, said
-    assert template.count("AWS::IAM::ManagedPolicy") == 3
+    assert template.count("AWS::IAM::ManagedPolicy") == 4  # one is for the consumers of the stream
     for path in ("terraform/main.tf", "cdk/teams_table.py", "cdk/teams-table.ts", "infra/table.ts"):
         assert (teams / path).exists(), path
     assert "up to date" in prejoin("build").out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +15,7 @@ from tests.place import examples
 
 from prejoin.keys import Bounds, KeyField, KeyValueError, Template, disjoint
 from prejoin.keys.planner.key_condition import range_condition
+from prejoin.keys.template.encoding import encode_datetime
 from prejoin.keys.template.shape import Chars, Either, Shape, meet
 from prejoin.keys.template.specs import BUCKETS, buckets
 from prejoin.types import Kind, Type
@@ -358,3 +359,17 @@ def test_shapes_meet_if_a_text_matches_both(one: Shape, other: Shape) -> None:
         assert meet(one, other)
     if not any(isinstance(p, Either) or p.many for p in one + other):
         assert meet(one, other) == bool(texts(one, 3) & texts(other, 3))
+
+
+class OwnDatetime(datetime):
+    """As `freezegun` and `pandas` have one."""
+
+
+@law
+@given(st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1)), st.integers(-23, 23), st.booleans())
+def test_times_are_written_in_utc_with_all_digits(at: datetime, hours: int, own: bool) -> None:
+    zoned = at.replace(tzinfo=timezone(timedelta(hours=hours)), fold=0)
+    given = OwnDatetime.fromisoformat(zoned.isoformat()) if own else zoned
+    assert encode_datetime(given) == zoned.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    utc = zoned.astimezone(UTC)
+    assert encode_datetime(utc) == encode_datetime(given)

@@ -31,10 +31,12 @@ from prejoin import (
     write_design,
 )
 from prejoin.migrate.load.state import decode_key, encode_key
+from prejoin.migrate.mapping.check import check_mapping
 from prejoin.migrate.mapping.convert import ConversionError, converter
 from prejoin.migrate.mapping.model import TableMapping, read_mapping, write_mapping
 from prejoin.migrate.migration import Migration, open_migration
 from prejoin.pipeline.connection import connect
+from prejoin.workload.model import History
 
 ZURICH = ZoneInfo("Europe/Zurich")
 DATETIME = Type(Kind.DATETIME)
@@ -76,6 +78,8 @@ def test_conversion_is_exact(type_: Type, form: str, value: Any, wanted: Any) ->
 
 REFUSED = [
     (Type(Kind.INTEGER), "", 1.5),
+    (Type(Kind.INTEGER), "", float("inf")),
+    (Type(Kind.INTEGER), "", Decimal("-Infinity")),
     (Type(Kind.INTEGER), "", "x"),
     (Type(Kind.DECIMAL), "", float("nan")),
     (Type(Kind.BOOLEAN), "", 2),
@@ -214,6 +218,17 @@ def test_times_without_a_zone_and_forgotten_columns_are_warnings(shop: Path) -> 
         codes = [(d.code, d.line) for d in migration.diagnostics]
     assert {code for code, _ in codes} == {"PJ716", "PJ718"}
     assert all(line for code, line in codes if code == "PJ716")
+
+
+def test_entity_with_a_history_is_reported(shop: Path) -> None:
+    with open_migration() as migration:
+        workload = migration.found.document.workload
+        kept = tuple(msgspec.structs.replace(e, history=History(3)) for e in workload.entities if e.name == "Order")
+        others = tuple(e for e in workload.entities if e.name != "Order")
+        text = Path(migration.mapping_file).read_text(encoding="utf-8")
+        changed = msgspec.structs.replace(workload, entities=(*others, *kept))
+        (said,) = [d for d in check_mapping(migration.mapping, changed, migration.database, text) if d.code == "PJ725"]
+    assert said.text == "[entities.Order]"
 
 
 def test_line_of_a_wrong_attribute_is_given(shop: Path) -> None:

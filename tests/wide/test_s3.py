@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import boto3  # type: ignore[import-untyped]
+import pytest
 
 from prejoin import (
     Client,
@@ -24,6 +25,8 @@ from prejoin import (
     stream_large,
     write_large,
 )
+
+pytestmark = pytest.mark.wide
 
 
 @dataclass

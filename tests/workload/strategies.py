@@ -28,6 +28,7 @@ from prejoin.workload.model import (
     Experience,
     FixedKey,
     Follows,
+    History,
     Input,
     ItemCollection,
     Level,
@@ -69,7 +70,7 @@ entity_names = st.from_regex(r"[A-Z][a-zA-Z0-9]{0,8}", fullmatch=True) | st.samp
 lines = st.from_regex(r"[A-Za-zéß(][A-Za-z0-9 ,.;:!?()'\"é|%+=>-]{0,40}[a-z.)]", fullmatch=True)
 texts = st.just("") | lines | st.builds(lambda a, b: f"{a}\n{b}", lines, lines)
 prose = st.just("") | st.lists(
-    lines.filter(lambda t: "|" not in t and not t.startswith("(") and "=" not in t and not t.strip().lower().startswith(("description", "attributes", "relationships", "cardinality", "size", "retention", "kept for", "unique", "excludes", "owner", "lifecycle", "status"))),
+    lines.filter(lambda t: "|" not in t and not t.startswith("(") and "=" not in t and not t.strip().lower().startswith(("description", "attributes", "relationships", "cardinality", "size", "retention", "kept for", "history", "unique", "excludes", "owner", "lifecycle", "status"))),
     min_size=1,
     max_size=2,
 ).map("\n\n".join)  # fmt: skip
@@ -148,6 +149,9 @@ def relationships(draw: st.DrawFn, entities: list[str]) -> Relationship:
     return Relationship(left, kind, right, via, draw(st.just("") | words), draw(st.just("") | lines))
 
 
+histories = st.builds(History, st.none() | st.integers(0, 10**6), st.none() | st.integers(0, 10**8))
+
+
 @st.composite
 def entities(draw: st.DrawFn, name: str, all_names: list[str]) -> Entity:
     found = draw(st.lists(names, unique_by=str.lower, min_size=1, max_size=4))
@@ -161,6 +165,7 @@ def entities(draw: st.DrawFn, name: str, all_names: list[str]) -> Entity:
         singleton=singleton,
         size=draw(st.none() | sizes),
         retention=draw(st.none() | st.integers(1, 10**8)),
+        history=draw(st.none() | histories),
         unique=tuple(draw(st.lists(st.lists(words, min_size=1, max_size=3).map(tuple), max_size=2))),
         excludes=tuple(draw(st.lists(entity_names, max_size=2))),
         owner=draw(st.just("") | words),

@@ -93,6 +93,17 @@ LOAD = "update Member (loanCount += 1); update Parcel (state = GONE); update Van
 
 DUE = "`dueOn` (date)\n"
 
+LIMIT = "- **Cardinality**: at most 20 per Member\n"
+REST = SOUND.partition(DUE)[2]
+
+
+def versioned(old: str = "", new: str = "", kept: str = "3 versions") -> str:
+    """The rest of the document with a history of loans, and a mistake."""
+    text = "  - `version` (integer, mutable)\n" + REST.replace(LIMIT, f"{LIMIT}- **History**: {kept}\n")
+    assert old in text
+    return text.replace(old, new, 1)
+
+
 # The code, what stands in the sound document, what instead; what the message points at, and a part of the fix.
 CASES = [
     ("PJ101", "# Library\n\n> Status: DRAFT\n\n", "", "", "# "),
@@ -178,6 +189,13 @@ CASES = [
     ("PJ224", "`email` (string, unique)", "`email` (string, unique)\n  - `book` (date, mutable, follows Loan.dueOn within 1 minute)", "`book`", "a reference"),
     ("PJ224", DUE, DUE + "  - `by` (uuid, → Member)\n  - `lender` (string, mutable, follows Member.name via by within 1 minute)\n", "`lender`", "a read"),
     ("PJ224", DUE, DUE + "  - `lender` (string, mutable, follows Member.name)\n", "Member.loanCount", "`Member.name = lender`"),
+    ("PJ226", LIMIT, LIMIT + "- **History**: 3 versions\n", "3 versions", "`version` (integer, mutable)"),
+    ("PJ226", REST, versioned(kept="0 versions"), "0 versions", "`20 versions`"),
+    ("PJ226", REST, versioned("(integer, mutable)", "(integer, optional, mutable)"), "3 versions", "`version` (integer, mutable)"),
+    ("PJ226", REST, "  - `lender` (string, mutable, follows Member.name within 1 minute)\n" + versioned(), "3 versions", "`follows`"),
+    ("PJ226", REST, versioned("create Loan;", "put Loan;"), "put Loan", "`create Loan`"),
+    ("PJ226", REST, versioned("(status = BACK)", "(status = BACK, version += 1)"), "update Loan", "leave it out"),
+    ("PJ226", REST, versioned("| Loan exists |", "| version = 3 |"), "version = 3", "as an input"),
     ("PJ301", "| AP-002 |", "|  |", "", "AP-031"),
     ("PJ302", "| email | Single", "|  | Single", "", "`-`"),
     ("PJ303", "| email | Single", "| email |  ", "", "`Count`"),

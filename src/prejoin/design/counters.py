@@ -115,6 +115,8 @@ def obstacle(workload: Workload, entity: Entity, attribute: Attribute) -> str:
     name = attribute.name
     if attribute.id or attribute.type.kind not in (Kind.INTEGER, Kind.DECIMAL):
         return f"`{name}` is not a number that can be added up exactly"
+    if entity.history:
+        return f"each change of a {entity.name} is a version in its history"
     if any(a.ttl for a in entity.attributes):
         return f"a {entity.name} expires, and the shards of `{name}` would stay"
     for write in (*workload.writes, *workload.deletes):

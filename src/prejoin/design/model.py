@@ -60,11 +60,16 @@ class When(Model, frozen=True):
         return f"{self.attribute} is {' or '.join(self.values) or 'there'}"
 
 
+_HISTORY = "@history"
+
+
 class ItemName(Model, frozen=True):
-    """The name of an item: an entity's own item, a copy of it, a guard, or a sharded counter.
+    """The name of an item: an entity's own item, a copy of it, a guard, a sharded counter, or an earlier version.
 
     >>> [str(ItemName.parse(text)) for text in ("Order", "Order/lookup", "User!tenantId+email", "Page~views+likes")]
     ['Order', 'Order/lookup', 'User!tenantId+email', 'Page~views+likes']
+    >>> ItemName.parse("Article@history")
+    ItemName(entity='Article', copy='', guard=(), counter=(), history=True)
     >>> ItemName.parse("User!tenantId+email").guard
     ('tenantId', 'email')
     """
@@ -75,15 +80,26 @@ class ItemName(Model, frozen=True):
     """The attributes that the guard makes unique."""
     counter: tuple[str, ...] = ()
     """The numbers whose shards these are."""
+    history: bool = False
+    """Whether it is an earlier version of the entity's item."""
 
     @classmethod
     def parse(cls, text: str) -> ItemName:
-        rest, _, counter = text.partition("~")
+        own = text.removesuffix(_HISTORY)
+        rest, _, counter = own.partition("~")
         owner, _, guard = rest.partition("!")
         entity, _, copy = owner.partition("/")
-        return cls(entity, copy, *(tuple(names.split("+")) if names else () for names in (guard, counter)))
+        guarded, counted = (tuple(names.split("+")) if names else () for names in (guard, counter))
+        return cls(entity, copy, guarded, counted, own != text)
+
+    @property
+    def apart(self) -> bool:
+        """Whether it is in a partition of its own, which no other item is in: a guard, a shard or a version."""
+        return bool(self.guard or self.counter or self.history)
 
     def __str__(self) -> str:
+        if self.history:
+            return f"{self.entity}{_HISTORY}"
         owner = f"{self.entity}/{self.copy}" if self.copy else self.entity
         owner = f"{owner}!{'+'.join(self.guard)}" if self.guard else owner
         return f"{owner}~{'+'.join(self.counter)}" if self.counter else owner
@@ -267,7 +283,9 @@ class ItemAction(Model, frozen=True):
 
     action: Did
     item: str
-    """The entity; for a copy `Order/lookup`, for a guard `User!email`, for a sharded counter `Page~views`."""
+    """The entity; for a copy `Order/lookup`, for a guard `User!email`, for a sharded counter `Page~views`, for an
+    earlier version `Article@history`.
+    """
     pk: str
     sk: str = ""
     many: bool = False

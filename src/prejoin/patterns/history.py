@@ -101,6 +101,7 @@ class HistoryPattern(BoundPattern):
         self.facets = (facet,)
         self.facet = facet
         self.version = version
+        self.clock = declared.clock
         self._declared = declared
 
     def check(self, schema: Schema) -> None:
@@ -129,7 +130,7 @@ class HistoryPattern(BoundPattern):
     def _item(self, schema: Schema, entity: Bound[Any], values: Mapping[str, Any]) -> Json:
         item: Json = {OBJECT: {"M": entity.codec.encode_values(values)}}
         if self._declared.keep_for is not None:
-            end = self._declared.clock() + self._declared.keep_for
+            end = self.clock() + self._declared.keep_for
             item[schema.ttl] = {"N": str(int(end.timestamp()))}
         return item | schema.facet_key(self.facet, values) | {schema.type_attribute: {"S": self.facet.entity}}
 

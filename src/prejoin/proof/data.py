@@ -18,7 +18,7 @@ from typing import Any
 from prejoin.proof.edge_values import EMPTY, edge_values_of, moments
 from prejoin.types import Kind, Type
 from prejoin.workload.lookup import target, targets
-from prejoin.workload.model import Attribute, Cardinality, Entity, Workload
+from prejoin.workload.model import VERSION, Attribute, Cardinality, Entity, Workload
 from prejoin.workload.tenants import is_owned, own_id
 
 Values = dict[str, Any]
@@ -149,6 +149,8 @@ class DataGenerator:
             repeated = self._repeated(attribute, owners)
             value = self.value(attribute) if repeated is None else repeated
             item[attribute.name] = value
+        if entity.history:
+            item[VERSION] = 1
         return {name: value for name, value in item.items() if value is not None}
 
     def _leaves_out(self, entity: Entity, attribute: Attribute) -> bool:

@@ -1,4 +1,4 @@
-"""The expected content of the table: each item with its keys, copies and guards.
+"""The expected content of the table: each item with its keys, copies, guards and earlier versions.
 
 It is computed from the key templates of the design, independently of the client, and compared with the table.
 """
@@ -6,11 +6,12 @@ It is computed from the key templates of the design, independently of the client
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 from prejoin.design.mapping.addressing import held
-from prejoin.design.mapping.facets import counter_templates, ending, types_of
+from prejoin.design.mapping.facets import counter_templates, ending, history_key, types_of
 from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template, guard_key
 from prejoin.proof.data import Values
@@ -20,7 +21,7 @@ from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.codec import Codec
 from prejoin.table.codec.values import Json
-from prejoin.workload.model import Entity
+from prejoin.workload.model import VERSION, Entity
 
 _OWNER = "owner"
 
@@ -92,7 +93,34 @@ class ExpectedTable:
         for key in old:
             self.items.pop(key, None)
         self.items |= new
-        self._suspects |= dict.fromkeys(old | new)
+        kept, dropped = self.versions(entity, before)
+        self.items |= kept
+        for key in dropped:
+            self.items.pop(key, None)
+        self._suspects |= dict.fromkeys((*old, *new, *kept, *dropped))
+
+    def versions(self, entity: str, before: Values | None) -> tuple[Dump, list[Key]]:
+        """What replacing an item does to its history: the version that is added, and the key of one that is deleted."""
+        described = self._sample.entity(entity)
+        history = described.history
+        if history is None or before is None:
+            return {}, []
+        design = self._sample.design
+        types = types_of(described)
+        pk, sk = (Template.of(text, types, design.separator) for text in history_key(design, described))
+        own = design.item(entity)
+        assert own is not None  # the item was written
+        item: Json = {
+            "object": {"M": self._codec(entity).encode_values(self._sample.package.named(entity, before))},
+            design.type_attribute: {"S": f"{own.tag} history"},
+            **self._written(TABLE, pk, sk, before),
+        }
+        if history.seconds is not None:
+            end = self._sample.now + timedelta(seconds=history.seconds)
+            item[design.ttl_attribute] = {"N": str(int(end.timestamp()))}
+        last = before[VERSION] - (history.versions or before[VERSION])
+        dropped = [self._content.key(self._written(TABLE, pk, sk, {**before, VERSION: last}))] if last > 0 else []
+        return {self._content.key(item): item}, dropped
 
     def difference(self) -> str:
         """How the table differs from its expected content; empty if it does not.

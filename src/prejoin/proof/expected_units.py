@@ -134,6 +134,15 @@ def write_units(
             copied = any(touched & holds for name, holds in copies.items() if tag == {"S": f"{own['S']}.{name}"})
             if one != other or tag == own or copied or anew:
                 written.setdefault(number, []).extend(entries_of(sample.design, one, other))
+        kept, dropped = before.versions(step.entity.name, step.before)
+        for item in kept.values():
+            number = _writing(sample, operation, item)
+            if number is None:
+                return None
+            gone = [before.items.get(key) for key in dropped]
+            sizes = [item_size(one) if one else 0 for one in gone]
+            written.setdefault(number, []).extend(entries_of(sample.design, None, item))
+            written[number] += [EntryWrite(TABLE, size) for size in sizes]
     for name, values in case.checked.items():
         size = 0 if name in case.absent else item_size(next(iter(before.of(name, values).values())))
         number = next(at for at, r in enumerate(operation.requests) if r.call is Called.TRANSACT_WRITE)
@@ -176,6 +185,6 @@ def _writing(sample: SampleTable, operation: Operation, item: Json) -> int | Non
             entity = action.target.entity
             own = sample.design.item(entity)
             name = own.tag if own else entity
-            if tag == name or tag.startswith((f"{name}.", f"{name} unique ")):
+            if tag == name or tag.startswith((f"{name}.", f"{name} unique ", f"{name} history")):
                 return at
     return None

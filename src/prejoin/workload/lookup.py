@@ -9,7 +9,21 @@ from msgspec.structs import replace
 
 from prejoin.types import STRING
 from prejoin.workload.memo import remembered
-from prejoin.workload.model import Action, Attribute, Change, Entity, Input, Op, Read, Verb, Workload, Write
+from prejoin.workload.model import (
+    VERSION,
+    Action,
+    Attribute,
+    Change,
+    ChangeOp,
+    Entity,
+    Input,
+    Op,
+    Read,
+    Value,
+    Verb,
+    Workload,
+    Write,
+)
 from prejoin.workload.tenants import common_tenant, is_owned
 
 _MANY = 100
@@ -296,12 +310,21 @@ def equalities(read: Read) -> tuple[str, ...]:
     return tuple(i.attribute for i in read.inputs if i.op is Op.EQ and not i.filter and not i.optional)
 
 
+NEXT_VERSION = Change(VERSION, ChangeOp.ADD, Value(const="1"))
+"""What the client does to the version of an item with a history, in each update."""
+
+
 def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
-    """What an update changes: what it says, or else the inputs that are attributes of the entity and not its id."""
-    if action.changes or not action.updates:
+    """What an update changes: what it says, or else the inputs that are attributes of the entity and not its id.
+
+    An update of an item with a history also counts its version.
+    """
+    if not action.updates:
         return action.changes
-    names = {i.attribute for i in write.inputs}
-    return tuple(Change(a.name) for a in entity.attributes if a.name in names and not a.id)
+    counted = {VERSION} if entity.history and entity.attribute(VERSION) else set()
+    names = {i.attribute for i in write.inputs} - counted
+    found = action.changes or tuple(Change(a.name) for a in entity.attributes if a.name in names and not a.id)
+    return (*found, NEXT_VERSION) if found and counted else found
 
 
 def member_of(attribute: Attribute) -> Attribute:

@@ -113,6 +113,17 @@ class Cardinality(Model, frozen=True):
     """Whether the count is a limit that the application enforces, not an estimate."""
 
 
+VERSION = "version"
+"""The attribute with the number of the version, of an entity with a history."""
+
+
+class History(Model, frozen=True):
+    """`20 versions, 90 days`: how many earlier versions of an item are kept, and for how long; None for all."""
+
+    versions: int | None = None
+    seconds: int | None = None
+
+
 class Entity(Model, frozen=True, dict=True):
     name: str
     description: str = ""
@@ -127,6 +138,8 @@ class Entity(Model, frozen=True, dict=True):
     """Seconds that an item is kept before it expires or is deleted."""
     unique: tuple[tuple[str, ...], ...] = ()
     """Groups of attributes that are unique together."""
+    history: History | None = None
+    """How many earlier versions of an item are kept; None if it has no history."""
     excludes: tuple[str, ...] = ()
     """Entities that never exist beside this one under the same parent."""
     owner: str = ""

@@ -89,6 +89,10 @@ def _refused() -> Iterator[tuple[str, CodeVersion, CodeVersion, str, str]]:
     yield "another key, same type", old, version("NEW", OLD, replace(MOVED, items=same)), "PJ773", "another type in NEW"
     guarded = replace(FEW, guards=(Guard("Order", ("total",)),))
     yield "another key and a guard", version("OLD", OLD, guarded), moved("NEW"), "PJ773", "unique total in OLD"
+    total = "- `total` (integer, mutable)\n"
+    text = _document(total, f"{total}- `version` (integer, mutable)\n- **History**: 3 versions\n")
+    kept = version("OLD", text, FEW), version("NEW", text, MOVED)
+    yield "another key and a history", *kept, "PJ773", "it has a history in OLD"
     yield "another type, same key", old, _retyped(), "PJ773", "keep the type"
     beside = Item("Order", "Order2", (Facet(TABLE, ("O#{orderId}",), ("O",)), ORDER.facets[1]))
     mixed = replace(FEW, items=(USER, beside))

@@ -18,7 +18,8 @@ from prejoin.design.cost.objective import queries_each
 from prejoin.design.explain.explanation import claim
 from prejoin.design.explain.phrases import listed, money
 from prejoin.design.layout.growth import Growth
-from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, ProjectionKind, Slot
+from prejoin.design.mapping.facets import history_key
+from prejoin.design.model import TABLE, Call, Design, Facet, Item, ItemName, Operation, ProjectionKind, Slot
 from prejoin.design.solver.conflicts import ConflictStatement
 from prejoin.keys import fields_of
 from prejoin.pipeline import codes
@@ -95,6 +96,8 @@ def _keys(design: Design, workload: Workload) -> list[Line]:
     guards = [f"{guard.entity}!{'+'.join(guard.attributes)}" for guard in design.guards]
     rows += [(guard, TABLE, "(makes it unique)", "", "") for guard in guards]
     rows += [(one.name, TABLE, f"({one.shards} shards)", "", "") for one in design.counters]
+    for entity in (e for e in workload.entities if e.history and design.item(e.name)):
+        rows.append((str(ItemName(entity.name, history=True)), TABLE, *history_key(design, entity), ""))
     header: Row = ("Entity", "In", "Partition key", "Sort key", "Only when")
     if not any(row[-1] for row in rows):
         header, rows = header[:-1], [row[:-1] for row in rows]

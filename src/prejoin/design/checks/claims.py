@@ -200,7 +200,7 @@ def _hot_writes(workload: Workload, design: Design) -> int:
             continue
         created = {action.entity for action in write.actions if action.verb is Verb.CREATE}
         for request, action in ((r, a) for r in operation.requests for a in r.actions):
-            if action.target.guard or action.target.counter:
+            if action.target.apart:
                 continue  # it has partitions of its own
             alone = replace(request, actions=(action,))
             for entry in Estimates(design, workload).entries(operation, alone):

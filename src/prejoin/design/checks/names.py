@@ -81,7 +81,8 @@ def _ttl(r: Report) -> None:
     found = [(e.name, a) for e in r.workload.entities for a in e.attributes if a.ttl]
     name = r.design.ttl_attribute
     if not found:
-        if name and not any(e.attribute(name) for e in r.workload.entities):
+        versions_end = any(e.history and e.history.seconds is not None for e in r.workload.entities)
+        if name and not versions_end and not any(e.attribute(name) for e in r.workload.entities):
             r.say(codes.TTL, f"no entity has the TTL attribute `{name}`", "name one that they have")
         return
     names = sorted({a.name for _, a in found})

@@ -233,7 +233,8 @@ def _twice(r: Report, write: Write, operation: Operation | None) -> None:
     for request in operation.requests if operation else ():
         if request.call is not Call.TRANSACT_WRITE:
             continue
-        counted = Counter((a.item, a.pk, a.sk) for a in request.actions if not a.many)
+        # Earlier versions of an item have different keys, whose templates are the same.
+        counted = Counter((a.item, a.pk, a.sk) for a in request.actions if not a.many and not a.target.history)
         for (item, pk, sk), times in counted.items():
             # A Delete and a Put under a changing key are two items: the old and the new one. For a sparse
             # copy only one of them is sent.
@@ -332,6 +333,13 @@ def _copied(write: Write, change: Change, other: Entity, name: str) -> str:
     return f"add `update {other.name}[] ({name} = {value})` to what {write.id} writes; or {snapshot}"
 
 
+def _versions(entity: Entity, action: Action) -> int:
+    """The number of earlier versions that an action puts and deletes with an item."""
+    if entity.history is None or action.verb not in (Verb.UPDATE, Verb.DELETE):
+        return 0
+    return 1 if entity.history.versions is None else 2
+
+
 def _size(r: Report, write: Write) -> None:
     """Check the limits of a transaction: 100 actions and 4 MB."""
     total, size, unknown = 0, 0, ""
@@ -342,7 +350,7 @@ def _size(r: Report, write: Write) -> None:
             continue
         copies = sum(item.entity == entity.name for item in r.design.items)
         guards = sum(guard.entity == entity.name for guard in r.design.guards)
-        each = max(1, copies) + (guards if not action.updates else 0)
+        each = max(1, copies) + (guards if not action.updates else 0) + _versions(entity, action)
         if not write.atomic and not (alone and each > 1):
             return
         if action.many:

@@ -14,6 +14,7 @@ from prejoin.workload.model import (
     RANGES,
     Attribute,
     Entity,
+    History,
     Input,
     Level,
     Model,
@@ -181,12 +182,24 @@ def _grown(workload: Workload, entity: Entity) -> int:
 
 def created(workload: Workload, entity: Entity) -> float:
     """The items of an entity that are created in a second."""
+    return _written(workload, entity, Verb.CREATE, Verb.PUT)
+
+
+def _written(workload: Workload, entity: Entity, *verbs: Verb) -> float:
+    """The items of an entity that some actions are done to in a second."""
     return sum(
         per_second(write.rate) * ((several(workload, write, entity) or SEVERAL) if action.many else 1)
-        for write in workload.writes
+        for write in (*workload.writes, *workload.deletes)
         for action in write.actions
-        if action.entity == entity.name and action.verb in {Verb.CREATE, Verb.PUT}
+        if action.entity == entity.name and action.verb in verbs
     )
+
+
+def versions_of(workload: Workload, entity: Entity, history: History) -> float:
+    """The earlier versions of all items of an entity that are kept at a time."""
+    replaced = _written(workload, entity, Verb.UPDATE, Verb.DELETE)
+    found = replaced * (retention_of(entity) if history.seconds is None else history.seconds)
+    return found if history.versions is None else min(found, float(count_of(workload, entity) * history.versions))
 
 
 def parents(workload: Workload, entity: Entity) -> list[Entity]:

@@ -28,6 +28,7 @@ from prejoin.design.cost.assumptions import (
     span,
     value_sizes,
     values_of,
+    versions_of,
 )
 from prejoin.design.cost.footprint import EntryWrite, PageRead
 from prejoin.design.mapping.facets import usable_facets
@@ -66,7 +67,9 @@ class Estimates:
         pattern = self.workload.pattern(operation.pattern)
         sizes = [self.size(name, request.slot) for name in self._read(request)]
         if isinstance(pattern, Write):  # a lookup before the write
-            return [PageRead(size * self._looked_up(pattern, operation, request)) for size in sizes]
+            number = self._looked_up(pattern, operation, request)
+            each = request.call is Call.GET  # many items are found by one Query, and read one by one
+            return [PageRead(size, number) if each else PageRead(size * number) for size in sizes]
         if pattern is None:
             return []
         first = operation.requests[0]
@@ -84,7 +87,7 @@ class Estimates:
     def _looked_up(self, write: Write, operation: Operation, request: Request) -> int:
         """The number of items that a write finds before it writes them."""
         actions = [a for r in operation.requests for a in r.actions if a.many and a.target.entity in request.entities]
-        return self._times(write, actions[0]) if actions and request.call is Call.QUERY else 1
+        return self._times(write, actions[0]) if actions else 1
 
     def items(self, read: Read, request: Request) -> float:
         """The number of items that one call of a read returns, of all its entities."""
@@ -174,6 +177,8 @@ class Estimates:
         entity, item = self.workload.entity(name), self.design.item(name, copy)
         if target.guard:
             yield _changed(TABLE, GUARD, action.action)
+        elif target.history:
+            yield _changed(TABLE, self.size(action.item), action.action)
         elif target.counter:
             counter = self.design.counter(name)
             all_ = counter.shards if counter and action.action is Did.DELETE else 1
@@ -268,6 +273,10 @@ class Estimates:
         for counter in self.design.counters:
             if entity := self.workload.entity(counter.entity):
                 yield counter.name, TABLE, float(count_of(self.workload, entity)) * counter.shards, COUNTER
+        for entity in self.workload.entities:
+            if entity.history and self.design.item(entity.name):
+                name = str(ItemName(entity.name, history=True))
+                yield name, TABLE, versions_of(self.workload, entity, entity.history), self.size(name)
 
     def _key_size(self, facet: keys.Facet, sizes: Mapping[str, int]) -> int:
         slot = self.design.slot(facet.slot)

@@ -97,7 +97,7 @@ def loads(workload: Workload, design: Design) -> Iterator[Load]:
 
 
 def write_loads(workload: Workload, design: Design, requests: Iterable[tuple[Write, Request]]) -> Iterator[Load]:
-    """The load of some writes on each key. Guards and shards of counters are left out: each has its own partition."""
+    """The load of some writes on each key, without guards, shards and versions, which have partitions of their own."""
     facts = Estimates(design, workload)
     facets = _facets(workload, design)
     found: dict[tuple[str, str, str], Load] = {}
@@ -106,7 +106,7 @@ def write_loads(workload: Workload, design: Design, requests: Iterable[tuple[Wri
             target, one = action.target, msgspec.structs.replace(request, actions=(action,))
             for entry in facts.entries(Operation(write.id), one):
                 key = (target.entity, target.copy, entry.slot)
-                if target.guard or target.counter or key not in facets:
+                if target.apart or key not in facets:
                     continue
                 names, shards = _partition(facets[key])
                 calls = peak(write.rate) * entry.times

@@ -10,14 +10,15 @@ INDEXES = "Secondary Indexes"
 KEYS = "Keys"
 UNIQUE = "Unique Values"
 COUNTERS = "Sharded Counters"
+HISTORIES = "Version Histories"
 COLLECTIONS = "Item Collections"
 PATTERNS = "Access Patterns"
 READS, WRITES, DELETES = "Reads", "Writes", "Deletes"
 DECISIONS = "Design Decisions"
 VALIDATION = "Validation"
 SECTIONS = (
-    REVIEW, CONFIGURATION, INDEXES, KEYS, UNIQUE, COUNTERS, COLLECTIONS, PATTERNS, READS, WRITES, DELETES, DECISIONS,
-    VALIDATION,
+    REVIEW, CONFIGURATION, INDEXES, KEYS, UNIQUE, COUNTERS, HISTORIES, COLLECTIONS, PATTERNS, READS, WRITES, DELETES,
+    DECISIONS, VALIDATION,
 )  # fmt: skip
 
 TITLE = "table design"
@@ -40,6 +41,7 @@ ALL_KEY_COLUMNS = ("Entity", *KEY_COLUMNS)
 """The columns of one table with the keys of all entities."""
 UNIQUE_COLUMNS = ("Entity", "Attributes", "Partition Key", "Sort Key", "Example")
 COUNTER_COLUMNS = ("Entity", "Attributes", "Shards", "Partition Key", "Sort Key")
+HISTORY_COLUMNS = ("Entity", "Keeps", "Partition Key", "Sort Key")
 COLLECTION_COLUMNS = ("Partition Key", "Sort Key", "Item")
 READ_COLUMNS = (
     "ID", "Description", "Operation", "Table or Index", "Partition Key", "Sort Key", "Parameters", "Units", "Remarks",
@@ -66,6 +68,10 @@ INTRODUCTIONS = {
         "A number that is added to more often than one item can be written has several items, each in a partition of "
         "its own. A write adds to one of them at random, and a read sums them and the number in the item itself."
     ),
+    HISTORIES: (
+        "Each update or delete puts the version that it replaces, in the same transaction. The document says how many "
+        "are kept, and their keys follow from those of the items."
+    ),
     COLLECTIONS: (
         "What shares a partition is read by one query. Examples, in the order in which DynamoDB keeps them; the values "
         "are made up."
@@ -88,6 +94,7 @@ _OTHERS = {
     "keys": ("entity keys", "keys per entity", "entities", "primary keys", "entity key design", "key design"),
     "unique values": ("guards", "uniqueness", "unique"),
     "sharded counters": ("counters",),
+    "version histories": ("histories", "history", "versions"),
     "item collections": ("collections",),
     "access patterns": ("access pattern mapping", "mapping", "operations"),
     "reads": ("read patterns",),

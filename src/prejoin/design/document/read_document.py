@@ -253,6 +253,11 @@ def _counters(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
         draft.counters.append(counter)
 
 
+def _histories(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    for row in draft.rows(block, place, headings.HISTORY_COLUMNS, "Entity") or ():
+        draft.own(place, draft.cell(row, "Entity", (), read_code, ""), row)
+
+
 def _patterns(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
     columns = headings.READ_COLUMNS if place == headings.READS else headings.WRITE_COLUMNS
     for row in draft.rows(block, place, columns, "ID") or ():
@@ -277,6 +282,7 @@ _TABLES: dict[str, Callable[[MarkdownBlock, str, DesignDraft], None]] = {
     headings.INDEXES: _indexes,
     headings.UNIQUE: _guards,
     headings.COUNTERS: _counters,
+    headings.HISTORIES: _histories,
     headings.READS: _patterns,
     headings.WRITES: _patterns,
     headings.DELETES: _patterns,

@@ -19,7 +19,7 @@ from prejoin.keys.template.encoding import encode_datetime
 from prejoin.types import Kind, Type
 from prejoin.workload.constants import constant
 from prejoin.workload.lookup import changes, root
-from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Verb, Workload, Write
+from prejoin.workload.model import VERSION, Action, Attribute, Change, ChangeOp, Entity, Verb, Workload, Write
 
 Values = Mapping[str, object]
 _START = datetime(2026, 1, 15, 10, 30, tzinfo=UTC)
@@ -45,6 +45,8 @@ def sample_values(
         if (state := grown.get(attribute.name)) and attribute.type.values[0] in state.before:
             number += attribute.type.values.index(state.then[0])  # a sample that has every optional attribute
         values[attribute.name] = _value(attribute, f"{origin[0]}.{origin[1]}", origin[1], number)
+    if entity.history and entity.attribute(VERSION):
+        values[VERSION] = 1  # whatever an object has, a new item has this one
     for name in _trees(design, entity):
         values[name] = f"/docs/{2025 + (name in others)}"
     there = tuple(when)

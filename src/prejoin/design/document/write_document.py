@@ -29,12 +29,13 @@ from prejoin.design.document.review import dearest, facts
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
 from prejoin.design.explain.phrases import amount, money
 from prejoin.design.layout.growth import keeps
-from prejoin.design.mapping.facets import counter_templates, types_of
+from prejoin.design.mapping.facets import counter_templates, history_key, types_of
 from prejoin.design.model import TABLE, Choice, Counter, Design, Facet, Guard, Item, Slot
 from prejoin.keys import KeyValueError, TemplateError, guard_key
 from prejoin.workload.document.markdown import escape_cell, write_row
 from prejoin.workload.document.write_document import UnwritableError, difference
-from prejoin.workload.model import Pattern, Status, Workload
+from prejoin.workload.grammar.values import write_history
+from prejoin.workload.model import Entity, History, Pattern, Status, Workload
 
 _WIDEST = 48
 """Cells are padded up to this width, so that a long one does not widen the column."""
@@ -123,6 +124,7 @@ class _Document:
             headings.KEYS: self._keys(),
             headings.UNIQUE: self._guards(),
             headings.COUNTERS: self._counters(),
+            headings.HISTORIES: self._histories(),
             headings.COLLECTIONS: self._collections(),
             headings.PATTERNS: iter(()),
             headings.READS: self._reads(),
@@ -295,6 +297,20 @@ class _Document:
             "Shards": str(counter.shards),
             "Partition Key": write_code(pk.text) if pk else "-",
             "Sort Key": write_code(sk.text) if sk else "-",
+        }
+
+    def _histories(self) -> Iterator[str]:
+        kept = [(e, e.history) for e in self.workload.entities if e.history and self.design.item(e.name)]
+        rows = [(entity.name, self._history(entity, history)) for entity, history in kept]
+        yield self._table(headings.HISTORIES, headings.HISTORY_COLUMNS, rows)
+
+    def _history(self, entity: Entity, history: History) -> Cells:
+        pk, sk = history_key(self.design, entity)
+        return {
+            "Entity": write_name(entity.name),
+            "Keeps": write_history(history),
+            "Partition Key": write_code(pk),
+            "Sort Key": write_code(sk),
         }
 
     def _collections(self) -> Iterator[str]:

@@ -11,12 +11,13 @@ from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.keys import key_shape
 from prejoin.design.explain.model import AboutEntity, AboutKey
 from prejoin.design.explain.phrases import amount, coded, count, listed, natural_order, size, verb
-from prejoin.design.mapping.facets import counter_templates
+from prejoin.design.mapping.facets import counter_templates, history_key
 from prejoin.design.model import TABLE, Design
 from prejoin.design.solver.candidates import extendable
 from prejoin.keys import Plan
 from prejoin.protocol.limits import PARTITION_WRITE_UNITS
 from prejoin.protocol.prices import STORAGE_OVERHEAD
+from prejoin.workload.grammar.values import write_history
 from prejoin.workload.model import Entity, FixedKey, Under, Verb, Workload
 
 
@@ -37,6 +38,7 @@ def entities(
             *_decided(workload, entity),
             *_unique(workload, entity, own, design),
             *_counted(workload, entity, design),
+            *_versions(entity, design),
             *_stored(workload, entity),
             *_elsewhere(mine),
             *costs.write_sentences.get(entity.name, ()),
@@ -116,6 +118,18 @@ def _counted(workload: Workload, entity: Entity, design: Design) -> Iterator[str
     yield (
         f"A read of {listed(counter.attributes)} sums them: {counter.shards * 0.5:g} more read units. An addition does "
         f"not check that the {entity.name} exists, and no key or condition can use the sum."
+    )
+
+
+def _versions(entity: Entity, design: Design) -> Iterator[str]:
+    """Its history: where versions are, how many, and what they cost."""
+    if entity.history is None:
+        return
+    pk, sk = history_key(design, entity)
+    more = " and deletes the one that is too many" if entity.history.versions is not None else ""
+    yield (
+        f"Earlier versions of each item ({write_history(entity.history)}) are kept under `{pk}`, `{sk}`: an update or "
+        f"a delete reads the item, and its transaction puts the version that it replaces{more}."
     )
 
 

@@ -127,7 +127,7 @@ def _shares(workload: Workload, design: Design) -> dict[tuple[str, str, str], fl
     found = {}
     for item, slot, entries, _ in Estimates(design, workload).stored():
         name = ItemName.parse(item)
-        if (entity := workload.entity(name.entity)) and not name.guard:
+        if (entity := workload.entity(name.entity)) and not name.apart:
             found[name.entity, name.copy, slot] = min(1.0, entries / count_of(workload, entity))
     return found
 

@@ -120,6 +120,9 @@ def _named(action: ItemAction) -> str:
     name = action.target
     if name.copy:
         return f"the copy {name.copy} of {name.entity}"
+    if name.history:
+        which = "the oldest version" if action.action is Did.DELETE else "the replaced version"
+        return f"{which} of {name.entity}"
     if name.counter:
         every = "all shards" if action.action is Did.DELETE else "one of the shards"
         return f"{every} of {name.entity}'s {listed(name.counter)}"

@@ -123,15 +123,16 @@ def _eventual(workload: Workload, read: Read, operation: Operation) -> Iterator[
 
 def _unsorted(workload: Workload, design: Design, read: Read) -> Iterator[DocumentChange]:
     """A read without its order, if a call then still reads little."""
-    if not read.sort or len(read.entities) > 1 or read.result is not Result.MANY:
+    if not read.sort or len(read.entities) != 1 or read.result is not Result.MANY:
         return
     asked = replace(read, sort=(), limit=None, page=None, paginated=False)
     operation = design.operation(read.id)
     assert operation is not None
     request = replace(operation.requests[0], limit=None)
     figures = Estimates(design, workload)
-    found = figures.found(asked, request, read.entities[0])
-    if read_units(round(found * figures.size(read.entities[0]))) > SMALL:
+    (name,) = read.entities
+    found = figures.found(asked, request, name)
+    if read_units(round(found * figures.size(name))) > SMALL:
         return
     what = f"if the application of {read.id} sorts about {count(math.ceil(found), 'item')} itself"
     yield DocumentChange(what, with_read(workload, asked), (f"{read.id}: Collection | Sort - | Paginated No",))

@@ -44,8 +44,14 @@ def lay_out(problem: Problem, chosen: Selection) -> Design:
         or (kept.type_attribute if kept.items else free_name(kept.type_attribute, workload)),
         separator=separator,
         ttl_attribute=kept.ttl_attribute
-        or next((a.name for e in workload.entities for a in e.attributes if a.ttl), ""),
+        or next((a.name for e in workload.entities for a in e.attributes if a.ttl), _end_of_versions(workload)),
     )
+
+
+def _end_of_versions(workload: Workload) -> str:
+    """The TTL attribute of a table in which only earlier versions end; empty if they do not."""
+    ends = any(e.history and e.history.seconds is not None for e in workload.entities)
+    return free_name("expiresAt", workload) if ends else ""
 
 
 def _item(

@@ -208,6 +208,8 @@ def unknown(write: Write, action: Action, entity: Entity, design: Design, names:
     item = design.item(entity.name)
     if item is None:
         return set()
+    if entity.history and action.verb in (Verb.UPDATE, Verb.DELETE):
+        return {a.name for a in entity.attributes}  # the whole item becomes a version
     copies = [i for i in design.items if i.entity == entity.name and i.copy]
     guards = [set(g.attributes) for g in design.guards if g.entity == entity.name]
     # A guard expires with its item and may then belong to another: to put or exchange one needs the expiry.

@@ -10,7 +10,7 @@ from prejoin import keys
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot, When
 from prejoin.types import Kind, Type
 from prejoin.workload.constants import constant_or_text
-from prejoin.workload.model import Entity, Workload
+from prejoin.workload.model import VERSION, Entity, Workload
 
 _MOMENTS = frozenset({Kind.DATETIME, Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL})
 """Types of a TTL attribute: a time, or the seconds since 1970."""
@@ -66,6 +66,18 @@ def counter_templates(design: Design, entity: Entity) -> tuple[keys.Template, ke
     assert isinstance(facet.pk, keys.Template)
     assert isinstance(facet.sk, keys.Template)
     return keys.counter_key(item.tag, facet.pk, facet.sk, types_of(entity), design.separator)
+
+
+def history_key(design: Design, entity: Entity) -> tuple[str, str]:
+    """The templates of the partition and sort key of an entity's earlier versions.
+
+    Each item has a partition for its versions, which begins with the item's own key, so that policies for the
+    partitions of a tenant apply to them.
+    """
+    item = design.item(entity.name)
+    assert item is not None  # a design without a key for an entity does not fit its workload
+    facet = item.facets[0]
+    return design.separator.join((*facet.pk, *facet.sk, "HISTORY")), f"{{{VERSION}}}"
 
 
 def is_natural(texts: Iterable[str], attributes: Iterable[KeyAttribute]) -> bool:

@@ -20,9 +20,9 @@ from prejoin.design.mapping.addressing import (
     said_equal,
     unknown,
 )
-from prejoin.design.mapping.facets import counter_templates, ending, planner_facets, types_of
+from prejoin.design.mapping.facets import counter_templates, ending, history_key, planner_facets, types_of
 from prejoin.design.mapping.map_reads import sort_condition
-from prejoin.design.model import Call, Design, Did, Facet, Guard, Item, ItemAction, Operation, Request, Slot
+from prejoin.design.model import Call, Design, Did, Facet, Guard, Item, ItemAction, ItemName, Operation, Request, Slot
 from prejoin.keys import Plan, fields_of, guard_key
 from prejoin.types import Kind
 from prejoin.workload.grammar.values import write_comparison, write_value
@@ -213,6 +213,8 @@ def _actions(
         found += _copy(copy, held(copy, design, entity), action, knowledge, design)
     for guard in (g for g in design.guards if g.entity == entity.name):
         found += _guard(guard, action, changed, entity, design)
+    if entity.history and action.verb in (Verb.UPDATE, Verb.DELETE):
+        found += _version(action, entity, design)
     return found
 
 
@@ -286,6 +288,15 @@ def _guard(
     if ending(design, entity) in {c.attribute for c in changed}:
         return [put]  # it expires with its item
     return []
+
+
+def _version(action: Action, entity: Entity, design: Design) -> list[ItemAction]:
+    """The actions on earlier versions: the replaced one is put, and one that is too many is deleted."""
+    pk, sk = history_key(design, entity)
+    item = str(ItemName(entity.name, history=True))
+    kept = ItemAction(Did.PUT, item, pk, sk, action.many, conditions=(f"attribute_not_exists({design.partition_key})",))
+    limited = entity.history and entity.history.versions is not None
+    return [kept, ItemAction(Did.DELETE, item, pk, sk, action.many)] if limited else [kept]
 
 
 def _about(check: Check, action: Action, write: Write, entity: Entity) -> bool:

@@ -62,6 +62,8 @@ class _Fitting:
         for at, counter in enumerate(design.counters):
             yield from self._counter(counter, ("counters", at))
         for entity in self._workload.entities:
+            yield from self._history(entity)
+        for entity in self._workload.entities:
             if design.item(entity.name) is None:
                 fix = "add it to the items, with a key in the table"
                 yield self._say((), f"the entity `{entity.name}` has no item", fix)
@@ -203,6 +205,18 @@ class _Fitting:
             attribute = entity.attribute(name)
             if attribute and (why := obstacle(self._workload, entity, attribute)):
                 yield self._say(path, f"`{entity.name}.{name}` cannot be a sharded counter: {why}", "leave it out")
+
+    def _history(self, entity: Entity) -> Iterator[Diagnostic]:
+        item, design = self._design.item(entity.name), self._design
+        if entity.history is None or item is None:
+            return
+        base = design.slots[0]
+        if design.raw_keys or not base.sk or is_natural(item.facets[0].pk, base.pk):
+            fix = "leave the history out, or give the table a partition and a sort key of texts"
+            yield self._say((), f"an earlier version of `{entity.name}` has no key", fix)
+        if entity.history.seconds is not None and not design.ttl_attribute:
+            fix = "name a TTL attribute in the table configuration, such as `expiresAt`"
+            yield self._say((), f"earlier versions of `{entity.name}` end, and the table has no TTL attribute", fix)
 
     def _attribute(self, name: str, entity: Entity, path: Path) -> Iterator[Diagnostic]:
         if entity.attribute(name) is None:

@@ -40,7 +40,7 @@ class Kept(msgspec.Struct, frozen=True):
 
     @classmethod
     def all(cls, session: Session) -> list[Self]:
-        """All of this kind, the oldest first."""
+        """All of this kind, in the order of their ids: the oldest first, except within a millisecond."""
         names = session.hidden_names(f"{cls.kind}/")
         versions = [version for name in names if (version := session.table_version(name)) is not None]
         return [msgspec.json.decode(session.table_definition(number), type=cls) for number, _ in versions]

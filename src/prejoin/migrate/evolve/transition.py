@@ -307,6 +307,8 @@ class _Comparison:
             design = version.design
             beside = [f"the copy {i.copy}" for i in design.copies if i.entity == now.entity]
             beside += [f"unique {' and '.join(g.attributes)}" for g in design.guards if g.entity == now.entity]
+            changed = version.workload.entity(now.entity)
+            beside += ["a history"] if changed and changed.history else []
             for one in beside:
                 message = f"the key of {now.entity} changes, and it has {one} in {version.name}"
                 fix = "drop it in a transition before this one, and add it again in one after it"

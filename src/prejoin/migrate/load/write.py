@@ -7,22 +7,28 @@ are inserted in transactions, and those that exist already, from a page that was
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from prejoin.diagnostics import Code
 from prejoin.migrate import codes
+from prejoin.migrate.load.encode import EncodedPut, row_encoder
 from prejoin.migrate.load.state import DeadLetter, LoadState, decode_key, encode_key, now_text, row_json
 from prejoin.migrate.mapping.rows import EntityRows, Row, RowError
 from prejoin.migrate.verify.compare import canonical_text
 from prejoin.pipeline.throttle import Throttle
 from prejoin.proof.package import LoadedPackage
 from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.limits import BATCH_WRITE_REQUESTS
 from prejoin.table.client.client import Client
 from prejoin.table.errors import AlreadyExists, ItemTooLarge, NotUnique, PartlyWritten, TableError, Unprocessed
+from prejoin.table.write.batch import write_requests
 from prejoin.transport.errors import TransportError
+
+T = TypeVar("T")
 
 CHUNK = 250
 """Rows that one worker writes at a time."""
@@ -58,6 +64,7 @@ class RowWriter:
         self._throttle = throttle
         self._workers = workers
         self._plain = is_plain(client, package.classes[rows.entity.name])
+        self._encode = row_encoder(package, rows)
         self._ids = [a.name for a in rows.entity.id]
         # Rows of different pages can only have the same id if the id is not the key of the table.
         self._state = None if rows.keeps_key else state
@@ -65,6 +72,26 @@ class RowWriter:
     def write(self, rows: Sequence[Row]) -> Written:
         """Writes a page. Errors of single rows are dead letters; a table that cannot be reached raises."""
         dead: list[DeadLetter] = []
+        left: list[Row] = [] if self._encode else list(rows)
+        for found in self._each(self._send_encoded, _chunks(self._encoded(rows, left), self._size(len(rows)))):
+            dead += found
+        records = self._records(left, dead)
+        for found in self._each(self._send, _chunks(iter(records), self._size(len(records)))):
+            dead += found
+        return Written(len(rows), tuple(dead))
+
+    def _encoded(self, rows: Sequence[Row], left: list[Row]) -> Iterator[tuple[Row, EncodedPut]]:
+        """The rows that the encoder takes. The others are added to `left`."""
+        if self._encode is None:
+            return
+        for row in rows:
+            try:
+                yield row, self._encode(row)
+            except Exception:
+                left.append(row)
+
+    def _records(self, rows: Sequence[Row], dead: list[DeadLetter]) -> list[tuple[Row, Any]]:
+        """The rows as objects of the class. The letters of those that cannot be objects are added to `dead`."""
         records: list[tuple[Row, Any]] = []
         seen: dict[tuple[Any, ...], Row] = {}
         for row in rows:
@@ -89,24 +116,31 @@ class RowWriter:
                     other = list(decode_key(twice[id(row)]))
                     dead.append(self._letter(row, codes.TWICE, f"it has the same id as the row {other}"))
             records = [(row, record) for row, record in records if id(row) not in twice]
-        size = CHUNK if self._workers == 1 else max(25, min(CHUNK, -(-len(records) // self._workers)))
-        chunks = [records[at : at + size] for at in range(0, len(records), size)]
-        for found in self._each(chunks):
-            dead += found
-        return Written(len(rows), tuple(dead))
+        return records
 
-    def _each(self, chunks: Sequence[Sequence[tuple[Row, Any]]]) -> Iterator[list[DeadLetter]]:
-        if self._workers == 1 or len(chunks) < 2:
-            yield from map(self._chunk, chunks)
+    def _size(self, rows: int) -> int:
+        """The rows of a chunk, so that each worker gets some."""
+        return CHUNK if self._workers == 1 else max(BATCH_WRITE_REQUESTS, min(CHUNK, -(-rows // self._workers)))
+
+    def _each(
+        self, send: Callable[[list[T]], list[DeadLetter]], chunks: Iterator[list[T]]
+    ) -> Iterator[list[DeadLetter]]:
+        """Sends chunks, with several workers at the same time, and while later ones are encoded."""
+
+        def patiently(chunk: list[T]) -> list[DeadLetter]:
+            return self._patiently(send, chunk)
+
+        if self._workers == 1:
+            yield from map(patiently, chunks)
             return
         with ThreadPoolExecutor(self._workers) as threads:
-            yield from threads.map(self._chunk, chunks)
+            yield from threads.map(patiently, chunks)
 
-    def _chunk(self, chunk: Sequence[tuple[Row, Any]]) -> list[DeadLetter]:
+    def _patiently(self, send: Callable[[list[T]], list[DeadLetter]], chunk: list[T]) -> list[DeadLetter]:
         for attempt in range(_ATTEMPTS):
             self._throttle.wait()
             try:
-                return self._send(chunk)
+                return send(chunk)
             except Unprocessed:
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -115,6 +149,20 @@ class RowWriter:
                     raise
             time.sleep(min(0.5 * 2**attempt, 20))
         raise AssertionError  # the last attempt returns or raises
+
+    def _send_encoded(self, chunk: Sequence[tuple[Row, EncodedPut]]) -> list[DeadLetter]:
+        try:
+            # Of two items with the same key, the later one stays.
+            requests = dict([put for _, put in chunk])
+            self._client._run(write_requests(self._client.schema, self._client.table, requests, side=1))
+        except DynamoDBError as error:
+            if not is_about_item(error):
+                raise
+        else:
+            return []
+        dead: list[DeadLetter] = []
+        records = self._records([row for row, _ in chunk], dead)  # each is sent alone, to see which one is refused
+        return dead + [letter for row, record in records if (letter := self._alone(row, record))]
 
     def _send(self, chunk: Sequence[tuple[Row, Any]]) -> list[DeadLetter]:
         records = [record for _, record in chunk]
@@ -152,6 +200,11 @@ class RowWriter:
 
     def _letter(self, row: Row, code: Code, reason: str) -> DeadLetter:
         return dead_letter(self._rows.entity.name, row, code, reason)
+
+
+def _chunks(given: Iterator[T], size: int) -> Iterator[list[T]]:
+    while chunk := list(islice(given, size)):
+        yield chunk
 
 
 def is_plain(client: Client, cls: type[Any]) -> bool:

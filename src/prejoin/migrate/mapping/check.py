@@ -74,6 +74,10 @@ class _Check:
 
     def _entity(self, entity: Entity, one: EntityMapping, table: Table) -> Iterator[Diagnostic]:
         yield from self._zone(one.zone, self._span(entity.name))
+        if entity.history:
+            fix = f"remove `History` from `{entity.name}`, and add it when the data is moved"
+            message = f"`{entity.name}` has a history, and the client counts its versions: rows have other ones"
+            yield codes.HISTORY.at(self._span(entity.name), message, fix)
         tables: dict[str, Table | None] = {"": table}
         for name, join in one.joins.items():
             tables[name] = self.database.table(join.table)

@@ -138,7 +138,7 @@ def _integer(value: Any, form: str, zone: tzinfo) -> int:
     match value:
         case bool() | int():
             return int(value)
-        case float() | Decimal() if value == value.__trunc__():
+        case float() | Decimal() if Decimal(value).is_finite() and value == value.__trunc__():
             return int(value)
         case str():
             try:

@@ -38,7 +38,9 @@ class Row(NamedTuple):
     values: dict[str, Any]
 
 
-class _Value(NamedTuple):
+class MappedValue(NamedTuple):
+    """An attribute, and where its values come from."""
+
     name: str
     convert: Converter
     attribute: Attribute
@@ -54,18 +56,20 @@ class EntityRows:
         self.whole = whole
         table = database.table(mapping.table)
         self.key: tuple[str, ...] = mapping.key or (table.key if table else ())
-        self._values = [self._value(a) for a in entity.attributes if a.name in mapping.attributes]
+        self.values = [self._value(a) for a in entity.attributes if a.name in mapping.attributes]
         self.page = PAGE_WITH_CHILDREN if mapping.children else PAGE
 
-    def _value(self, attribute: Attribute) -> _Value:
+    def _value(self, attribute: Attribute) -> MappedValue:
         source = self.mapping.source(attribute.name)
         zone = zone_of(source.zone or self.mapping.zone or self.whole.zone)
-        return _Value(attribute.name, converter(attribute.type, source.form, zone, source.members), attribute, source)
+        return MappedValue(
+            attribute.name, converter(attribute.type, source.form, zone, source.members), attribute, source
+        )
 
     @property
     def nulls(self) -> frozenset[str]:
         """The attributes whose NULL is stored as DynamoDB's NULL."""
-        stored = [v for v in self._values if self.mapping.null_form(v.source) == "null"]
+        stored = [v for v in self.values if self.mapping.null_form(v.source) == "null"]
         return frozenset(v.name for v in stored if not never_null(v.attribute, v.source))
 
     @property
@@ -121,7 +125,7 @@ class EntityRows:
         columns = [f"{self._quoted(snapshot, c)} AS {_OURS}k{at}" for at, c in enumerate(self.key)]
         columns += [
             f"{self._expression(snapshot, v)} AS {_OURS}v{at}"
-            for at, v in enumerate(self._values)
+            for at, v in enumerate(self.values)
             if v.source.value is None
         ]
         linked = self._linked()
@@ -145,7 +149,7 @@ class EntityRows:
     def _quoted(self, snapshot: Snapshot, column: str) -> str:
         return f"{_MAIN}.{snapshot.quote(column)}"
 
-    def _expression(self, snapshot: Snapshot, value: _Value) -> str:
+    def _expression(self, snapshot: Snapshot, value: MappedValue) -> str:
         if value.source.sql:
             return f"({value.source.sql})"
         join, dot, column = value.source.column.rpartition(".")
@@ -162,8 +166,8 @@ class EntityRows:
         return f"({first}({' OR '.join(f'({step})' for step in steps)}))"
 
     def _rows(self, snapshot: Snapshot, found: Sequence[tuple[Any, ...]]) -> list[Row]:
-        selected = [v.name for v in self._values if v.source.value is None]
-        constant = {v.name: v.source.value for v in self._values if v.source.value is not None}
+        selected = [v.name for v in self.values if v.source.value is None]
+        constant = {v.name: v.source.value for v in self.values if v.source.value is not None}
         width = len(self.key)  # the columns are those of the key, then those that are selected
         rows = [Row(row[:width], dict(zip(selected, row[width:], strict=False))) for row in found]
         for row in rows if constant else ():
@@ -215,18 +219,18 @@ class EntityRows:
 
     def convert(self, row: Row) -> dict[str, Any]:
         """The values of an item, without those that are absent. Raises a `RowError`."""
-        values = self._convert(self._values, row.values)
+        values = self._convert(self.values, row.values)
         for name in self.mapping.children:
             values[name] = row.values[name]
         return values
 
     def convert_one(self, attribute: str, columns: Mapping[str, Any]) -> Any:
         """The value of one attribute, from columns of the table. Raises a `RowError`; a KeyError if one is missing."""
-        one = next(v for v in self._values if v.name == attribute)
+        one = next(v for v in self.values if v.name == attribute)
         value = columns[one.source.column] if one.source.value is None else one.source.value
         return self._convert([one], {attribute: value}).get(attribute)
 
-    def _convert(self, wanted: Sequence[_Value], given: Mapping[str, Any]) -> dict[str, Any]:
+    def _convert(self, wanted: Sequence[MappedValue], given: Mapping[str, Any]) -> dict[str, Any]:
         values: dict[str, Any] = {}
         name = ""
         try:

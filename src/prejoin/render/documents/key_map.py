@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from prejoin.design.document.cells import write_code, write_list, write_prose, write_title, write_when
-from prejoin.design.mapping.facets import counter_templates, types_of
-from prejoin.design.model import TABLE, Counter, Design, Did, Facet, Guard, Item, Request, Slot
+from prejoin.design.mapping.facets import counter_templates, history_key, types_of
+from prejoin.design.model import TABLE, Counter, Design, Did, Facet, Guard, Item, ItemName, Request, Slot
 from prejoin.keys import TemplateError, fields_of, guard_key
 from prejoin.render.documents.tables import write_table
 from prejoin.render.documents.titles import page_title
+from prejoin.workload.grammar.values import write_history
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Entity, Verb, Workload
+from prejoin.workload.model import Entity, History, Verb, Workload
 
 _COLUMNS = ("Sort Key", "Item", "Only When", "Read by", "Written by")
 _GUARDS = ("Partition Key", "Sort Key", "Guards", "Written by")
 _COUNTERS = ("Partition Key", "Sort Key", "Counts", "Shards", "Written by")
+_HISTORIES = ("Partition Key", "Sort Key", "Versions of", "Keeps", "Written by")
 _ATTRIBUTES = ("Entity", "Attribute", "Stands in", "Changed by")
 
 
@@ -37,6 +39,7 @@ class _KeyMap:
             yield from self._slot(slot)
         yield from self._guards()
         yield from self._counters()
+        yield from self._histories()
         yield from self._attributes()
 
     def _slot(self, slot: Slot) -> Iterator[str]:
@@ -114,6 +117,23 @@ class _KeyMap:
             "Counts": f"{write_title(counter.entity)}: {write_list(counter.attributes, ' + ')}",
             "Shards": str(counter.shards),
             "Written by": write_prose(", ".join(writers(self.design, counter.name))),
+        }
+
+    def _histories(self) -> Iterator[str]:
+        kept = [(e, e.history) for e in self.workload.entities if e.history and self.design.item(e.name)]
+        if kept:
+            yield "## Version histories"
+            yield "Each holds an earlier version of an item. Reads of the entity do not return it."
+            yield write_table(_HISTORIES, [self._history(entity, history) for entity, history in kept])
+
+    def _history(self, entity: Entity, history: History) -> Mapping[str, str]:
+        pk, sk = history_key(self.design, entity)
+        return {
+            "Partition Key": write_code(pk),
+            "Sort Key": write_code(sk),
+            "Versions of": write_title(entity.name),
+            "Keeps": write_history(history),
+            "Written by": write_prose(", ".join(writers(self.design, str(ItemName(entity.name, history=True))))),
         }
 
     def _attributes(self) -> Iterator[str]:

@@ -19,8 +19,9 @@ from prejoin.render.python.method import Method
 from prejoin.render.python.tests import TESTS
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.quantities import write_span
+from prejoin.workload.grammar.values import write_history
 from prejoin.workload.grammar.writes import write_actions, write_checks
-from prejoin.workload.model import Consistency, Direction, Pattern, Read, Result, Sort, Workload
+from prejoin.workload.model import Consistency, Direction, Entity, Pattern, Read, Result, Sort, Workload
 
 _BLOCK = re.compile(r"[#>|<=+*~\[-]|\d+[.)]|```|___")
 """Texts that begin a heading, a list, a quote, a table or a code block at the beginning of a line."""
@@ -74,6 +75,7 @@ class _Page:
                 for pattern in patterns:
                     yield from self._pattern(pattern)
         yield from self._followed()
+        yield from self._histories()
 
     def _followed(self) -> Iterator[str]:
         """The attributes that follow others: how old they may be, and what keeps them current."""
@@ -81,6 +83,13 @@ class _Page:
         if found:
             yield "## Attributes that follow others"
             yield "\n".join(f"- {_followed(one)}" for one in found)
+
+    def _histories(self) -> Iterator[str]:
+        """The entities with a history, and how their versions are read and restored."""
+        kept = [entity for entity in self.workload.entities if entity.history and self.design.item(entity.name)]
+        if kept:
+            yield "## Version histories"
+            yield "\n".join(f"- {_kept(entity)}" for entity in kept)
 
     def _summary(self) -> str:
         served = sum(operation.served for operation in self.design.operations)
@@ -172,6 +181,15 @@ def _followed(one: Refresh) -> str:
     price = f"{_units(one.units)} units in {one.requests} requests for {one.items:,.0f} items"
     often = f"{rate(one.rate)}, that is {money(one.dollars)} a month beside the patterns"
     return f"{what}. {old} A refresh takes {price}; {often}."
+
+
+def _kept(entity: Entity) -> str:
+    """How the versions of an entity are read and restored, by functions of the client."""
+    title, said = write_title(entity.name), write_history(entity.history) if entity.history else ""
+    return (
+        f"{title} keeps {said}. `history` lists them, `version_of` reads one, `compare_versions` compares two, and "
+        "`restore_version` writes one anew, as the next version. All are in `prejoin`."
+    )
 
 
 def _changes(one: Refresh) -> str:

@@ -59,6 +59,17 @@ def grants_of(operation: Operation, design: Design) -> Iterator[Grant]:
         else:
             for action in request.actions:
                 yield Grant(_WRITES[action.action], keys=_limits(leading_keys(action.pk)))
+            yield from _restoring(request, design)
+
+
+def _restoring(request: Request, design: Design) -> Iterator[Grant]:
+    """The grants of those who write versions: to read and compare them, and to restore one."""
+    for action in request.actions:
+        item = design.item(action.target.entity)
+        if action.target.history and item is not None:
+            versions = _limits(leading_keys(action.pk))
+            yield from (Grant("GetItem", keys=versions), Grant("Query", keys=versions))
+            yield Grant("PutItem", keys=_limits(leading_keys(item.facets[0].pk[0])))
 
 
 def merged(grants: Iterable[Grant]) -> tuple[Grant, ...]:

@@ -156,8 +156,8 @@ def _marks(design: Design, operation: Operation, slot: str) -> _Marks:
         if not request.actions and request.slot == slot:
             read |= dict.fromkeys(request.entities)
         for action in request.actions:
-            entity, copy, guard = action.target.entity, action.target.copy, action.target.guard
-            item = None if guard else design.item(entity, copy)
+            entity, copy, apart = action.target.entity, action.target.copy, action.target.apart
+            item = None if apart else design.item(entity, copy)
             if action.action is Did.CHECK:
                 read |= {entity: None} if slot == TABLE else {}
             elif slot == TABLE:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from prejoin import keys
 from prejoin.design.cost.refreshes import refreshes
-from prejoin.design.mapping.facets import ending, is_natural, planner_facets, unsaid_ending, when_values
+from prejoin.design.mapping.facets import ending, history_key, is_natural, planner_facets, unsaid_ending, when_values
 from prejoin.design.model import Design, Facet, Item, ProjectionKind, Slot, When
 from prejoin.render.python.layout import (
     Group,
@@ -23,7 +23,7 @@ from prejoin.render.python.layout import (
 from prejoin.render.python.names import Names
 from prejoin.render.python.values import literal
 from prejoin.workload.following import Following
-from prejoin.workload.model import Entity, Workload
+from prejoin.workload.model import VERSION, Entity, History, Workload
 from prejoin.workload.tenants import is_owned, tenant_field
 
 
@@ -77,6 +77,8 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports, foll
         imports.name("prejoin", "ShardedCounter")
         numbers = (string(fields[a]) for a in counter.attributes)
         patterns.append(call("ShardedCounter", *numbers, keyword("shards", str(counter.shards))))
+    if entity.history:
+        patterns += _history(entity.history, entity, fields, design, imports)
     patterns += [_follows(one, names, imports) for one in followed]
     if ends := ending(design, entity):
         imports.name("prejoin", "TimeToLive")
@@ -94,6 +96,19 @@ def _follows(one: Following, names: Names, imports: Imports) -> Group:
     renamed = [(string(theirs[id_]), string(own[a])) for id_, a in one.by.items() if theirs[id_] != own[a]]
     by = [keyword("by", mapping(renamed))] if renamed else []
     return call("Follows", names.classes[one.source.name], attributes, *by, "checked=False")
+
+
+def _history(kept: History, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> list[Group]:
+    imports.name("prejoin", "History", "Version")
+    parts: list[Part] = [call("Key", *(string(keys.renamed(text, fields)) for text in history_key(design, entity)))]
+    if kept.versions is not None:
+        parts.append(keyword("keep", str(kept.versions)))
+    if kept.seconds is not None:
+        imports.name("datetime", "timedelta")
+        days, rest = divmod(kept.seconds, 86_400)
+        span = keyword("seconds", str(kept.seconds)) if rest else keyword("days", str(days))
+        parts.append(keyword("keep_for", call("timedelta", span)))
+    return [call("Version", string(fields[VERSION])), call("History", *parts)]
 
 
 def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:

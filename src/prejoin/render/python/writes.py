@@ -31,7 +31,7 @@ from prejoin.render.python.method import (
 from prejoin.render.python.names import free, identifier
 from prejoin.render.python.write_sources import Loop, LoopValue, Sources
 from prejoin.types import Kind
-from prejoin.workload.lookup import changes, member_of
+from prejoin.workload.lookup import NEXT_VERSION, changes, member_of
 from prejoin.workload.model import (
     Action,
     Attribute,
@@ -196,6 +196,7 @@ class _WriteMethod:
         changed = [
             (change, attribute)
             for change in changes(self.write, action, entity)
+            if not (entity.history and change == NEXT_VERSION)  # the client counts it
             if (attribute := entity.attribute(change.attribute)) and attribute.name not in named
         ]
         for change, attribute in changed:

@@ -61,15 +61,20 @@ def delete_many(
     return _all(schema, table, keys, write, progress)
 
 
-def write_requests(schema: Schema, table: str, requests: Mapping[tuple[str, ...], dict[str, Any]]) -> Steps[None]:
-    """Send requests of BatchWriteItem, by the keys of their items, several batches at the same time."""
+def write_requests(
+    schema: Schema, table: str, requests: Mapping[tuple[str, ...], Any], side: int = bulk.SIDE
+) -> Steps[None]:
+    """Send requests of BatchWriteItem, by the keys of their items, up to `side` batches at the same time.
+
+    A request is a dict, or its JSON as `msgspec.Raw`.
+    """
     chunks: list[_Chunk] = []
     rest = iter(requests.items())
     while some := dict(islice(rest, BATCH_WRITE_REQUESTS)):
         chunks.append(_Chunk(schema, table))
         chunks[-1].fill(some)
     if chunks:
-        yield Parallel(tuple([_send_in_turn(chunks[at :: bulk.SIDE]) for at in range(min(bulk.SIDE, len(chunks)))]))
+        yield Parallel(tuple([_send_in_turn(chunks[at::side]) for at in range(min(side, len(chunks)))]))
 
 
 def _send_in_turn(chunks: Sequence[_Chunk]) -> Steps[None]:
@@ -159,7 +164,7 @@ class _Chunk:
         self.table = table
         self._names = schema.keys(TABLE).names
         self.given: list[Any] = []
-        self._requests: dict[tuple[str, ...], tuple[int, dict[str, Any]]] = {}
+        self._requests: dict[tuple[str, ...], tuple[int, Any]] = {}
 
     def takes(self, actions: Sequence[ItemAction]) -> bool:
         room = len(actions) == 1 and len(self._requests) < self.most
@@ -171,7 +176,7 @@ class _Chunk:
             self._requests[action.key] = (len(self.given), {f"{action.kind}Request": said})
         self.given.append(one)
 
-    def fill(self, requests: Mapping[tuple[str, ...], dict[str, Any]]) -> None:
+    def fill(self, requests: Mapping[tuple[str, ...], Any]) -> None:
         self.given = list(requests.values())
         self._requests = {key: (at, request) for at, (key, request) in enumerate(requests.items())}
 

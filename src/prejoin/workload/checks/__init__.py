@@ -6,6 +6,7 @@ from prejoin.diagnostics import Diagnostic, in_order
 from prejoin.workload.checks.completeness import check_completeness
 from prejoin.workload.checks.decisions import check_decisions
 from prejoin.workload.checks.follows import check_follows
+from prejoin.workload.checks.history import check_histories
 from prejoin.workload.checks.names import check_names
 from prejoin.workload.checks.omissions import check_forgotten
 from prejoin.workload.checks.reporter import Reporter
@@ -18,7 +19,7 @@ from prejoin.workload.reading import Places
 def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic, ...]:
     """All diagnostics about a workload, in the order of their places."""
     reporter = Reporter(workload, places or Places())
-    for one in (check_names, check_tenants, check_types, check_follows, check_decisions, check_completeness):
+    about_parts = (check_names, check_tenants, check_types, check_follows, check_histories, check_decisions)
+    for one in (*about_parts, check_completeness, check_forgotten):
         one(reporter)
-    check_forgotten(reporter)
     return in_order(reporter.diagnostics)

@@ -13,7 +13,7 @@ from prejoin.workload.grammar.attributes import read_attribute
 from prejoin.workload.grammar.lexer import CellTokens, Inexact
 from prejoin.workload.grammar.quantities import read_cardinality, read_size
 from prejoin.workload.grammar.statements import read_relationship
-from prejoin.workload.grammar.values import read_retention
+from prejoin.workload.grammar.values import read_history, read_retention
 from prejoin.workload.model import Attribute, Entity, Relationship
 from prejoin.workload.reading import Notes, Path
 
@@ -192,6 +192,9 @@ def _quantity(label: str, text: Text, draft: _Draft, notes: Notes, path: Path) -
     elif label == "Retention":
         if (kept := notes.attempt(codes.QUANTITY, text, read_retention)) is not None:
             fields = {"retention": kept}
+    elif label == "History":
+        if history := notes.attempt(codes.QUANTITY, text, read_history):
+            fields = {"history": history}
     elif label == "Unique":
         if groups := notes.attempt(codes.WORDING, text, _groups):
             fields = {"unique": groups}

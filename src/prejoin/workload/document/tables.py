@@ -91,8 +91,8 @@ WRITES = (
 DELETES = tuple("Items Deleted" if column == "Items Written" else column for column in WRITES)
 COLLECTIONS = ("Group", "Entities", "Access Patterns", "Rationale")
 ENTITY_LABELS = (
-    "Description", "Attributes", "Relationships", "Cardinality", "Size", "Retention", "Unique", "Excludes", "Owner",
-    "Lifecycle",
+    "Description", "Attributes", "Relationships", "Cardinality", "Size", "Retention", "History", "Unique", "Excludes",
+    "Owner", "Lifecycle",
 )  # fmt: skip
 CONTEXT_LABELS = ("Teams", "Stage", "Access patterns", "Analytics", "Ad-hoc queries", "GraphQL", "Experience", "Tenant")
 SECTIONS = (

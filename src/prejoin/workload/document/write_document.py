@@ -13,6 +13,7 @@ from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.lexer import write_name
 from prejoin.workload.grammar.quantities import write_cardinality, write_rate, write_size, write_span
 from prejoin.workload.grammar.statements import write_pin, write_relationship, write_tenant
+from prejoin.workload.grammar.values import write_history
 from prejoin.workload.grammar.writes import write_actions, write_checks
 from prejoin.workload.model import Context, Decision, Entity, ItemCollection, Read, Workload, Write
 from prejoin.workload.tenants import contract, expand
@@ -117,6 +118,7 @@ def _entity(e: Entity) -> str:
         "Cardinality": write_cardinality(e.singleton, e.cardinality),
         "Size": write_size(e.size) if e.size is not None else "",
         "Retention": write_span(e.retention) if e.retention is not None else "",
+        "History": write_history(e.history) if e.history else "",
         "Unique": ", ".join(" + ".join(write_name(n) for n in group) for group in e.unique),
         "Excludes": ", ".join(write_name(n) for n in e.excludes),
         "Owner": e.owner,

@@ -25,7 +25,7 @@ from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_cardinality, read_count, read_rate, read_size
 from prejoin.workload.grammar.statements import PIN_FIX, read_pin, read_relationship, read_tenant
-from prejoin.workload.grammar.values import read_retention
+from prejoin.workload.grammar.values import read_history, read_retention
 from prejoin.workload.grammar.writes import read_actions, read_checks
 from prejoin.workload.model import Pin
 
@@ -209,6 +209,7 @@ LABELS = GrammarTable(
         ("Cardinality", "how many items there are", ("Volume", "Count")),
         ("Size", "of a typical item", ("Item size",)),
         ("Retention", "how long an item is kept, whoever removes it", ("Kept for",)),
+        ("History", "how many earlier versions of an item are kept, and for how long"),
         ("Unique", "attributes that are unique together: `tenantId + slug`"),
         ("Excludes", "entities that never stand beside this one under the same parent: `Guest`"),
         ("Owner", "the team that it belongs to"),
@@ -272,6 +273,17 @@ RETENTION = GrammarTable(
         ("1 year", "365 days", ("365 days",)),
     ),
     read_retention,
+)
+
+HISTORY = GrammarTable(
+    "History",
+    _rows(
+        ("20 versions", "the last 20 versions before the current one; a write deletes the one before them"),
+        ("90 days", "each for 90 days after it was replaced; DynamoDB deletes it by its `ttl`"),
+        ("20 versions, 90 days", "whichever ends first", ("20 versions; 90 days",)),
+        ("all versions", "all, for ever"),
+    ),
+    read_history,
 )
 
 READS = GrammarTable(
@@ -544,6 +556,7 @@ TABLES: tuple[GrammarTable, ...] = (
     COUNTS,
     SIZE,
     RETENTION,
+    HISTORY,
     READS,
     INPUT_PARAMETERS,
     RESULT,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from prejoin.workload.grammar.lexer import WORD, CellTokens, TokenKind, quote
 from prejoin.workload.grammar.quantities import SPANS, write_span
-from prejoin.workload.model import ARITY, Op, Value
+from prejoin.workload.model import ARITY, History, Op, Value
 
 OP_FIX = "the operators are = <> < <= > >= between begins_with in contains exists and `not exists`"
+HISTORY_FIX = "write `20 versions`, `90 days`, `20 versions, 90 days` or `all versions`"
 SPAN_FIX = "write `7 days`, `12 hours` or `30 minutes`"
 _WORDS = {
     "between": Op.BETWEEN,
@@ -166,6 +167,41 @@ def read_retention(text: str) -> int:
     found = read_span(tokens)
     tokens.expect_end(SPAN_FIX)
     return found
+
+
+def read_history(text: str) -> History:
+    """How many earlier versions of an item are kept, and for how long.
+
+    >>> read_history("20 versions, 90 days")
+    History(versions=20, seconds=7776000)
+    >>> read_history("all versions")
+    History(versions=None, seconds=None)
+    """
+    tokens = CellTokens(text)
+    versions = seconds = None
+    if not tokens.words("all versions"):
+        if tokens.peek().text.lower() in {"version", "versions"}:
+            count = tokens.take()
+            tokens.take()
+            if not count.text.isdigit() or len(count.text) > 9:
+                raise tokens.inexact(f"`{count.raw}` is not a number of versions", HISTORY_FIX, count)
+            versions = int(count.text)
+            tokens.separators()
+        if not tokens.done:
+            seconds = read_span(tokens)
+    tokens.expect_end(HISTORY_FIX)
+    return History(versions, seconds)
+
+
+def write_history(history: History) -> str:
+    """A history as written.
+
+    >>> write_history(History(20, 7_776_000)), write_history(History())
+    ('20 versions, 90 days', 'all versions')
+    """
+    count = [f"{history.versions} versions"] if history.versions is not None else []
+    span = [write_span(history.seconds)] if history.seconds is not None else []
+    return ", ".join([*count, *span]) or "all versions"
 
 
 def write_value(value: Value, inputs: frozenset[str]) -> str:
