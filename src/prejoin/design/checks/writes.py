@@ -110,7 +110,7 @@ def _looked_at(r: Report, write: Write) -> None:
         if entity.name in written or made_up or is_absence(checks) or identified(entity, known):
             continue
         lacking = name_list(sorted({a.name for a in entity.id} - known))
-        which = "it does not say which one is meant, and takes the first that is found"
+        which = "it does not say which one is meant, and fails if there are several"
         r.say(
             codes.KEY_NOT_GIVEN,
             f"{write.id} has a condition on {entity.name}, whose {lacking} it does not give: {which}",
