@@ -38,7 +38,7 @@ ANYTHING = st.one_of(
     *FITTING.values(),
     st.floats(),
     st.lists(st.integers(), max_size=2),
-    st.sampled_from([Decimal("NaN"), "", "x" * 2100, "x" * 500_000]),
+    st.sampled_from([Decimal("NaN"), "", "x" * 2100]),
 )
 
 

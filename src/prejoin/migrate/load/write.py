@@ -86,9 +86,11 @@ class RowWriter:
             return
         for row in rows:
             try:
-                yield row, self._encode(row)
+                put = self._encode(row)
             except Exception:
                 left.append(row)
+            else:
+                yield row, put
 
     def _records(self, rows: Sequence[Row], dead: list[DeadLetter]) -> list[tuple[Row, Any]]:
         """The rows as objects of the class. The letters of those that cannot be objects are added to `dead`."""
