@@ -9,9 +9,11 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psycopg
 
 from prejoin import TablePlace, follow_table, load_table, open_migration
@@ -40,11 +42,19 @@ class _Lags(Throttle):
     def observe(self, call: Any) -> None:
         super().observe(call)
         now = time.time()
-        puts = [action.get("Put", {}) for action in call.request.get("TransactItems", ())]
-        for put in puts or [call.request]:  # a transaction of one action is sent as a PutItem
+        for put in _puts(call.request):
             note = put.get("Item", {}).get("note", {}).get("S", "")
             if note and not note.startswith("note"):
                 self.found.append(now - float(note))
+
+
+def _puts(request: Any) -> Iterator[Any]:
+    """The puts of a request: of a batch, as bytes; of a transaction; or of a single row."""
+    for put in request.get("RequestItems", {}).get("shop", ()):
+        yield msgspec.json.decode(put)["PutRequest"]
+    yield from (action["Put"] for action in request.get("TransactItems", ()) if "Put" in action)
+    if "Item" in request:
+        yield request
 
 
 def main(folder: str, url: str, seconds: str) -> None:

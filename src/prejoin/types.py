@@ -24,9 +24,11 @@ class Kind(StrEnum):
     MAP = "map"
     SET = "set"
     ENUM = "enum"
+    CONTENT = "content"
+    """Bytes or text of any size, kept beside the item. The item has its size, checksum and place."""
 
 
-SCALARS = frozenset(Kind) - {Kind.LIST, Kind.MAP, Kind.SET}
+SCALARS = frozenset(Kind) - {Kind.LIST, Kind.MAP, Kind.SET, Kind.CONTENT}
 """Kinds that can be part of a key."""
 
 NUMERIC = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL})

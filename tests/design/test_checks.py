@@ -417,7 +417,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "10 GB",
     ),
     ("PJ573", (("~5 per Member", "unbounded per Member"),), (), "nothing limits the number"),
-    ("PJ574", (loan("`scan` (binary, 500 KB)"),), (), "500 KB"),
+    ("PJ574", (loan("`scan` (map, 500 KB)"),), (), "500 KB"),
     ("PJ575", (loan("`scan` (binary, 200 KB)"),), (), "each write of the item"),
     ("PJ580", (), LOTS, "22 global"),
     ("PJ581", (), MANY, "7 global"),
@@ -529,7 +529,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "4 conditions",
     ),
     ("PJ604", ((f"| AP-003 | Loan {LISTED} | {PAGES}", LENDERS),), (), "it follows Loan to Member"),
-    ("PJ605", (loan("`scan` (binary, 500 KB)"),), (), "larger than an item can be"),
+    ("PJ605", (loan("`scan` (binary, 500 KB)"),), (), "Loan.scan is kept in parts"),
 ]
 
 

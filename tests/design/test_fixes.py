@@ -259,8 +259,8 @@ FIXED: dict[str, list[Fix]] = {
         )
     ],
     "PJ573": [((("~5 per Member", "unbounded per Member"), loan("`endsAt` (datetime, ttl)")), ((GUARDS, GUARDS + "ttlAttribute: endsAt\n"),))],
-    "PJ574": [((loan("`scanUrl` (string, immutable, 100 B)"),), ())],
-    "PJ575": [((loan("`scanUrl` (string, immutable, 100 B)"),), ())],
+    "PJ574": [((loan("`scan` (content, immutable, 500 KB)"),), ())],
+    "PJ575": [((loan("`scan` (content, immutable, 200 KB)"),), ())],
     "PJ580": [SOUND],
     "PJ581": [SOUND],
     "PJ582": [SOUND],

@@ -29,7 +29,7 @@ from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_cardinality, read_rate, read_size
 from prejoin.workload.grammar.statements import read_pin, read_relationship, read_tenant
-from prejoin.workload.grammar.values import read_retention
+from prejoin.workload.grammar.values import read_history, read_retention
 from prejoin.workload.grammar.writes import read_actions, read_checks
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "access-patterns.md").read_text("utf-8")
@@ -51,6 +51,7 @@ GRAMMAR: dict[str, Callable[[str], object]] = {
     "Cardinality": read_cardinality,
     "Size": read_size,
     "Retention": read_retention,
+    "History": read_history,
     "Input Parameters": read_inputs,
     "Result": read_result,
     "Sort": read_sort,

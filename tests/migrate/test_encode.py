@@ -106,18 +106,20 @@ def test_encoder_writes_what_a_put_writes(shop: Path, opened: Opened) -> None:
     assert outcomes == {"encoded", "refused"}
 
 
-def test_rows_that_the_encoder_refuses_are_dead_letters_of_their_own(shop: Path, opened: Opened) -> None:
+def test_refused_rows_are_dead_letters_and_the_others_are_written(shop: Path, opened: Opened) -> None:
     with sqlite3.connect("shop.db") as db:
         db.execute("UPDATE orders SET total = 'much' WHERE id = 7")
+        db.execute("UPDATE orders SET total = 1e200 WHERE id = 8")  # DynamoDB refuses it, and its whole batch
         db.execute("UPDATE orders SET note = ? WHERE id = 9", ("x" * 500_000,))
     db.close()
     migration, place = opened(), TablePlace(db="t.db")
     result = load_table(migration, place, create=True)
-    assert result.dead == 2
+    assert result.dead == 3
     found = [msgspec.json.decode(line) for line in Path(result.dead_file).read_bytes().splitlines()]
     assert sorted((one["entity"], one["key"], one["code"]) for one in found) == [
         ("Order", [7], "PJ720"),
+        ("Order", [8], "PJ721"),
         ("Order", [9], "PJ723"),
     ]
     missing = {d.key for d in verify_table(migration, place, patterns=False).differences}
-    assert missing == {"7", "9"}
+    assert missing == {"7", "8", "9"}

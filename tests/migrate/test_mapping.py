@@ -35,6 +35,7 @@ from prejoin.migrate.mapping.check import check_mapping
 from prejoin.migrate.mapping.convert import ConversionError, converter
 from prejoin.migrate.mapping.model import TableMapping, read_mapping, write_mapping
 from prejoin.migrate.migration import Migration, open_migration
+from prejoin.patterns.large.large import LargeValue
 from prejoin.pipeline.connection import connect
 from prejoin.workload.model import History
 
@@ -63,6 +64,8 @@ EXACT = [
     (Type(Kind.LIST), "array", "{}", []),
     (Type(Kind.SET, of=Type(Kind.STRING)), "csv", "a,b,a", {"a", "b"}),
     (Type(Kind.BINARY), "hex", "00ff", b"\0\xff"),
+    (Type(Kind.CONTENT), "", "tea", LargeValue.of(b"tea")),
+    (Type(Kind.CONTENT), "", b"tea", LargeValue.of(b"tea")),
     (Type(Kind.STRING), "", dt.timedelta(hours=25, seconds=1), "25:00:01"),
     (Type(Kind.STRING), "trim", "ab  ", "ab"),
     (Type(Kind.ENUM, values=("OPEN",)), "", "OPEN", "OPEN"),
@@ -92,6 +95,7 @@ REFUSED = [
     (Type(Kind.LIST), "", "{}"),
     (Type(Kind.ENUM, values=("OPEN",)), "", "open"),
     (Type(Kind.BINARY), "hex", "zz"),
+    (Type(Kind.CONTENT), "", bytes(400_000)),
     (Type(Kind.STRING), "", b"\xff"),
 ]
 

@@ -28,6 +28,7 @@ from prejoin.migrate.follow.outbox import OutboxLog
 from prejoin.migrate.load.state import LoadState
 from prejoin.migrate.migration import Migration
 from prejoin.pipeline.connection import connect
+from prejoin.protocol.errors import DynamoDBError
 from tests.migrate.ledger_app import OUTBOX, Customer, Invoice, InvoiceLine, Seat, Tag
 
 PLACE = TablePlace(db="table.db")
@@ -57,6 +58,64 @@ def test_changes_of_objects_are_followed(sessions: sessionmaker[Session], ledger
     assert result.transactions > 0
     with sessions() as db:
         assert left(db) == 0
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The writes that are sent from now on, and the number of their items."""
+    found: list[tuple[str, int]] = []
+    send = Embedded.send
+
+    def sending(self: Embedded, operation: str, body: bytes, *more: Any, **named: Any) -> Any:
+        request = json.loads(body)
+        if operation == "BatchWriteItem":
+            found.append((operation, sum(map(len, request["RequestItems"].values()))))
+        elif operation == "TransactWriteItems":
+            found.append((operation, len(request["TransactItems"])))
+        return send(self, operation, body, *more, **named)
+
+    monkeypatch.setattr(Embedded, "send", sending)
+    return found
+
+
+def test_rows_that_were_changed_alone_need_no_transaction(
+    sessions: sessionmaker[Session], ledger: Migration, sent: list[tuple[str, int]]
+) -> None:
+    caught_up(ledger)  # its first rows are of one transaction
+    sent.clear()
+    for n in range(1, 8):
+        with sessions.begin() as db:
+            db.get_one(Seat, n).holder = f"alone {n}"
+    with sessions.begin() as db:
+        db.get_one(Seat, 8).holder = db.get_one(Seat, 9).holder = "together"
+    with sessions.begin() as db:
+        db.get_one(Seat, 7).holder = "again"
+    with sessions.begin() as db:
+        db.get_one(Seat, 10).number = 1_000  # another key: a delete and a put
+    caught_up(ledger)
+    assert sorted(sent) == [("BatchWriteItem", 7), ("TransactWriteItems", 4)]
+
+
+def test_batch_that_is_refused_is_written_in_transactions(
+    sessions: sessionmaker[Session], ledger: Migration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DynamoDB refuses the whole batch for one item."""
+    caught_up(ledger)
+    send = Embedded.send
+    refusals: list[str] = []
+
+    def refusing(self: Embedded, operation: str, body: bytes, *more: Any, **named: Any) -> Any:
+        if operation == "BatchWriteItem":
+            refusals.append(operation)
+            raise DynamoDBError("ValidationException", "one item is not valid")
+        return send(self, operation, body, *more, **named)
+
+    monkeypatch.setattr(Embedded, "send", refusing)
+    for n in range(1, 4):
+        with sessions.begin() as db:
+            db.get_one(Seat, n).holder = f"alone {n}"
+    caught_up(ledger)
+    assert refusals == ["BatchWriteItem"]
 
 
 def test_null_is_followed_as_the_mapping_says(sessions: sessionmaker[Session]) -> None:

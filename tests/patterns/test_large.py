@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -301,6 +302,22 @@ def test_damaged_content_is_reported() -> None:
         read_large(db, found, "body")
     with pytest.raises(ArgumentError, match="the bytes from 9 up to 3 are no part of a content"):
         read_large(db, found, "body", 9, 3)
+
+
+def test_small_content_needs_no_upload() -> None:
+    db = Client(schema(), "shop", fresh())
+    db.create_table()
+    assert read_large(db, db.insert(Document("o", "1", body=LargeValue.of(b"tea"))), "body") == b"tea"
+    with pytest.raises(ValueError, match="too large for an item: use store_large"):
+        LargeValue.of(bytes(400_000))
+
+
+def test_values_are_fields_of_pydantic_models() -> None:
+    model = pydantic.create_model("Note", body=(LargeValue | None, None))
+    note = model(body=LargeValue.of(b"tea"))
+    assert model.model_validate_json(note.model_dump_json()) == note
+    with pytest.raises(pydantic.ValidationError):
+        model(body={"place": "elsewhere"})
 
 
 def test_content_in_a_store_needs_the_store(tmp_path: Path) -> None:

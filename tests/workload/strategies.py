@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from prejoin.types import Kind, Type
+from prejoin.types import SCALARS, Kind, Type
 from prejoin.workload.grammar.lexer import WORD
 from prejoin.workload.model import (
     ARITY,
@@ -79,14 +79,15 @@ sizes = st.integers(1, 400_000)
 counts = st.integers(0, 10**9)
 bounds = st.integers(-(10**9), 10**9)
 
-scalars = st.sampled_from([Type(k) for k in Kind if k not in {Kind.ENUM, Kind.LIST, Kind.SET, Kind.MAP}])
+CONTENT = Type(Kind.CONTENT)
+scalars = st.sampled_from([Type(k) for k in Kind if k in SCALARS and k is not Kind.ENUM])
 enums = st.lists(
     words | st.sampled_from(["in-progress", "A B", 'say "x"', "1", "ÄÖ"]), min_size=1, max_size=4, unique=True
 )
 types = (
     scalars
     | enums.map(lambda values: Type(Kind.ENUM, values=tuple(values)))
-    | st.just(Type(Kind.MAP))
+    | st.sampled_from([Type(Kind.MAP), CONTENT])
     | st.builds(lambda of: Type(Kind.LIST, of=of), st.none() | scalars)
     | st.sampled_from([Type(Kind.SET), Type(Kind.SET, of=Type(Kind.STRING)), Type(Kind.SET, of=Type(Kind.NUMBER))])
 )
@@ -109,12 +110,13 @@ followed = st.builds(
 def attributes(draw: st.DrawFn, name: str) -> Attribute:
     identifies = draw(st.booleans())
     references = draw(st.just("") | entity_names | st.builds("{}.{}".format, entity_names, words))
+    type_ = draw(types)
     return Attribute(
         name,
-        draw(types),
+        type_,
         identifies,
         draw(st.none() | st.booleans()) if identifies else None,
-        draw(st.booleans()),
+        draw(st.booleans()) or type_ == CONTENT,
         draw(st.none() | st.booleans()),
         draw(st.booleans()),
         draw(st.booleans()),

@@ -11,14 +11,17 @@ from prejoin.keys.template.parts import KeyField, KeyText
 from prejoin.keys.template.separator import Separator
 from prejoin.keys.template.template import Template, disjoint, fields_of, prefix_free, renamed
 
+from .content import PART, UPLOAD, part_facet
 from .counter import SHARD, counter_key
 from .errors import KeyValueError, TemplateError
 from .facet import TABLE, Facet, KeyForm, When
 from .guard import guard_key
 
 __all__ = [
+    "PART",
     "SHARD",
     "TABLE",
+    "UPLOAD",
     "AttributeRole",
     "Bounds",
     "Facet",
@@ -48,6 +51,7 @@ __all__ = [
     "disjoint",
     "fields_of",
     "guard_key",
+    "part_facet",
     "plan",
     "prefix_free",
     "remedy",

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from prejoin.patterns.large.large import PART_SIZE, LargeValue
 from prejoin.proof.edge_values import EMPTY, edge_values_of, moments
 from prejoin.types import Kind, Type
 from prejoin.workload.lookup import target, targets
@@ -242,6 +243,10 @@ class DataGenerator:
             return self._chance.randbytes(min(attribute.size, _LARGEST))
         return self._of(attribute.type)
 
+    def content(self) -> bytes:
+        """A large content of two parts, which cannot be compressed."""
+        return self._chance.randbytes(PART_SIZE + self._chance.randint(1, 1000))
+
     def _end(self, attribute: Attribute) -> Any:
         """The time when an item expires, in whole seconds."""
         moment = self.now.replace(microsecond=0) + _FAR + timedelta(days=self._chance.randint(1, 90))
@@ -339,6 +344,8 @@ class DataGenerator:
                 return [self._of(type_.of or Type(Kind.STRING)) for _ in range(2)]
             case Kind.SET:
                 return {self._of(type_.of or Type(Kind.STRING)) for _ in range(2)}
+            case Kind.CONTENT:
+                return LargeValue.of(chance.randbytes(8))
             case Kind.MAP:
                 return {letter: chance.choice(_WORDS) for letter in string.ascii_lowercase[:2]}
 

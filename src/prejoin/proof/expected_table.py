@@ -38,6 +38,7 @@ class ExpectedTable:
         for entity, items in sample.items.items():
             for values in items:
                 self.items |= self.of(entity, values)
+        self.items |= self._parts()
         self._counters = [
             (self._facets[counter.entity, "", TABLE], *counter_templates(sample.design, sample.entity(counter.entity)))
             for counter in sample.design.counters
@@ -51,6 +52,17 @@ class ExpectedTable:
     def of(self, entity: str, values: Values) -> Dump:
         """The items of the table for one item of the data: itself, its copies and its guards."""
         return {self._content.key(item): item for item in self._stored(entity, values)}
+
+    def _parts(self) -> Dump:
+        """The parts of large contents that were stored with the data. No pattern writes or deletes one."""
+        sample, fields = self._sample, self._sample.package.fields
+        tags = {
+            f"{own.tag} part {fields[one.entity][one.attribute]}"
+            for one in sample.contents
+            if (own := sample.design.item(one.entity))
+        }
+        stored = self._content.scan() if tags else {}
+        return {key: item for key, item in stored.items() if self._what(item) in tags}
 
     def apply(self, step: WriteStep) -> None:
         """Records a step that was done, in the data and in the expected content."""

@@ -10,6 +10,7 @@ from prejoin.keys import TemplateError
 from prejoin.patterns.integrity.audit import audit
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.package import load_package
+from prejoin.proof.prove_contents import prove_contents
 from prejoin.proof.prove_reads import prove_read
 from prejoin.proof.prove_refreshes import prove_refreshes
 from prejoin.proof.prove_writes import prove_write
@@ -35,9 +36,9 @@ def prove(
 
     The methods of both repositories are called. Every read is compared with a search through all the data. After every
     write the table is compared with its expected content; if the transport tells what has changed, as the embedded
-    engine does, only what the write has changed or should have changed. At the end all attributes that follow others
-    are refreshed. The result is the same for the same time and
-    seed. `options` are those of the generated code.
+    engine does, only what the write has changed or should have changed. Large contents are read back. At the end all
+    attributes that follow others are refreshed. The result is the same for the same time and seed. `options` are those
+    of the generated code.
 
     If no table can be created from the design, no pattern is proven.
     """
@@ -51,7 +52,7 @@ def prove(
         return Proof(patterns, findings=(f"{problem}: {error}",))
     expected = ExpectedTable(sample)
     items = len(expected.items)
-    wrong = expected.difference()
+    wrong = expected.difference() or prove_contents(sample)
     proofs: list[PatternProof] = []
     for one in prove_patterns(sample, expected):
         proofs.append(one)

@@ -9,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import Design
 from prejoin.keys import Facet, KeyValueError, Natural
+from prejoin.patterns.large.content import store_large
 from prejoin.proof.data import DataGenerator, Values
 from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.proof.table_content import STREAM, Followed
@@ -24,12 +25,23 @@ from prejoin.table.client.client import Client
 from prejoin.table.client.observe import Call
 from prejoin.table.errors import TableError
 from prejoin.transport import Transport
+from prejoin.workload.contents import contents_of
 from prejoin.workload.model import Accept, Entity, OutOfScope, Workload
 
 REFUSALS = (TableError, DynamoDBError, KeyValueError)
 """The errors of requests that the client or DynamoDB refuses."""
 _COUNTED = 3
 """What is added to each sharded counter of the data."""
+
+
+class StoredContent(NamedTuple):
+    """A content of some parts beside an item of the data."""
+
+    entity: str
+    attribute: str
+    key: Mapping[str, Any]
+    """The key of the item, by the names of its fields."""
+    data: bytes
 
 
 class BrokenMethodError(Exception):
@@ -55,6 +67,8 @@ class SampleTable:
     calls: list[Call] = field(default_factory=list)
     unwritable: list[str] = field(default_factory=list)
     """Items of the data that could not be written, and why."""
+    contents: list[StoredContent] = field(default_factory=list)
+    """One content in parts for each attribute that is a large content. Those of other items are small."""
     _loop: _EventLoop = field(default_factory=lambda: _EventLoop())
 
     @classmethod
@@ -95,6 +109,7 @@ class SampleTable:
         counted = [name for name in counter.attributes if values.get(name) is not None] if counter else []
         own = {**values, **{name: values[name] - _COUNTED for name in counted}}
         try:
+            own |= self._store_contents(entity, values)
             self.unobserved.insert(self.package.record(entity, own))
             if counted:  # a part of each number is in a shard
                 key = {name: values[name] for name in self.base(self.entity(entity))}
@@ -106,6 +121,20 @@ class SampleTable:
             self.unwritable.append(f"{entity} {values} cannot be written: {problem}")
             return False
         return True
+
+    def _store_contents(self, entity: str, values: Values) -> Values:
+        """Stores a content in parts for the first item that has one, and sets its value in the item."""
+        stored: Values = {}
+        cls, fields = self.package.classes[entity], self.package.fields[entity]
+        for attribute in contents_of(self.entity(entity)):
+            first = (entity, attribute.name) not in [one[:2] for one in self.contents]
+            if first and attribute.name in values:
+                base = {name: values[name] for name in self.base(self.entity(entity))}
+                key, data = self.package.named(entity, base), self.generator.content()
+                stored[attribute.name] = store_large(self.unobserved, cls, fields[attribute.name], data, **key)
+                self.contents.append(StoredContent(entity, attribute.name, key, data))
+        values |= stored
+        return stored
 
     @property
     def items(self) -> Mapping[str, list[Values]]:

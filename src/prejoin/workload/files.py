@@ -10,6 +10,7 @@ import msgspec
 from prejoin.diagnostics import in_order
 from prejoin.workload import codes
 from prejoin.workload.checks import check
+from prejoin.workload.contents import with_contents
 from prejoin.workload.data_tree import NotATreeError, TreeForm, convert_tree, read_tree, write_tree
 from prejoin.workload.document.markdown import Text
 from prejoin.workload.document.read_document import MOST_CHARACTERS, read_document
@@ -107,7 +108,7 @@ def read_data(source: str, form: TreeForm) -> WorkloadReading:
     try:
         plain, notes.places.spans = read_tree(source, form)
         written: Workload = convert_tree(plain, notes.places.spans, Workload)
-        workload = expand(written)
+        workload = expand(with_contents(written))
         move_places(notes.places, written, workload)
         return WorkloadReading(workload, (), notes.places)
     except NotATreeError as problem:

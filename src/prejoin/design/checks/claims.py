@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_by, count_of, per_second
 from prejoin.design.cost.bill import bill
+from prejoin.design.cost.contents import contents
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.objective import WEIGHTS, complexity, fans_out
 from prejoin.design.cost.units import units_of
@@ -260,6 +261,9 @@ def _bill(workload: Workload, design: Design) -> Iterator[str]:
             calls = Decimal(str(per_second(pattern.rate))) * MONTH_SECONDS / 1_000_000
             total += calls * Decimal(str(operation.units.read)) * READ_MILLION
             total += calls * Decimal(str(operation.units.write)) * WRITE_MILLION
+    for one in (one for one in contents(workload) if design.item(one.entity)):
+        calls = Decimal(str(one.rate)) * MONTH_SECONDS / 1_000_000
+        total += calls * Decimal(str(one.write_units)) * WRITE_MILLION
     for _, _, entries, size in Estimates(design, workload).stored():
         total += Decimal(str(entries)) * (size + STORAGE_OVERHEAD) / GB * STORAGE_GB_MONTH
     said = bill(workload, design).total

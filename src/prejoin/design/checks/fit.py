@@ -9,9 +9,8 @@ import msgspec
 
 from prejoin.design import codes
 from prejoin.design.checks.report import Report
-from prejoin.design.cost.contents import content_fix
+from prejoin.design.cost.contents import contents
 from prejoin.diagnostics import Code
-from prejoin.protocol import limits
 from prejoin.workload.model import (
     Combine,
     Context,
@@ -29,6 +28,8 @@ MOST_OPTIONAL = 3
 """The most optional filters of one list that keys can serve."""
 MOST_ANALYTICS = 30
 """Per cent of the queries."""
+_WORTH = 1
+"""Dollars a month from which it is worth to weigh S3 for large contents."""
 _SEARCH = re.compile(
     r"(?i)full.?text|fuzzy|search (?:by|for|in|over) (?:words?|text|keyword)|keyword search|autocomplet"
 )
@@ -170,9 +171,9 @@ def check_fit(r: Report) -> None:
     for one in found.elsewhere:
         if one.pattern in known:
             r.say(one.code, f"{one.pattern}: {one.why}", f"use {one.use}", one.pattern)
-    for entity in r.workload.entities:
-        for attribute in entity.attributes:
-            if attribute.size and attribute.size > limits.ITEM_SIZE:
-                message = f"{entity.name}.{attribute.name} is larger than an item can be"
-                r.say(codes.LARGE_OBJECTS, message, content_fix(attribute.name, attribute.size), entity.name)
-                break
+    for large in contents(r.workload):
+        price = large.dollars + large.stored
+        if price > large.objects + _WORTH:
+            amounts = f"in parts, for ${price:,.2f} a month; in S3 it would be ${large.objects:,.2f}"
+            fix = f'weigh it against a second service: `Large("{large.attribute}", S3Store("my-bucket"))`'
+            r.say(codes.LARGE_OBJECTS, f"{large.name} is kept {amounts}", fix, large.entity)

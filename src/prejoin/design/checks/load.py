@@ -191,7 +191,7 @@ def _items(r: Report) -> None:
         size = size_of(entity)
         if size > limits.ITEM_SIZE:
             largest = max(entity.attributes, key=lambda a: a.size or 0)
-            split = "keep the large part beside the item with the pattern `Large`, or split it into several items"
+            split = "give the large part the type `content`, which is kept beside the item, or split the item"
             r.say(
                 codes.ITEM_SIZE,
                 f"a {entity.name} has {size / limits.KB:,.0f} KB, and an item has at most 400",
@@ -200,7 +200,7 @@ def _items(r: Report) -> None:
             )
             continue
         for attribute in entity.attributes:
-            if attribute.size and attribute.size > LARGE:
+            if attribute.size and attribute.size > LARGE and attribute.type.kind is not Kind.CONTENT:
                 r.say(
                     codes.LARGE_ATTRIBUTE,
                     f"{entity.name}.{attribute.name} has {attribute.size / limits.KB:,.0f} KB; each write of the item "

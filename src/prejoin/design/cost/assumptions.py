@@ -8,6 +8,7 @@ from functools import reduce
 from operator import mul
 
 from prejoin.types import Kind
+from prejoin.workload.contents import contents_of
 from prejoin.workload.lookup import alternatives, bindings, chain, foreign_key, identified, target
 from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
@@ -58,7 +59,9 @@ GUARD = 200
 """Bytes of a guard: its key and its owner."""
 COUNTER = 150
 """Bytes of a shard of a counter: its key and the numbers."""
-_SIZES = {Kind.UUID: 36, Kind.ULID: 26, Kind.DATE: 10, Kind.DATETIME: 27, Kind.BOOLEAN: 1}
+CONTENT = 1024 * 1024
+"""Bytes of a content beside an item."""
+_SIZES = {Kind.UUID: 36, Kind.ULID: 26, Kind.DATE: 10, Kind.DATETIME: 27, Kind.BOOLEAN: 1, Kind.CONTENT: 160}
 _SIZE = 20
 _LARGE = {Kind.LIST: 200, Kind.MAP: 200, Kind.SET: 100, Kind.BINARY: 200}
 _FLEXIBLE = frozenset({Kind.STRING, *_LARGE})
@@ -94,8 +97,19 @@ def peak(rate: Rate | None) -> float:
 
 def size_of(entity: Entity) -> int:
     """Bytes of a typical item, with its keys."""
-    if entity.size is not None:
+    size = _declared_size(entity)
+    return size if size is not None else _summed_size(entity)
+
+
+def _declared_size(entity: Entity) -> int | None:
+    """The declared size of an item, without the contents that are beside it."""
+    beside = sum(a.size or 0 for a in contents_of(entity))
+    if not beside or entity.size is None or entity.size < beside:
         return entity.size
+    return max(entity.size - beside, _summed_size(entity))
+
+
+def _summed_size(entity: Entity) -> int:
     return KEY_SIZE + sum(len(a.name) + _value_size(a) for a in entity.attributes)
 
 
@@ -114,9 +128,10 @@ def value_sizes(entity: Entity) -> Mapping[str, int]:
         for a in entity.attributes
         if a.size is None and a.type.kind in _FLEXIBLE and not (a.id or a.references or a.unique)
     ]
-    if entity.size is None or not flexible:
+    declared = _declared_size(entity)
+    if declared is None or not flexible:
         return sizes
-    rest = entity.size - KEY_SIZE - sum(len(a.name) for a in entity.attributes)
+    rest = declared - KEY_SIZE - sum(len(a.name) for a in entity.attributes)
     rest -= sum(size for name, size in sizes.items() if name not in flexible)
     weight = sum(sizes[name] for name in flexible)
     for name in flexible:
@@ -125,7 +140,7 @@ def value_sizes(entity: Entity) -> Mapping[str, int]:
 
 
 def _value_size(attribute: Attribute) -> int:
-    if attribute.size is not None:
+    if attribute.size is not None and attribute.type.kind is not Kind.CONTENT:
         return attribute.size
     kind = attribute.type.kind
     if kind is Kind.ENUM and attribute.type.values:
@@ -501,6 +516,9 @@ def assumptions(workload: Workload) -> tuple[Assumption, ...]:
 def _of_entity(workload: Workload, entity: Entity) -> Iterator[Assumption]:
     if entity.size is None:
         yield Assumption(entity.name, "the size of an item", f"{size_of(entity)} B", _BYTES)
+    for attribute in contents_of(entity):
+        if attribute.size is None:
+            yield Assumption(f"{entity.name}.{attribute.name}", "the size of a content", f"{CONTENT:,} B", _BYTES)
     if not entity.singleton and all(c.count is None for c in entity.cardinality):
         yield Assumption(entity.name, "the number of items", f"{count_of(workload, entity):,}", _MANY)
     if entity.retention is None and not counterparts(workload, entity) and _grown(workload, entity):

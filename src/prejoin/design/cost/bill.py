@@ -2,8 +2,9 @@
 
 The bill has a line for each pattern and one for the storage of each item type in each slot. A pattern costs its rate
 times the units of one call (`units`), which follow from estimated sizes and counts (`estimates`) by DynamoDB's rules.
-Its write units include the entries of all indexes. The bill is exact for the figures of the document. The solver adds
-up the same figures for each key (`prejoin.design.solver.pricing`), so it minimises this bill.
+Its write units include the entries of all indexes. Large contents are written by requests of their own (`contents`).
+The bill is exact for the figures of the document. The solver adds up the same figures for each key
+(`prejoin.design.solver.pricing`), so it minimises this bill.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from prejoin.design.cost.assumptions import per_second
+from prejoin.design.cost.contents import ContentCost, contents
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_writes import map_write
@@ -38,7 +40,7 @@ class StorageCost(Model, frozen=True):
     """The storage cost of an item, a copy or a guard in one slot."""
 
     item: str
-    """`Order`; for a copy `Order/lookup`, for a guard `User!email`."""
+    """`Order`; for a copy `Order/lookup`, for a guard `User!email`, for parts of contents `Document.body`."""
     slot: str
     entries: float
     size: int
@@ -58,10 +60,13 @@ class Bill(Model, frozen=True):
     storage: tuple[StorageCost, ...]
     provisioned: Decimal
     """The cost of the requests with provisioned capacity for the average rates at 70 % utilisation."""
+    contents: tuple[ContentCost, ...] = ()
+    """The large contents that are written in parts, beside the requests of the patterns."""
 
     @property
     def requests(self) -> Decimal:
-        return sum((one.dollars for one in self.patterns), Decimal())
+        contents = sum((one.dollars for one in self.contents), Decimal())
+        return contents + sum((one.dollars for one in self.patterns), Decimal())
 
     @property
     def kept(self) -> Decimal:
@@ -77,7 +82,8 @@ class Bill(Model, frozen=True):
         """The units of all patterns in a second."""
         return Units(
             sum(one.rate * one.units.read for one in self.patterns),
-            sum(one.rate * one.units.write for one in self.patterns),
+            sum(one.rate * one.units.write for one in self.patterns)
+            + sum(one.rate * one.write_units for one in self.contents),
         )
 
     def pattern(self, id_: str) -> PatternCost | None:
@@ -94,8 +100,9 @@ def bill(workload: Workload, design: Design) -> Bill:
     patterns = tuple(pattern_cost(p, design) for p in workload.patterns if design.operation(p.id))
     storage = tuple(StorageCost(*one, _storage(one[2], one[3])) for one in figures.stored())
     reads = sum(one.rate * one.units.read for one in patterns)
-    writes = sum(one.rate * one.units.write for one in patterns)
-    return Bill(patterns, storage, provisioned_dollars(reads=reads, writes=writes))
+    large = tuple(one for one in contents(workload) if design.item(one.entity))
+    writes = sum(one.rate * one.units.write for one in patterns) + sum(one.rate * one.write_units for one in large)
+    return Bill(patterns, storage, provisioned_dollars(reads=reads, writes=writes), large)
 
 
 def pattern_cost(pattern: Pattern, design: Design) -> PatternCost:

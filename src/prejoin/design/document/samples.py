@@ -30,6 +30,10 @@ _PEOPLE = ("ann", "bob", "cleo", "dan", "eve")
 _WORDS = ("ash", "birch", "cedar", "elm", "fir")
 
 
+class SampleContent(bytes):
+    """A content that is small enough to be in its item."""
+
+
 def sample_values(
     workload: Workload, entity: Entity, design: Design, second: Iterable[str] = (), when: Iterable[When] = ()
 ) -> dict[str, object]:
@@ -154,6 +158,8 @@ def plain(value: object) -> object:
             return int(value) if value == value.to_integral_value() else float(value)
         case uuid.UUID():
             return str(value)
+        case SampleContent():
+            return {"place": "item", "size": len(value), "sha256": sha256(value).hexdigest()}
         case bytes():
             return base64.b64encode(value).decode()
         case list() | set():
@@ -215,6 +221,8 @@ def _typed(type_: Type, seed: str, number: int) -> object:
             return number % 2 == 1
         case Kind.BINARY:
             return digest[:8]
+        case Kind.CONTENT:
+            return SampleContent(_WORDS[(number - 1) % len(_WORDS)].encode())
         case Kind.DATE:
             return _moment(number).date()
         case Kind.DATETIME:

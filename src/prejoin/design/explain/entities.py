@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from prejoin.design.cost.assumptions import count_of, size_of
+from prejoin.design.cost.contents import entity_contents
 from prejoin.design.cost.upkeep import writes_of
 from prejoin.design.counters import load
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.keys import key_shape
 from prejoin.design.explain.model import AboutEntity, AboutKey
-from prejoin.design.explain.phrases import amount, coded, count, listed, natural_order, size, verb
+from prejoin.design.explain.phrases import amount, coded, count, listed, money, natural_order, size, verb
 from prejoin.design.mapping.facets import counter_templates, history_key
 from prejoin.design.model import TABLE, Design
 from prejoin.design.solver.candidates import extendable
@@ -38,6 +39,7 @@ def entities(
             *_decided(workload, entity),
             *_unique(workload, entity, own, design),
             *_counted(workload, entity, design),
+            *_beside(workload, entity),
             *_versions(entity, design),
             *_stored(workload, entity),
             *_elsewhere(mine),
@@ -119,6 +121,20 @@ def _counted(workload: Workload, entity: Entity, design: Design) -> Iterator[str
         f"A read of {listed(counter.attributes)} sums them: {counter.shards * 0.5:g} more read units. An addition does "
         f"not check that the {entity.name} exists, and no key or condition can use the sum."
     )
+
+
+def _beside(workload: Workload, entity: Entity) -> Iterator[str]:
+    """Its large contents, with the price of parts and of S3."""
+    for one in entity_contents(workload, entity):
+        yield (
+            f"`{one.attribute}` is kept beside the item, in {count(one.parts, 'part')} in its item collection: storing "
+            f"one of {size(one.size)} takes {count(one.write_units, 'write unit')}, reading it "
+            f"{count(one.read_units, 'read unit')}. The item has its size, checksum and place."
+        )
+        yield (
+            f"At these rates, writing costs {money(one.dollars)} a month and storage {money(one.stored)}; in S3 both "
+            f"would be {money(one.objects)}, in a second service with permissions and backups of its own."
+        )
 
 
 def _versions(entity: Entity, design: Design) -> Iterator[str]:

@@ -47,7 +47,8 @@ def key_explanations(workload: Workload, design: Design, planned: Mapping[str, P
     found = []
     for facet in planner_facets(design, workload):
         entity = workload.entity(facet.entity)
-        assert entity is not None
+        if entity is None:
+            continue  # the parts of a content
         mine = {name: plan for name, plan in planned.items() if facet in plan.facets}
         part = shares.get((facet.entity, facet.copy, facet.slot), 1.0)
         found.append(_about(entity, facet, mine, _also(design, facet, planned), part))

@@ -10,6 +10,7 @@ from prejoin import keys
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot, When
 from prejoin.types import Kind, Type
 from prejoin.workload.constants import constant_or_text
+from prejoin.workload.contents import contents_of
 from prejoin.workload.model import VERSION, Entity, Workload
 
 _MOMENTS = frozenset({Kind.DATETIME, Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL})
@@ -21,14 +22,27 @@ def types_of(entity: Entity) -> Mapping[str, Type]:
 
 
 def planner_facets(design: Design, workload: Workload) -> tuple[keys.Facet, ...]:
-    """All facets of a design, in the order of its items; TemplateError if one names an unknown attribute."""
+    """All facets of a design, in the order of its items, and then those of the parts of large contents.
+
+    TemplateError if one names an unknown attribute.
+    """
     found = []
     for item in design.items:
         entity = workload.entity(item.entity)
         if entity is not None:
             facets = (*item.facets, *_unsaid(design, entity, item))
             found += [planner_facet(design, entity, item, facet) for facet in facets]
-    return tuple(found)
+    return (*found, *_parts(design, workload, found))
+
+
+def _parts(design: Design, workload: Workload, facets: Iterable[keys.Facet]) -> Iterator[keys.Facet]:
+    """The facets of the parts of large contents, which share the partitions of their items."""
+    for base in facets:
+        entity, item = workload.entity(base.entity), design.item(base.entity)
+        if entity and item and base.slot == TABLE and not base.copy and base.sk:
+            for attribute in contents_of(entity):
+                types = types_of(entity)
+                yield keys.part_facet(item.tag, attribute.name, base.pk, base.sk.attributes, types, design.separator)
 
 
 def usable_facets(design: Design, workload: Workload) -> Iterator[keys.Facet]:

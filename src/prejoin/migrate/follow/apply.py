@@ -3,17 +3,22 @@
 Rows that the same transactions of the source changed are written in one transaction of DynamoDB, if they fit into one.
 Several small ones share a request. If a request is refused it is divided, until the row that is refused stands alone:
 it is a dead letter.
+
+A row that was changed alone, and whose put is made of the row alone, needs no transaction, which costs twice as much.
+Such rows are put in batches, several at the same time: no two of them are the same item.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from prejoin.migrate import codes
 from prejoin.migrate.follow.log import SourceTransaction
 from prejoin.migrate.follow.touched import EntityItems, ItemKey, RowKey, Touched
+from prejoin.migrate.load.encode import EncodedPut, row_encoder
 from prejoin.migrate.load.state import DeadLetter
 from prejoin.migrate.load.write import RowWriter, dead_letter, is_about_item, is_plain, refusal_code
 from prejoin.migrate.mapping.rows import Row, RowError
@@ -21,13 +26,18 @@ from prejoin.migrate.migration import Migration
 from prejoin.migrate.source.connection import Snapshot
 from prejoin.pipeline.throttle import Throttle
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.protocol.limits import TRANSACTION_ACTIONS
+from prejoin.protocol.limits import BATCH_WRITE_REQUESTS, TRANSACTION_ACTIONS
 from prejoin.table.client.client import Client
 from prejoin.table.errors import Conflict, ItemTooLarge, NotUnique, TableError, TooMany, TransactionCancelled
+from prejoin.table.write.batch import write_requests
+from prejoin.table.write.bulk import SIDE
 from prejoin.table.write.execute import is_temporary
 
 _ROWS = TRANSACTION_ACTIONS // 2
 """Rows that are tried in one request. A row has several actions if its entity has copies or unique values."""
+
+_PUTS = BATCH_WRITE_REQUESTS * SIDE
+"""Rows that are put at the same time, in batches."""
 
 
 @dataclass(slots=True)
@@ -39,6 +49,8 @@ class _Target:
     """The object to put; None if the row is gone, or fits no item."""
     item: ItemKey | None = None
     """The key of the object."""
+    put: EncodedPut | None = None
+    """The put of the object, if it is made of the row alone."""
     gone: set[ItemKey] = field(default_factory=set)
     """Items to delete."""
     letter: DeadLetter | None = None
@@ -65,6 +77,7 @@ class Applier:
         self._client = client
         self._throttle = throttle
         self._reading = {one.name for one in touched.entities.values() if not is_plain(client, one.cls)}
+        self._encoders = {name: row_encoder(migration.package, one.rows) for name, one in touched.entities.items()}
         self._refused: list[tuple[_Target, Exception]] = []
 
     def apply(
@@ -124,6 +137,10 @@ class Applier:
             target.letter = dead_letter(entity.name, row, problem.code, problem.reason)
         except (TypeError, ValueError) as problem:
             target.letter = dead_letter(entity.name, row, codes.VALUE, str(problem))
+        encode = self._encoders[entity.name]
+        if encode and target.letter is None:
+            with suppress(Exception):  # a row that does not fit: the transaction says why
+                target.put = encode(row)
 
     def _refill(self, snapshot: Snapshot, entity: EntityItems, applied: Applied) -> None:
         """Deletes all items of an entity whose table was truncated, and loads the rows that it has by now."""
@@ -138,13 +155,34 @@ class Applier:
     def _write(self, groups: Sequence[Sequence[_Target]], applied: Applied) -> None:
         """Writes groups in order, several in a request where they fit."""
         pending: list[Sequence[_Target]] = []
-        for group in groups:
+        for group in self._put_single(groups):
             if pending and sum(map(len, pending)) + len(group) > _ROWS:
                 self._together(pending, applied)
                 pending = []
             pending.append(group)
         if pending:
             self._together(pending, applied)
+
+    def _put_single(self, groups: Sequence[Sequence[_Target]]) -> Sequence[Sequence[_Target]]:
+        """Puts the rows that are a group of their own, in batches, and returns the groups that are left."""
+        puts: list[EncodedPut] = []
+        left: list[Sequence[_Target]] = []
+        for group in groups:
+            put = group[0].put if len(group) == 1 and not group[0].gone else None
+            if put is None:
+                left.append(group)
+            else:
+                puts.append(put)
+        try:
+            for at in range(0, len(puts), _PUTS):
+                self._throttle.wait()
+                requests = dict(puts[at : at + _PUTS])
+                self._client._run(write_requests(self._client.schema, self._client.table, requests))
+        except DynamoDBError as error:
+            if not is_about_item(error):
+                raise
+            return groups  # the transactions find out which one is refused
+        return left
 
     def _together(self, groups: Sequence[Sequence[_Target]], applied: Applied) -> None:
         try:

@@ -32,7 +32,9 @@ from prejoin.table.errors import TableError
 from prejoin.transport.errors import TransportError
 
 POLL = 0.5
-"""Seconds between two looks at a log without changes."""
+"""The most seconds between two looks at a log without changes."""
+_SHORTEST_POLL = 0.02
+"""The seconds after the first look without changes. Each further one doubles them."""
 PATIENCE = 300.0
 """Seconds to wait for a database or a table that does not respond."""
 _LONGEST_PAUSE = 15.0
@@ -124,7 +126,7 @@ class _Follower:
 
     def until(self, enough: Callable[[], bool], patience: float) -> None:
         self.progress.begin("following", "follow")
-        fine, failures = time.monotonic(), 0
+        fine, failures, pause = time.monotonic(), 0, _SHORTEST_POLL
         while True:
             try:
                 moved = self.round()
@@ -139,8 +141,11 @@ class _Follower:
                 continue
             if enough():
                 return
-            if not moved:
-                time.sleep(POLL)
+            if moved:
+                pause = _SHORTEST_POLL
+            else:
+                time.sleep(pause)
+                pause = min(POLL, 2 * pause)
 
     def round(self) -> bool:
         """One look at the log. Returns whether there was something."""

@@ -32,7 +32,7 @@ def row_encoder(package: LoadedPackage, rows: EntityRows) -> RowEncoder | None:
     """
     schema, name = package.schema, rows.entity.name
     entity = schema.entity(package.classes[name])
-    if entity.patterns or entity.unknown != "replace" or rows.mapping.children or not rows.keeps_key:
+    if entity.patterns or entity.unknown != "replace" or rows.mapping.children:
         return None
     values_of = _values(rows, entity.codec, package.fields[name])
     if values_of is None:

@@ -64,9 +64,9 @@ class RowWriter:
         self._throttle = throttle
         self._workers = workers
         self._plain = is_plain(client, package.classes[rows.entity.name])
-        self._encode = row_encoder(package, rows)
         self._ids = [a.name for a in rows.entity.id]
-        # Rows of different pages can only have the same id if the id is not the key of the table.
+        # Two rows can only have the same id if the id is not the key of the table.
+        self._encode = row_encoder(package, rows) if rows.keeps_key else None
         self._state = None if rows.keeps_key else state
 
     def write(self, rows: Sequence[Row]) -> Written:

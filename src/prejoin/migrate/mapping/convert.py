@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from prejoin.patterns.large.large import LargeValue
 from prejoin.types import Kind, Type
 
 FORMS: Mapping[Kind, frozenset[str]] = {
@@ -83,6 +84,8 @@ def converter(type_: Type, form: str = "", zone: tzinfo = UTC, members: Mapping[
             return lambda value: value if type(value) is str and not form else _string(value, form)
         case Kind.BINARY:
             return lambda value: _bytes(value, form)
+        case Kind.CONTENT:
+            return _content
         case Kind.INTEGER:
             return lambda value: value if type(value) is int and not form else _integer(value, form, zone)
         case kind:
@@ -300,6 +303,15 @@ def _map(value: Any) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise _fail(value, "a JSON object")
     return found
+
+
+def _content(value: Any) -> LargeValue:
+    data = value.encode() if isinstance(value, str) else _bytes(value, "")
+    try:
+        return LargeValue.of(data)
+    except ValueError:
+        what = f"a content of {len(data):,} bytes is larger than an item"
+        raise ConversionError(f"{what}: leave it out of the load, and store it with `write_large` afterwards") from None
 
 
 def _json(text: str | bytes) -> Any:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
 
-from prejoin.keys import TABLE, Facet
-from prejoin.keys.template.parts import KeyText
-from prejoin.keys.template.separator import Separator
-from prejoin.keys.template.template import Template
+from prejoin.keys import PART, UPLOAD, part_facet
 from prejoin.patterns.history import HistoryPattern
 from prejoin.table.codec.values import Json
 from prejoin.table.errors import SchemaError, TableError
@@ -20,13 +18,9 @@ from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.model import Write
-from prejoin.types import Kind, Type
 
 from .stores import ObjectStore
 
-LABEL = "~LARGE"
-"""The beginning of the sort keys of parts. It sorts after all words, so that a part is never between items that one
-Query reads together."""
 PART_SIZE = 240 * 1024
 """Bytes of a part in the table: four are less than the 1 MB of a Query page, and one is less than an item of 400 KB."""
 OBJECT_SIZE = 8 * 1024 * 1024
@@ -35,7 +29,6 @@ INLINE = 16 * 1024
 MOST_INLINE = 300 * 1024
 MOST_KEY = 1024
 """Bytes of the key of an object, the limit of S3."""
-_UPLOAD, _PART = "upload_of_content", "part_of_content"
 
 
 class LargeValue(msgspec.Struct, frozen=True):
@@ -45,12 +38,29 @@ class LargeValue(msgspec.Struct, frozen=True):
     size: int
     sha256: str
     upload: str
-    """The ULID of the upload. Contents are never changed: a new one is another upload."""
+    """The ULID of the upload, empty without one. Contents are never changed: a new one is another upload."""
     part_size: int
     """How many bytes of the content are in each part."""
     data: bytes | None = None
     """The content itself, if it is small; compressed if that makes it shorter."""
     compressed: bool = False
+
+    @classmethod
+    def of(cls, data: bytes) -> LargeValue:
+        """Return the value of a small content, which is in the item itself and needs no upload."""
+        if len(data) > MOST_INLINE:
+            raise ValueError(f"a content of {len(data)} bytes is too large for an item: use store_large")
+        return cls("item", len(data), hashlib.sha256(data).hexdigest(), "", PART_SIZE, data)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Let pydantic models have fields of this type."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(
+            lambda value: value if isinstance(value, cls) else msgspec.convert(value, cls),
+            serialization=core_schema.plain_serializer_function_ser_schema(msgspec.to_builtins),
+        )
 
     @property
     def parts(self) -> int:
@@ -114,17 +124,8 @@ class LargePattern(BoundPattern):
         self.attribute = declared.attribute
         binder, base = entity.binder, entity.base
         assert base.sk is not None
-        separator = Separator(binder.separator)
-        label = binder.separator.join([LABEL, *map(separator.quote, (entity.tag, self.attribute))])
-        rest = [name for name in base.sk.attributes if name not in base.pk.attributes]
-        fields = binder.separator.join([*(f"{{{name}}}" for name in rest), f"{{{_UPLOAD}}}", f"{{{_PART}:06d}}"])
-        own = {name: entity.codec.types[name] for name in rest}
-        of = Template.of(fields, {**own, _UPLOAD: Type(Kind.STRING), _PART: Type(Kind.INTEGER)}, binder.separator)
-        # Made from parts, because a tag may contain escapes, which the text of a template must not.
-        head = KeyText(label + binder.separator)
-        sk = Template(f"{label}{binder.separator}{fields}", (head, *of.parts), of.separator)
-        # A name that no query can use: reads never return a part.
-        self.facets = (Facet(f"{entity.tag} part {self.attribute}", TABLE, base.pk, sk),)
+        types, sorting = entity.codec.types, base.sk.attributes
+        self.facets = (part_facet(entity.tag, self.attribute, base.pk, sorting, types, binder.separator),)
 
     def check(self, schema: Schema) -> None:
         self.kept = any(isinstance(one, HistoryPattern) for one in schema.entity(self.entity.codec.cls).patterns)
@@ -145,7 +146,7 @@ class LargePattern(BoundPattern):
 
     def key(self, schema: Schema, owner: Mapping[str, Any], upload: str, part: int) -> Json:
         """Return the key of a part."""
-        return schema.facet_key(self.facets[0], {**owner, _UPLOAD: upload, _PART: part})
+        return schema.facet_key(self.facets[0], {**owner, UPLOAD: upload, PART: part})
 
     def prefix(self, table: str) -> str:
         """Return the beginning of the keys of all objects."""

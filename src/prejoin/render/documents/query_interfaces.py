@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from prejoin.design.cost.bill import PatternCost, pattern_cost
+from prejoin.design.cost.contents import contents
 from prejoin.design.cost.refreshes import Refresh, refreshes
 from prejoin.design.document.cells import has_html, write_code, write_name, write_prose, write_title
 from prejoin.design.explain.operations import operation_words, shape
-from prejoin.design.explain.phrases import listed, money, rate
+from prejoin.design.explain.phrases import amount, listed, money, rate, size
 from prejoin.design.model import Design, Operation, Units
 from prejoin.render.documents.tables import write_table
 from prejoin.render.documents.titles import page_title
@@ -74,8 +75,24 @@ class _Page:
                 yield f"## {name}"
                 for pattern in patterns:
                     yield from self._pattern(pattern)
+        yield from self._contents()
         yield from self._followed()
         yield from self._histories()
+
+    def _contents(self) -> Iterator[str]:
+        """The large contents: how they are written and read, and what that takes."""
+        found = [one for one in contents(self.workload) if self.design.item(one.entity)]
+        if found:
+            yield "## Large contents"
+            yield (
+                "The methods take and return a `LargeValue`: size, checksum and place. `store_large` stores a content "
+                "before a method refers to it, `write_large` replaces that of an item, `read_large` reads it."
+            )
+            yield "\n".join(
+                f"- {write_code(one.name)}: in {one.parts} parts of about {size(one.part_size)}; writing takes "
+                f"{amount(one.write_units)} write units, reading {amount(one.read_units)} read units"
+                for one in found
+            )
 
     def _followed(self) -> Iterator[str]:
         """The attributes that follow others: how old they may be, and what keeps them current."""

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from prejoin.design.cost.refreshes import refreshes
-from prejoin.design.model import TABLE, Design
+from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, Operation, Request
+from prejoin.workload.contents import contents_of
 from prejoin.workload.lookup import suggest
-from prejoin.workload.model import Model, Workload
+from prejoin.workload.model import Model, Pattern, Read, Workload
 
 from .errors import InfrastructureError
 from .grants import READS, RETURNING, Grant, grants_of, merged
@@ -134,6 +135,7 @@ def _policies(role: Role, name: str, workload: Workload, design: Design, options
     # Who changes a source updates what follows it, unless the consumer of the stream does.
     refreshed = [one for one in refreshes(workload, design) if one.following.within is None]
     operations += [one.operation for one in refreshed if any(write.id in patterns for write in one.writes)]
+    operations += _content_operations(workload, design, [p for p in workload.patterns if p.id in patterns])
     statements = statements_of(grant for operation in operations for grant in grants_of(operation, design))
     if not statements:
         if role is EVERYTHING:
@@ -143,6 +145,26 @@ def _policies(role: Role, name: str, workload: Workload, design: Design, options
     for number, part in enumerate(_parts(role, statements, design.table)):
         own = f"{name}{number + 1}" if number else name
         yield Policy(own, role.name, patterns, part, () if number else keyed)
+
+
+def _content_operations(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> Iterator[Operation]:
+    """The requests for large contents, which no access pattern has: who uses an item may read its contents, and who
+    writes it may replace them.
+    """
+    for entity in workload.entities:
+        item, used = design.item(entity.name), [one for one in patterns if entity.name in _touched(one)]
+        if item is None or not contents_of(entity) or not used:
+            continue
+        pk, names = item.facets[0].pk[0], (entity.name,)
+        yield Operation("read contents", (Request(Call.QUERY, entities=names, pk=pk), Request(Call.GET, pk=pk)))
+        if not all(isinstance(one, Read) for one in used):
+            written = Request(Call.BATCH_WRITE, actions=(ItemAction(Did.PUT, entity.name, pk),))
+            refers = Request(Call.UPDATE, actions=(ItemAction(Did.UPDATE, entity.name, pk),))
+            yield Operation("write contents", (written, refers))
+
+
+def _touched(pattern: Pattern) -> Iterable[str]:
+    return pattern.entities if isinstance(pattern, Read) else [action.entity for action in pattern.actions]
 
 
 def _patterns(role: Role, workload: Workload, design: Design) -> Iterator[str]:

@@ -22,6 +22,7 @@ from prejoin.render.python.layout import (
 )
 from prejoin.render.python.names import Names
 from prejoin.render.python.values import literal
+from prejoin.workload.contents import contents_of
 from prejoin.workload.following import Following
 from prejoin.workload.model import VERSION, Entity, History, Workload
 from prejoin.workload.tenants import is_owned, tenant_field
@@ -77,6 +78,9 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports, foll
         imports.name("prejoin", "ShardedCounter")
         numbers = (string(fields[a]) for a in counter.attributes)
         patterns.append(call("ShardedCounter", *numbers, keyword("shards", str(counter.shards))))
+    for attribute in contents_of(entity):
+        imports.name("prejoin", "Large")
+        patterns.append(call("Large", string(fields[attribute.name])))
     if entity.history:
         patterns += _history(entity.history, entity, fields, design, imports)
     patterns += [_follows(one, names, imports) for one in followed]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+from prejoin.design.document.samples import SampleContent
 from prejoin.render.python.layout import Imports, quoted, string
 from prejoin.types import Kind, Type
 from prejoin.workload.constants import constant
@@ -42,6 +43,9 @@ def annotation(type_: Type, imports: Imports, enum: str = "") -> str:
         case Kind.MAP:
             imports.name("typing", "Any")
             return "dict[str, Any]"
+        case Kind.CONTENT:
+            imports.name("prejoin", "LargeValue")
+            return "LargeValue"
         case Kind.LIST:
             if type_.of is None:
                 imports.name("typing", "Any")
@@ -57,6 +61,9 @@ def literal(value: object, imports: Imports) -> str:
     match value:
         case str():
             return string(value)
+        case SampleContent():
+            imports.name("prejoin", "LargeValue")
+            return f"LargeValue.of({quoted(repr(bytes(value)))})"
         case bool() | int() | bytes() | None:
             return repr(value) if not isinstance(value, bytes) else quoted(repr(value))
         case Decimal():

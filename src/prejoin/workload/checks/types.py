@@ -45,6 +45,10 @@ def check_types(r: Reporter) -> None:
     for index, entity in enumerate(r.workload.entities):
         for at, attribute in enumerate(entity.attributes):
             _attribute(r, ("entities", index, "attributes", at), attribute)
+            if attribute.type.kind is Kind.CONTENT and (ends := [a.name for a in entity.attributes if a.ttl]):
+                message = f"{entity.name} expires by `{ends[0]}`, which would leave the parts of `{attribute.name}`"
+                fix = "take the `ttl` away and delete items with `delete_large`, or keep the content elsewhere"
+                r.say(codes.CONTRADICTION, ("entities", index, "attributes", at), message, fix)
     for path, pattern in r.patterns():
         if isinstance(pattern, Read):
             _read(r, path, pattern)
@@ -167,7 +171,7 @@ def _passed(a: Attribute, op: Op | None, values: tuple[Value, ...]) -> bool:
 
 def _input(r: Reporter, path: Path, one: Input, a: Attribute) -> None:
     kind = a.type.kind
-    if one.op is Op.CONTAINS or one.op in {Op.EXISTS, Op.NOT_EXISTS}:
+    if one.op in {Op.EXISTS, Op.NOT_EXISTS} or (one.op is Op.CONTAINS and kind is not Kind.CONTENT):
         pass
     elif not a.type.scalar:
         message = f"`{a.name}` is {a.type}, which cannot be compared"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from prejoin.diagnostics import in_order
 from prejoin.workload import codes
+from prejoin.workload.contents import with_contents
 from prejoin.workload.document.markdown import DocumentTooLargeError, ListItem, MarkdownSection, Text, parse, whole_text
 from prejoin.workload.document.read_entities import read_entity, split_label
 from prejoin.workload.document.read_patterns import read_table
@@ -121,7 +122,7 @@ def read_document(source: str) -> WorkloadReading:
     ):
         if not found and not any(d.code == codes.NO_COLUMN.id for d in notes.diagnostics):
             _missing(name, document)
-    written = settle(document.workload())
+    written = with_contents(settle(document.workload()))
     workload = expand(written)
     move_places(notes.places, written, workload)
     return WorkloadReading(workload, in_order(notes.diagnostics), notes.places)

@@ -195,6 +195,8 @@ def read_type(tokens: CellTokens) -> Type:
         raise tokens.inexact(f"`{token.raw}` is not a type", fix, token, meant or "")
     if kind in {types.Kind.LIST, types.Kind.SET} and tokens.word("of"):
         of = read_type(tokens)
+        if of.kind is types.Kind.CONTENT:
+            raise tokens.inexact(f"a {kind} cannot hold contents", "make each an item with a content of its own", token)
         if kind is types.Kind.SET and not (of.numeric or of.kind in {types.Kind.STRING, types.Kind.BINARY}):
             raise tokens.inexact("a set holds strings, numbers or binaries", "use a list for anything else", token)
         return Type(kind, of=of)

@@ -159,6 +159,10 @@ TYPES = GrammarTable(
         ("decimal", "a decimal number, exact"),
         ("boolean", "`true` or `false`"),
         ("binary", "bytes"),
+        (
+            "content",
+            "bytes or text of any size, kept beside the item in parts; a `string` or `binary` of more than 400 KB is one",
+        ),
         ("date", "a day"),
         ("datetime", "a moment"),
         ("uuid", "a UUID"),

@@ -1,0 +1,35 @@
+"""Large contents: stored in parts beside their items, read back whole and in part, and compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prejoin.patterns.large.content import read_large
+from prejoin.proof.sample_table import REFUSALS, SampleTable, StoredContent
+
+
+def prove_contents(sample: SampleTable) -> str:
+    """What is wrong with the contents that were stored with the data, read by both clients; empty if nothing is."""
+    for one in sample.contents:
+        name = f"{one.entity}.{one.attribute}"
+        end = len(one.data)
+        for start, asynchronous in ((0, False), (0, True), (end - end // 3, False), (end // 3, True)):
+            try:
+                found = _read(sample, one, start, asynchronous=asynchronous)
+            except REFUSALS as error:
+                return f"the content of {name} cannot be read: {error}"
+            if found != one.data[start:]:
+                return f"the content of {name} is read as {len(found)} other bytes than were stored"
+    return ""
+
+
+def _read(sample: SampleTable, one: StoredContent, start: int, *, asynchronous: bool) -> bytes:
+    cls, field = sample.package.classes[one.entity], sample.package.fields[one.entity][one.attribute]
+    if not asynchronous:
+        return read_large(sample.client, sample.client.get(cls, consistent=True, **one.key), field, start)
+
+    async def read() -> Any:
+        record = await sample.async_client.get(cls, consistent=True, **one.key)
+        return await read_large(sample.async_client, record, field, start)
+
+    return bytes(sample.awaited(read()))

@@ -1,0 +1,270 @@
+"""Large contents in designs: attributes that are larger than an item, kept in parts beside it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.solutions import solve
+
+from prejoin import Embedded, read_large, store_large
+from prejoin.design import codes
+from prejoin.design.checks import check_design
+from prejoin.design.checks.claims import false_claims
+from prejoin.design.cost.assumptions import assumptions, size_of
+from prejoin.design.cost.bill import bill
+from prejoin.design.cost.contents import contents
+from prejoin.design.document.read_document import read_document
+from prejoin.design.document.write_document import write_document
+from prejoin.design.explain.explanation import explain_design
+from prejoin.design.model import Call
+from prejoin.proof.expected_table import ExpectedTable
+from prejoin.proof.prove import prove
+from prejoin.proof.prove_contents import prove_contents
+from prejoin.proof.sample_table import SampleTable
+from prejoin.protocol.prices import MONTH_SECONDS, WRITE_MILLION
+from prejoin.render.documents.query_interfaces import query_interfaces
+from prejoin.render.infrastructure.options import Infrastructure, Role
+from prejoin.render.infrastructure.policies import policies_of
+from prejoin.render.python.entities import Style
+from prejoin.render.python.package import Options, render_package
+from prejoin.types import Kind
+from prejoin.workload.files import read_text, write_text
+from prejoin.workload.model import Workload
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+TEXT = """# Archive
+
+## Entities
+
+### Document
+
+- **Attributes**:
+  - `documentId` (ulid, generated)
+  - `ownerId` (uuid, immutable)
+  - `title` (string, mutable)
+  - `body` (binary, mutable, 2 MB)
+- **Cardinality**: ~1,000 total
+
+### Comment
+
+- **Attributes**:
+  - `documentId` (ulid, id, → Document)
+  - `commentId` (ulid, generated)
+  - `text` (string)
+- **Cardinality**: ~5 per Document
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Document | documentId | Single | - | No | 80/s | No |
+| AP-002 | Document | ownerId | Collection | - | Yes (50) | 25/s | No |
+| AP-003 | Document, Comment | documentId | Collection | - | Yes (20) | 10/s | Collection |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-020 | Document | Document | create Document | No | - | 1/s |
+| AP-021 | Document | documentId, body | update Document (body) | No | - | 0.5/s |
+| AP-022 | Comment | Comment | create Comment | No | - | 3/s |
+
+### Deletes
+
+| ID | Entity | Input Parameters | Items Deleted | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-030 | Document | documentId | delete Document | No | - | 1/s |
+"""
+BODY = "`body` (binary, mutable, 2 MB)"
+
+
+def workload(text: str = TEXT) -> Workload:
+    found = read_text(text, "md")
+    assert not [one.message for one in found.diagnostics if one.severity == "error"]
+    return found.workload
+
+
+def errors(text: str) -> list[str]:
+    return [one.message for one in read_text(text, "md").diagnostics if one.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("binary, 2 MB", Kind.CONTENT),
+        ("string, 401 KB", Kind.CONTENT),
+        ("content", Kind.CONTENT),
+        ("binary, 400 KB", Kind.BINARY),
+        ("list, 2 MB", Kind.LIST),
+    ],
+)
+def test_texts_and_binaries_larger_than_an_item_are_contents(said: str, kind: Kind) -> None:
+    document = workload(TEXT.replace(BODY, f"`body` ({said}, mutable)")).entity("Document")
+    body = document and document.attribute("body")
+    assert body
+    assert body.type.kind is kind
+    assert body.optional is (kind is Kind.CONTENT)
+
+
+def test_contents_are_the_same_in_every_format() -> None:
+    archive = workload()
+    assert write_text(archive, "md").count("`body` (content, optional, mutable, 2 MB)") == 1
+    for form in ("md", "yaml", "json"):
+        assert read_text(write_text(archive, form), form).workload == archive
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (BODY, "`body` (list of content)", "a list cannot hold contents"),
+        (BODY, f"{BODY}\n  - `until` (datetime, ttl)", "which would leave the parts of `body`"),
+        ("| ownerId |", "| ownerId, filter body contains |", "`body` is content, which cannot be compared"),
+        ("| ownerId |", "| body |", "`body` is content, which cannot be compared"),
+        ("update Document (body)", "update Document (body += 1)", "`body` is content, which cannot count"),
+        ("`title` (string, mutable)", "`title` (string, mutable, unique, 2 MB)", "which cannot be unique"),
+    ],
+)
+def test_contents_are_refused_where_a_value_is_needed(old: str, new: str, message: str) -> None:
+    assert old in TEXT
+    assert any(message in one for one in errors(TEXT.replace(old, new)))
+
+
+def test_checks_are_satisfied_and_the_store_is_a_hint() -> None:
+    archive = workload()
+    found = check_design(solve(archive).design, archive)
+    assert {codes.ITEM_SIZE.id, codes.LARGE_ATTRIBUTE.id}.isdisjoint(one.code for one in found)
+    (hint,) = [one for one in found if one.code == codes.LARGE_OBJECTS.id]
+    assert "Document.body is kept in parts" in hint.message
+    assert "S3" in hint.message
+
+
+def test_contents_that_cost_little_need_no_hint() -> None:
+    archive = workload(TEXT.replace("1/s", "1/day").replace("0.5/s", "1/day").replace("~1,000", "~10"))
+    assert codes.LARGE_OBJECTS.id not in [one.code for one in check_design(solve(archive).design, archive)]
+
+
+@pytest.mark.parametrize(("size", "found"), [("2.1 MB", 104_857), ("2 MB", 368), ("500 B", 500)])
+def test_size_of_an_item_is_without_its_contents(size: str, found: int) -> None:
+    cardinality = "- **Cardinality**: ~1,000 total"
+    archive = workload(TEXT.replace(cardinality, f"{cardinality}\n- **Size**: {size}"))
+    document, plain = archive.entity("Document"), workload().entity("Document")
+    assert document
+    assert plain
+    assert (size_of(document), size_of(plain)) == (found, 368)
+
+
+def test_bill_includes_the_writes_and_the_storage_of_parts() -> None:
+    archive = workload()
+    solution = solve(archive)
+    (body,) = contents(archive)
+    found = bill(archive, solution.design)
+    assert body.rate == 1.5
+    assert float(body.dollars) == pytest.approx(
+        body.rate * MONTH_SECONDS * body.write_units * float(WRITE_MILLION) / 1e6
+    )
+    assert found.contents == (body,)
+    assert found.requests == sum(one.dollars for one in found.patterns) + body.dollars
+    (stored,) = [one for one in found.storage if one.item == "Document.body"]
+    assert stored.entries == 1000 * 9
+    assert stored.entries * stored.size == pytest.approx(1000 * 2 * 1024 * 1024, rel=0.01)
+    assert false_claims(archive, solution) == []
+
+
+def test_predicted_units_are_those_of_the_engine() -> None:
+    archive = workload()
+    sample = SampleTable.create(archive, solve(archive).design, Embedded(), NOW)
+    (body,) = contents(archive)
+    item = sample.items["Document"][0]
+    cls, key = sample.package.classes["Document"], {"document_id": item["documentId"]}
+    with sample.watched() as written:
+        value = store_large(sample.client, cls, "body", sample.generator.content() * 8, **key)
+    parts = [call.response["ConsumedCapacity"] for call in written]
+    record: Any = sample.package.record("Document", {**item, "body": value})
+    with sample.watched() as read:
+        read_large(sample.client, record, "body")
+    assert value.parts == body.parts
+    scale = value.size / body.size
+    assert sum(one["CapacityUnits"] for some in parts for one in some) == pytest.approx(body.write_units * scale, 0.02)
+    assert sum(call.response["ConsumedCapacity"]["CapacityUnits"] for call in read) == pytest.approx(
+        body.read_units * scale, 0.02
+    )
+
+
+def test_size_that_nobody_gave_is_an_assumption() -> None:
+    archive = workload(TEXT.replace(BODY, "`body` (content, mutable)"))
+    assert "Document.body: the size of a content is assumed to be 1,048,576 B" in "\n".join(
+        map(str, assumptions(archive))
+    )
+
+
+def test_query_of_the_collection_leaves_out_the_parts() -> None:
+    design = solve(workload()).design
+    operation = design.operation("AP-003")
+    assert operation
+    assert operation.requests[0].call is Call.QUERY
+    assert operation.requests[0].sk.startswith("between ")
+
+
+def test_explanation_prices_both_places() -> None:
+    archive = workload()
+    design = solve(archive).design
+    said = " ".join(text for about in explain_design(archive, design).entities for text in about.text)
+    assert "`body` is kept beside the item, in 9 parts in its item collection" in said
+    assert "2,057 write units" in said
+    assert "in S3 both would be" in said
+
+
+def test_design_document_is_read_back() -> None:
+    archive = workload()
+    design = solve(archive).design
+    text = write_document(design, archive)
+    assert '"place": "item"' in text
+    assert read_document(text, archive).design == design
+
+
+@pytest.mark.parametrize("style", ["dataclass", "msgspec", "pydantic"])
+def test_generated_code_is_proven(style: Style) -> None:
+    archive = workload()
+    design = solve(archive).design
+    package = render_package(archive, design, Options(style=style))
+    assert 'patterns=[Large("body")]' in package.modules["schema"]
+    assert "body: LargeValue | None = None" in package.modules["entities"]
+    proof = prove(archive, design, Embedded(), now=NOW, options=Options(style=style))
+    assert proof.findings == ()
+    assert all(one.problem == "" for one in proof.patterns)
+
+
+def test_proof_finds_a_content_that_is_damaged() -> None:
+    archive = workload()
+    sample = SampleTable.create(archive, solve(archive).design, Embedded(), NOW)
+    assert prove_contents(sample) == ""
+    (content,) = sample.contents
+    assert len(content.data) > 240 * 1024
+    part = next(key for key in ExpectedTable(sample).items if key[1].startswith("~LARGE"))
+    sample.unobserved.call("DeleteItem", {"Key": {"pk": {"S": part[0]}, "sk": {"S": part[1]}}})
+    assert "the content of Document.body cannot be read" in prove_contents(sample)
+
+
+def test_policies_allow_what_contents_need() -> None:
+    archive = workload()
+    design = solve(archive).design
+    roles = (Role("reader", ("AP-001",)), Role("writer", ("AP-020",)), Role("commenter", ("AP-022",)))
+    found = {
+        policy.role: {action for one in policy.statements for action in one.actions}
+        for policy in policies_of(archive, design, Infrastructure(roles=roles))
+    }
+    assert found == {
+        "reader": {"GetItem", "Query"},
+        "writer": {"BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
+        "commenter": {"PutItem"},
+    }
+
+
+def test_query_interfaces_say_how_contents_are_used() -> None:
+    archive = workload()
+    assert "- `Document.body`: in 9 parts" in query_interfaces(archive, solve(archive).design, {})
