@@ -669,11 +669,18 @@ ROOMS = """# Rooms
 """
 
 
-@pytest.mark.parametrize(("inputs", "codes"), [("", {"PJ550"}), (", personId", set())])
-def test_condition_says_which_item_is_meant(inputs: str, codes: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("inputs", "condition", "codes"),
+    [
+        ("", "Member exists", {"PJ550"}),
+        (", personId", "Member exists", set()),
+        ("", "Member.personId = senderId", set()),
+    ],
+)
+def test_condition_says_which_item_is_meant(inputs: str, condition: str, codes: set[str]) -> None:
     row = "| AP-001 | Message | roomId | Collection | messageId DESC | Yes (50) | 1/s | Eventual |\n"
     given = f"messageId, roomId, senderId{inputs}"
-    write = f"| AP-100 | Message | {given} | create Message | Yes | Member exists | 1/s |\n"
+    write = f"| AP-100 | Message | {given} | create Message | Yes | {condition} | 1/s |\n"
     rooms = workload(ROOMS + READS + row + WRITES + write)
     found = [one for one in check_design(solve(rooms).design, rooms) if one.severity != "hint"]
     assert {one.code for one in found} == codes

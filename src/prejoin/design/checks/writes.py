@@ -109,12 +109,13 @@ def _looked_at(r: Report, write: Write) -> None:
         made_up = any(a.generated for a in entity.id if a.name in known)  # unique by itself
         if entity.name in written or made_up or is_absence(checks) or identified(entity, known):
             continue
-        lacking = name_list(sorted({a.name for a in entity.id} - known))
+        names = sorted({a.name for a in entity.id} - known)
+        lacking = name_list(names)
         which = "it does not say which one is meant, and fails if there are several"
         r.say(
             codes.KEY_NOT_GIVEN,
             f"{write.id} has a condition on {entity.name}, whose {lacking} it does not give: {which}",
-            f"give {lacking} too",
+            f"give {lacking} too, or add the condition `{entity.name}.{names[0]} = …` with the input that holds it",
             write.id,
         )
 
