@@ -26,6 +26,7 @@ from prejoin.workload.grammar.statements import read_pin, write_pin
 from prejoin.workload.model import (
     Accept,
     AtMost,
+    CounterShards,
     Decision,
     FixedKey,
     IndexKeyForm,
@@ -54,6 +55,7 @@ DOCUMENT = """\
 - **Attributes**:
   - `siteId` (string, generated)
   - `city` (string, mutable)
+  - `alarms` (integer, mutable)
 - **Cardinality**: 1K total
 
 ### Device
@@ -101,6 +103,7 @@ DOCUMENT = """\
 | AP-022 | Device | report | deviceId, state | update Device (state) | No | - | Warm |
 | AP-023 | Reading | measure | Reading | create Reading | No | - | 300/s |
 | AP-024 | Setting | change | limit | update Setting (limit) | No | - | Cold |
+| AP-025 | Site | alarm | siteId | update Site (alarms += 1) | No | - | Warm |
 """
 WORKLOAD = read_text(DOCUMENT, "md").workload
 STRUCTURES = ("GSIs", "copies", "structures", "shards", "buckets")
@@ -125,6 +128,7 @@ def forms() -> Iterator[Pin]:
         yield from (FixedKey(name, *key) for key in KEYS[name])
     yield from (AtMost(what, count) for what in STRUCTURES[:4] for count in (0, 2))
     yield AtMost("buckets", 0)
+    yield from (CounterShards("Site", "alarms", 8), CounterShards("Setting", "limit", 2))
     yield from (Minimise("money"), Minimise("structures"))
     yield from map(IndexKeys, IndexKeyForm)
     for pattern in ("AP-001", "AP-003", "AP-022"):
@@ -201,6 +205,9 @@ def holds(pin: Pin, design: Design, others: tuple[Pin, ...] = (), kept: Design |
             if pin.shards == 1:
                 return not shards(texts)
             return pin.shards in shards(texts) if pin.shards else pin.bucket in cut_by_time(texts)
+        case CounterShards():
+            counter = design.counter(pin.entity)
+            return counter is not None and (pin.attribute in counter.attributes) and counter.shards == pin.shards
         case FixedKey():
             item = design.item(pin.entity)
             facet = item.facet(pin.index or "table") if item else None

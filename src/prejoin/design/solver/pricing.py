@@ -194,14 +194,17 @@ class Prices:
         return all(len(r.actions) == 1 and not (r.actions[0].many and write.atomic is not False) for _, r in requests)
 
     def read_first(self, write: Write) -> float:
-        """What it costs in a month to read the item before the write."""
-        return _dollars(reads=per_second(write.rate) * read_units(size_of(self._entity), STRONG))
+        """What it costs in a month to read the items before the write, one by one."""
+        return _dollars(reads=per_second(write.rate) * self._items(write) * read_units(size_of(self._entity), STRONG))
 
     def find(self, write: Write) -> float:
         """What it costs in a month to find the items of a write by another key."""
+        return _dollars(reads=per_second(write.rate) * read_units(size_of(self._entity) * self._items(write)))
+
+    def _items(self, write: Write) -> int:
+        """The number of items of this entity that a write changes."""
         many = any(a.many for a in write.actions if a.entity == self._entity.name)
-        items = (several(self._workload, write, self._entity) or SEVERAL) if many else 1
-        return _dollars(reads=per_second(write.rate) * read_units(size_of(self._entity) * items))
+        return (several(self._workload, write, self._entity) or SEVERAL) if many else 1
 
     @property
     def forced(self) -> int:
