@@ -88,6 +88,7 @@ declare namespace sst {
       );
       readonly arn: Value<string>;
       readonly name: Value<string>;
+      readonly nodes: { readonly table: { readonly streamArn: Value<string> } };
     }
   }
 }
