@@ -28,8 +28,10 @@ def followings(workload: Workload) -> tuple[Following, ...]:
     found: dict[tuple[str, str, tuple[tuple[str, str], ...], int | None], Following] = {}
     for entity in workload.entities:
         for attribute in entity.attributes:
+            if attribute.follows is None:
+                continue
             source, by = source_of(workload, attribute), reference_of(workload, entity, attribute)
-            if source is None or by is None or attribute.follows is None:
+            if source is None or by is None:
                 continue
             within = attribute.follows.within
             key = (entity.name, source[0].name, tuple(by.items()), within)
