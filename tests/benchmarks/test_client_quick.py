@@ -34,14 +34,14 @@ def test_its_items_and_its_table_are_those_that_our_client_makes() -> None:
 def test_every_item_that_is_asked_for_or_written_is_in_the_table() -> None:
     stored = {(one.user, one.number) for one in population()}
     inputs = arguments()
-    arguments = {*inputs.gets, *inputs.adds, *(key for key, _ in inputs.moves)}
-    arguments |= {key for _, *keys in inputs.transactions for key in keys}
+    keys = {*inputs.gets, *inputs.adds, *(key for key, _ in inputs.moves)}
+    keys |= {key for _, *used in inputs.transactions for key in used}
     written = [
         *inputs.puts,
         *(put for put, *_ in inputs.transactions),
         *(one for batch in inputs.batches for one in batch),
     ]
-    assert arguments | {(one.user, one.number) for one in written} <= stored
+    assert keys | {(one.user, one.number) for one in written} <= stored
     assert sum(len(body["RequestItems"]["bench"]) for body in batches("bench")) == len(stored)
 
 
