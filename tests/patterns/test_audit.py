@@ -251,7 +251,7 @@ def test_a_count_in_shards_is_compared_and_mended(videos: Client) -> None:
     shard = next(item for item in dump(videos) if item["sk"]["S"].startswith("~COUNTER#Video#likes"))
     change(videos, shard["pk"]["S"], shard["sk"]["S"], n={"N": "1000"})
     (finding,) = audit(videos)
-    assert (finding.kind, finding.entity, finding.expected) == ("wrong_counts", "Video", {"likes": {"N": "9"}})
+    assert (finding.kind, finding.entity, finding.expected) == ("miscounted", "Video", {"likes": {"N": "9"}})
     assert repair(videos, finding)
     assert list(audit(videos)) == []
     assert total(videos, Video, "likes", video_id="7") == 9
@@ -314,11 +314,11 @@ DAMAGE: dict[str, tuple[Callable[[Client], Any], list[tuple[str, str, str]]]] = 
     ),
     "a count that is off": (
         lambda db: change(db, "USER#1", "PROFILE", orders={"N": "17"}),
-        [("wrong_counts", "User", "USER#1")],
+        [("miscounted", "User", "USER#1")],
     ),
     "an item deleted without its copy": (
         lambda db: delete(db, "USER#1", "ORDER#7"),
-        [("wrong_counts", "User", "USER#1"), ("orphaned", "Order.by-id", "ORDER#7")],
+        [("miscounted", "User", "USER#1"), ("orphaned", "Order.by-id", "ORDER#7")],
     ),
 }
 

@@ -119,7 +119,7 @@ def test_a_page_reads_no_more_days_than_it_needs(connect: Connect) -> None:
 
 
 class Rounds:
-    """A slow DynamoDB that counts rounds of concurrent requests."""
+    """A DynamoDB that accepts concurrent requests, like a remote one."""
 
     concurrent = True
 

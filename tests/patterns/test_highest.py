@@ -360,7 +360,7 @@ def test_other_failures_are_reported_as_usual(connect: Connect) -> None:
     with pytest.raises(TransactionCancelled) as told, db.transaction() as tx:
         tx.insert(Order("b", "1", TEN))
         tx.insert(Order("a", "2", TEN))
-    # b is not the failed write.
+    # b failed only because a did.
     assert [(type(one), one.position) for one in told.value.failures] == [(AlreadyExists, 1)]
     assert reached(db) == (ONE, ONE)
 
@@ -578,7 +578,7 @@ def test_audit_finds_values_never_reached_and_repair_lowers_nothing() -> None:
     assert list(audit(db)) == []
     bare = Schema(USER, DAY, Entity(Order, ORDER.key, ORDER.indexes), indexes=INDEXES)
     Client(bare, "shop", db._transport).insert(Order("b", "1", ONE, at=NOON, day="d"))
-    found = [one for one in audit(db) if one.kind == "wrong_counts"]
+    found = [one for one in audit(db) if one.kind == "miscounted"]
     (finding,) = found
     assert (finding.found, finding.expected) == (
         {"orders": {"N": "0"}, "smallest": {"N": "10"}},
