@@ -1,4 +1,4 @@
-"""Attributes that follow another entity: after a refresh every item has the source's values, whatever happens meanwhile."""
+"""Attributes that follow another entity: a refresh gives all items the source's values, also with concurrent writes."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_racing_renames_inserts_and_refreshes_end_right() -> None:
 
     def act(number: int) -> None:
         for at in range(8):
-            with suppress(TableError):  # another one was first: its value is checked at the end
+            with suppress(TableError):  # another writer was first: its value is checked at the end
                 if number < 2:
                     renamed(db, f"Ann {number}.{at}")
                     refresh(db, User, user_id="1")
@@ -247,13 +247,13 @@ def test_stream_keeps_items_fresh(checked: bool) -> None:
         consumer.run()
         renamed(db, "Anne")
         with suppress(ConditionFailed, TransactionCancelled):
-            db.insert(comment(3, "Ann"))  # by somebody who has read the old name
+            db.insert(comment(3, "Ann"))  # by a writer that has read the old name
         with db.update(User, user_id="1") as user:
             user.visits += 1
         assert consumer.run() > 0
         assert authors(db) == ["Anne"] * (3 if checked else 4)
         while consumer.run():
-            pass  # what it writes itself does not go round for ever
+            pass  # its own writes do not start another round
         assert set(authors(db)) == {"Anne"}
 
 

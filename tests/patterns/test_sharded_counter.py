@@ -1,4 +1,4 @@
-"""Sharded counters of an item: sums are right, the item is not written, and what would break them is refused."""
+"""Sharded counters of an item: sums are correct, the item is not written, and writes that break them are refused."""
 
 from __future__ import annotations
 
