@@ -1,6 +1,6 @@
-"""`solve` for tests of what is made from a design: the same document is solved once in a process, and proven once.
+"""`solve` for tests that need a design: each document is solved and proven once in a process.
 
-A solution is a function of the document and the design that is kept; `tests/design/test_solve.py` says so. Tests of the
+A solution is a function of the document and the kept design; `tests/design/test_solve.py` tests that. Tests of the
 solver and of the proof import them from `prejoin`.
 """
 
@@ -85,7 +85,7 @@ _PROVEN: dict[str, tuple[Proof, list[str]]] = {}
 
 @pytest.fixture(autouse=True)
 def solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let commands solve and prove a document once. A conftest that imports this fixture does so for its folder."""
+    """Makes commands solve and prove a document once. A conftest that imports it does so for its folder."""
     for module in USERS:
         monkeypatch.setattr(module, "solve", solve)
     monkeypatch.setattr(prejoin.pipeline.design.design_table, "run_proof", _prove)

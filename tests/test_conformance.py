@@ -1,4 +1,4 @@
-"""docs/conformance.md is made from data, and every failure has a reason."""
+"""docs/conformance.md is generated from data, and every failure has a reason."""
 
 from __future__ import annotations
 

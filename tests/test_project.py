@@ -1,4 +1,4 @@
-"""The project itself: imports that point one way, a light base install, pages that are what the code says."""
+"""The project: import rules, a light base install, and pages that match the code."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ order = replace(seed.order(), order_id=ulid())
 items = [replace(seed.order_item(), order_id=order.order_id, quantity=1)]
 user_id = order.user_id
 """
-"""What the README's last lines take for granted: the generated package, and something to order."""
+"""The setup that the README's last lines need: the generated package, and a product."""
 
 
 def test_links_between_our_pages_lead_somewhere() -> None:

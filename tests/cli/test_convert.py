@@ -1,4 +1,4 @@
-"""`prejoin convert`: the same workload in another form, and no file overwritten unasked."""
+"""`prejoin convert`: the same workload in another form, and no file overwritten without `--force`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prejoin demo`: from a document to answered questions; and what it says when that cannot be."""
+"""`prejoin demo` runs the patterns of a document; and its messages when it cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prejoin explain` and `prejoin schema`: what a message means, and what the JSON looks like."""
+"""`prejoin explain` and `prejoin schema`: the meaning of messages, and JSON Schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prejoin init`: a document to start from, never over another one."""
+"""`prejoin init` writes a document to start from, and never overwrites one."""
 
 from __future__ import annotations
 

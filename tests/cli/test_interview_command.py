@@ -1,4 +1,4 @@
-"""`prejoin interview` from answers: a file, a pipe, a wrong answer, and the question that comes next."""
+"""`prejoin interview` with answers from a file or a pipe, a wrong answer, and the next question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs stay in their folder: links are refused by name, before anything is written."""
+"""Outputs stay in their folder: links are refused before anything is written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of the user's, beside the one to work in."""
+    """A folder of the user, next to the current one."""
     work, home = tmp_path / "work", tmp_path / "home"
     work.mkdir()
     home.mkdir()
@@ -35,7 +35,7 @@ def texts(folder: Path) -> dict[str, str]:
 
 
 def outputs(folder: Path) -> list[str]:
-    """Everything that a build of the teams writes."""
+    """All files that a build of the teams writes."""
     return [name for name in texts(folder) if name != "access-patterns.md"]
 
 
@@ -154,7 +154,7 @@ def test_no_command_writes_through_a_link(
 
 
 def _absent(*_: object, **__: object) -> Ran:
-    """Runs nothing: to learn the name of a command's output."""
+    """Runs nothing; for the names of a command's outputs."""
     return Ran(0, "", "")
 
 

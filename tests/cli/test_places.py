@@ -1,4 +1,4 @@
-"""Tables and files that commands cannot use: each a sentence with the place in it, and what to do."""
+"""Tables and files that commands cannot use: errors name the place and the fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prejoin query`: any access pattern by its id, on data made up for it or on a table that is there."""
+"""`prejoin query`: any access pattern by its id, on sample data or on an existing table."""
 
 from __future__ import annotations
 

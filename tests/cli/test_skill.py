@@ -1,4 +1,4 @@
-"""The skills: found where agents look, never written over what people changed, and every command in them does what it says."""
+"""The skills: installed where agents look, never over changed files, and every command in them works."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ["prejoin-access-patterns", "prejoin-table-design", "prejoin-query-inter
 
 
 def commands(skill: Skill) -> list[tuple[list[str], int]]:
-    """The commands in a skill's blocks, and how each ends: fine, unless the line says so."""
+    """The commands in a skill's blocks, and whether each succeeds, which is the default."""
     found = []
     for block in re.findall(r"```bash\n(.*?)```", skill.text, re.DOTALL):
         for line in block.splitlines():

@@ -1,4 +1,4 @@
-"""The converter: each field of the corpus form once, optional ones left out, what cannot be carried refused by name."""
+"""The converter: each field of the corpus form, optional fields, and errors that name a field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions cut by time: a range over many of them is one question, in order, in pages, and stops early."""
+"""Partitions by time: one query over many of them, in order, in pages, that stops early."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_page_reads_no_more_days_than_it_needs(connect: Connect) -> None:
 
 
 class Rounds:
-    """A DynamoDB far away, which counts how often it is waited for."""
+    """A DynamoDB that accepts concurrent requests, like a remote one."""
 
     concurrent = True
 
@@ -131,7 +131,7 @@ class Rounds:
 
 
 class Counting(Client):
-    """A client that notes how many requests it sends side by side, each time."""
+    """A client that records the number of concurrent requests of each round."""
 
     rounds: list[int]
 

@@ -69,7 +69,7 @@ def schema(store: ObjectStore | None = None, *more: Any, **options: Any) -> Sche
 
 
 def run(db: Client, function: Any, *args: Any, **key: Any) -> Any:
-    """Call a function with the client that `Awaited` wraps, or with the client itself."""
+    """Call a function with the client that `AsyncAsSync` wraps, or with the client itself."""
     client = getattr(db, "_client", db)
     found = function(client, *args, **key)
     if isinstance(client, AsyncClient):
@@ -203,7 +203,7 @@ def test_cost_is_that_of_the_parts() -> None:
 
 
 def test_interrupted_write_leaves_the_old_content_or_the_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each request is lost once, applied or not. What nobody refers to is garbage, and removed."""
+    """Each request is lost once, applied or not. Contents without a reference are removed as garbage."""
     monkeypatch.setattr("prejoin.patterns.large.content.PART_SIZE", SMALL)
     small = schema(inline=100)
     old, new = os.urandom(2 * SMALL), os.urandom(5 * SMALL)

@@ -1,4 +1,4 @@
-"""Counts in shards: the sum is right, however many shards there are, were, or are written at once."""
+"""Counts in shards: the sum is correct for any number of shards, earlier numbers, and concurrent writes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_sharded_counter_has_one_item_per_shard() -> None:
         db.insert(Like("c", "1", str(number), 2))
     assert likes(db) == (40, 80)
     keys = [(one["pk"]["S"], one["sk"]["S"]) for one in items(db._transport, "shop") if "n" in one]
-    # 40 times one of 4: that one is never chosen is as likely as 1 in 10 000
+    # 40 times one of 4: the chance that one is never chosen is 1 in 10 000
     assert {pk for pk, _ in keys} == {"CHANNEL#c"}
     assert {"~COUNTER#Video#likes#1#000", "~COUNTER#Video#stars#1#003"} & {sk for _, sk in keys}
     assert len(keys) <= 8

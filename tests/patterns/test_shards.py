@@ -1,4 +1,4 @@
-"""Partitions split into shards: read as one, in order, in pages; and their number changed while the table is in use."""
+"""Sharded partitions are read as one, in order, in pages; their number can change while the table is in use."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ONLY = {
     "text": Schema(RANKED, indexes=[Index("gsi1")]),
     "number": Schema(RANKED, indexes=[Index("gsi1", sk="points")]),
 }
-"""The sort key as text of our making, and as the number that the attribute is."""
+"""The sort key as a template, and as a number attribute."""
 
 
 def filled(schema: Schema, records: list[Any], transport: Any = None, **more: Any) -> Client:
@@ -239,7 +239,7 @@ def test_the_number_of_shards_changes_and_at_no_step_anything_is_lost(way: list[
     before.create_table()
     before.put_many(scores[:50])
     assert in_order(both_read) == list(range(50))
-    # Old and new programs run side by side, one step apart.
+    # Old and new programs run at the same time, one step apart.
     both_written.put_many(scores[50:])
     assert in_order(both_read) == in_order(both_written) == list(range(100))
     reshard(both_written, Score)
@@ -291,7 +291,7 @@ def test_it_may_be_stopped_anywhere_and_started_again(done: bool) -> None:
 
 
 class ShortPages:
-    """A DynamoDB whose scans are in pages of three."""
+    """A DynamoDB with pages of three for scans."""
 
     def __init__(self) -> None:
         self.engine = Embedded()

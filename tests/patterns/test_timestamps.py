@@ -1,4 +1,4 @@
-"""Timestamps: kept by each write, and never by the caller."""
+"""Timestamps are set by each write, never by the caller."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Post:
 
 
 class Clock:
-    """Each look at it is a minute later."""
+    """A clock that advances a minute at each call."""
 
     def __init__(self) -> None:
         self.minutes = 0

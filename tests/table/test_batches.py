@@ -1,4 +1,4 @@
-"""Batches: 25 at a time, in order, nothing dropped, nothing repeated, and refused where something has to be checked."""
+"""Batches: 25 at a time, in order, complete, without repetitions, and refused if a write needs a condition."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ SCHEMA = Schema(
 
 
 class Busy:
-    """An engine that takes only some of a batch, as a table does that is throttled."""
+    """An engine that processes only some of a batch, like a throttled table."""
 
     def __init__(self, takes: int = 1000) -> None:
         self.engine = fresh()
@@ -98,7 +98,7 @@ class Busy:
         if self.throttled:
             self.throttled -= 1
             raise DynamoDBError("ProvisionedThroughputExceededException", "too busy")
-        # Those in the middle are taken: what is left over is neither the first nor the last.
+        # It takes those in the middle, so that the rest is neither the first nor the last ones.
         at = max(0, (len(requests) - self.takes) // 2)
         taken = requests[at : at + self.takes]
         left = [request for request in requests if request not in taken]

@@ -1,4 +1,4 @@
-"""A client's own life: pages as an iterator, any call of DynamoDB, and the end."""
+"""The lifecycle of a client: pages as an iterator, raw calls, and closing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects to items and back: every type of attribute, exactly."""
+"""Objects to items and back, exactly, for every type of attribute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One item by its whole key and more: it is read, compared with the rest, and nothing else is read."""
+"""Reads with a whole key and further values: GetItem, then a comparison in the client."""
 
 from __future__ import annotations
 

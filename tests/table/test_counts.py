@@ -1,4 +1,4 @@
-"""How many there are, and whether there is one: nothing is read into objects, and next to nothing is sent."""
+"""`count` and `exists`, which decode no objects and transfer little."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything there is, by a Scan that nobody makes by accident."""
+"""`scan` of a whole table, which must be requested explicitly."""
 
 from __future__ import annotations
 

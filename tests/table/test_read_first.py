@@ -1,4 +1,4 @@
-"""Writes that read first: right without being told what is there, and never on what has changed meanwhile."""
+"""Writes that read first: they need no current values, and never overwrite concurrent changes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ SCHEMA = Schema(
 
 
 class Between:
-    """An engine where something happens between a read and the write that follows it."""
+    """An engine that runs a function between a read and the following write."""
 
     def __init__(self, happens: Callable[[Client], None], times: int = 1) -> None:
         self.engine = fresh()

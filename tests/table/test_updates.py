@@ -1,4 +1,4 @@
-"""Updates written as assignments: sums, lists, sets, what lies inside an attribute; and what is returned."""
+"""Updates as assignments: sums, lists, sets, nested values, and returned objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an item is shown: what is tested here for a get is what DynamoDB tests for a query."""
+"""Visibility of items: the client's test for a get equals DynamoDB's for a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers, read: the same however their bytes are split."""
+"""Responses are parsed the same however their bytes are split."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ streams = st.one_of(
 
 
 def read(pieces: list[bytes]) -> tuple[object, ...]:
-    """What comes of it: the answer and whether it was in time, or that it is broken."""
+    """The parsed response; `("broken",)` if it is malformed or incomplete."""
     parser = ResponseParser()
     try:
         for piece in (*[piece for piece in pieces if piece], b""):

@@ -1,4 +1,4 @@
-"""S3 requests: signed as botocore signs them, repeated where that helps, and answered as the API says."""
+"""S3 requests: signatures equal botocore's, temporary errors are retried, and the API is followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real PostgreSQL and MariaDB: discovered with the statements that they counted, designed, loaded, verified, queried."""
+"""Migrations from PostgreSQL and MariaDB: discover with their statistics, design, load, verify, query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests of tables and patterns, on servers: ours, and two that others wrote. What is known to be theirs is in `known`."""
+"""The tests of tables and patterns on three servers: prejoin, dynoxide and moto. `known` lists their defects."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .conftest import ROOT
 pytestmark = pytest.mark.wide
 
 SERVERS = {"prejoin": "url", "dynoxide": "other_url", "moto": "moto_url"}
-"""Each with the fixture that starts it."""
+"""The servers, with the fixtures that start them."""
 SUITES = {
     "prejoin": ["tests/table", "tests/patterns"],
     "dynoxide": ["tests/table", "tests/patterns"],
-    "moto": ["tests/table"],  # patterns rest on what it does not have: atomic writes, tokens, units
+    "moto": ["tests/table"],  # patterns need atomic writes, tokens and units, which moto lacks
 }
 
 
 def passed_on(server: str, url: str) -> int:
-    """Runs the suites on a server; how many tests passed."""
+    """Runs the suites on a server, and returns the number of passed tests."""
     options = [
         "-p",
         "tests.wide.known",

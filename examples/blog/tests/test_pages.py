@@ -1,4 +1,4 @@
-"""The blog's pages: what is on them, what never is, and what they cost."""
+"""The contents and the cost of the blog's pages."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def test_what_people_write_is_text_wherever_it_stands(blog: BlogRepository, evil
 def test_a_picture_is_only_from_the_web(blog: BlogRepository, ann: User, address: str) -> None:
     post_id = publish(blog, write(blog, ann, "On trees", "Trees are old."))
     comment(blog, post_id, register(blog, "Bob", address), "Hi")
-    (said,) = blog.newest_comments_of_post(post_id)
-    assert remark(said) == "<p><b>Bob</b>: Hi</p>"
+    (found,) = blog.newest_comments_of_post(post_id)
+    assert remark(found) == "<p><b>Bob</b>: Hi</p>"
 
 
 def test_the_front_page_has_the_newest_of_all_authors_first(blog: BlogRepository, ann: User) -> None:

@@ -1,4 +1,4 @@
-"""The clubs: who may what, both sides of every membership, and names that follow."""
+"""The clubs: permissions, both sides of every membership, and copied names."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Seen = tuple[UUID, str, str]
 
 
 def run(story: Callable[[Clubs], Awaitable[None]], endpoint: str | None = None) -> None:
-    """A story on a table of its own."""
+    """Runs a scenario on a new table."""
 
-    async def told() -> None:
+    async def run_story() -> None:
         async with opened(endpoint=endpoint) as clubs:
             await story(clubs)
 
-    asyncio.run(told())
+    asyncio.run(run_story())
 
 
 async def head(clubs: Clubs, group_id: str) -> Group:
@@ -42,7 +42,7 @@ async def head(clubs: Clubs, group_id: str) -> Group:
 
 
 async def everything(read: Callable[[str | None], Awaitable[Page[Item]]]) -> AsyncIterator[Item]:
-    """All that a read finds, page after page."""
+    """All items of a read, from all pages."""
     page = await read(None)
     while True:
         for one in page:
@@ -63,7 +63,7 @@ async def other_side_of(clubs: Clubs, group_id: str) -> set[Seen]:
 
 
 async def both_sides(clubs: Clubs, users: list[UUID], groups: list[str]) -> tuple[set[Seen], set[Seen]]:
-    """Every membership, as the users have it and as the clubs have it."""
+    """Every membership, as listed by user and as listed by club."""
     of_users = await asyncio.gather(*(side_of(clubs, user_id) for user_id in users))
     of_groups = await asyncio.gather(*(other_side_of(clubs, group_id) for group_id in groups))
     return set().union(*of_users), set().union(*of_groups)
@@ -231,8 +231,8 @@ def test_what_the_command_tells(tmp_path: Path) -> None:
 
 
 def test_the_same_on_a_server(prejoin_url: str) -> None:
-    async def told() -> list[str]:
+    async def run_story() -> list[str]:
         async with opened(endpoint=prejoin_url) as clubs:
             return [line async for line in meet(clubs)]
 
-    assert asyncio.run(told())[0] == "Chess & Draughts: Ann (admin), Bob (member), Cid (admin)"
+    assert asyncio.run(run_story())[0] == "Chess & Draughts: Ann (admin), Bob (member), Cid (admin)"

@@ -1,4 +1,4 @@
-"""The collector: as a process that is stopped, and in process where the time matters."""
+"""The collector: stopped and killed as a process, and in this process with fixed times."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def sample(host: str, at: dt.datetime, cpu: int = 10) -> Sample:
 
 
 def started(*more: str) -> subprocess.Popen[str]:
-    """The collector as a process of its own, with samples in quick succession."""
+    """Starts the collector as a process, with samples in quick succession."""
     command = [sys.executable, "collector.py", "run", "--host", "web-17", "--every", "0.02", "--batch", "4", *more]
     return subprocess.Popen(command, cwd=HERE, stdout=subprocess.PIPE, text=True)
 
 
 def written(lines: str) -> int:
-    """How many samples the collector said it has written."""
+    """The number of samples that the collector reported as written."""
     return sum(int(number) for number in re.findall(r"^(\d+) samples written$", lines, re.MULTILINE))
 
 
@@ -58,41 +58,41 @@ def stored(transport: Embedded) -> list[Sample]:
 def test_asked_to_stop_it_sends_what_is_left(stop: signal.Signals, tmp_path: Path) -> None:
     with started("--db", str(tmp_path / "metrics.db")) as process:
         assert process.stdout
-        said = process.stdout.readline() + process.stdout.readline()
+        output = process.stdout.readline() + process.stdout.readline()
         process.send_signal(stop)
-        said += process.stdout.read()
+        output += process.stdout.read()
     assert process.returncode == 0
     with Embedded(tmp_path / "metrics.db") as engine:
         found = stored(engine)
         known = MetricsRepository(Client(SCHEMA, TABLE, engine)).one_resource("web-17")
-    assert len(found) == written(said) >= 8
+    assert len(found) == written(output) >= 8
     assert known == Resource(resource_id="web-17", service="default", region="here")
 
 
 def test_killed_it_loses_nothing_that_it_said_was_written(tmp_path: Path) -> None:
     with started("--db", str(tmp_path / "metrics.db")) as process:
         assert process.stdout
-        said = "".join(process.stdout.readline() for _ in range(3))
+        output = "".join(process.stdout.readline() for _ in range(3))
         process.kill()
-        said += process.stdout.read()
+        output += process.stdout.read()
     with Embedded(tmp_path / "metrics.db") as engine:
-        assert len(stored(engine)) >= written(said) >= 12
+        assert len(stored(engine)) >= written(output) >= 12
 
 
 def test_over_http_it_is_the_same(prejoin_engine: Embedded, prejoin_url: str) -> None:
     with started("--endpoint", prejoin_url) as process:
         assert process.stdout
-        said = process.stdout.readline()
+        output = process.stdout.readline()
         process.terminate()
-        said += process.stdout.read()
+        output += process.stdout.read()
     assert process.returncode == 0
-    assert len(stored(prejoin_engine)) == written(said) >= 4
+    assert len(stored(prejoin_engine)) == written(output) >= 4
 
 
 def test_what_the_table_did_not_take_is_sent_with_the_next(
     prejoin_engine: Embedded, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    db = Client(SCHEMA, TABLE, prejoin_engine)  # whose table is not there yet
+    db = Client(SCHEMA, TABLE, prejoin_engine)  # its table does not exist yet
     collector = Collector(MetricsRepository(db), Machine("web-17"))
     collector.waiting = [sample("web-17", MIDNIGHT), sample("web-17", MIDNIGHT + SECOND)]
     collector.send()
@@ -137,14 +137,14 @@ def test_the_wall_reads_both_days_and_all_shards_at_midnight(prejoin_engine: Emb
     repository.record_samples([sample(host, MIDNIGHT - 20 * SECOND, cpu=20) for host in hosts])
     repository.record_samples([sample(host, MIDNIGHT + 10 * SECOND, cpu=90) for host in hosts[:500]])
     calls.clear()
-    said = wall(repository, MIDNIGHT + 30 * SECOND).splitlines()[1:]
-    assert {(line.split()[0], line.split()[1]) for line in said} == {
+    output = wall(repository, MIDNIGHT + 30 * SECOND).splitlines()[1:]
+    assert {(line.split()[0], line.split()[1]) for line in output} == {
         *((host, "90") for host in hosts[:500]),
         *((host, "20") for host in hosts[500:]),
     }
     days = {call.key.split(" ")[0] for call in calls}
     assert days == {f"ALL#SAMPLE#{day:%Y-%m-%d}#{shard}" for day in (MIDNIGHT - SECOND, MIDNIGHT) for shard in (0, 1)}
-    assert wall(repository, MIDNIGHT + 55 * SECOND).splitlines()[1:] == [line for line in said if " 90 " in line]
+    assert wall(repository, MIDNIGHT + 55 * SECOND).splitlines()[1:] == [line for line in output if " 90 " in line]
 
 
 def test_the_present_of_many_hosts_is_spread_over_the_shards(repository: MetricsRepository) -> None:
@@ -173,7 +173,7 @@ def test_samples_end_after_thirty_days_and_summaries_stay(
     repository.write_day_summary(
         DaySummary(resource_id="web-17", day=old.date(), samples=1, traffic=1, cpu_max=10),
     )
-    # Its time has come: it is not shown any more, though DynamoDB takes days to remove it.
+    # Expired items are not shown, though DynamoDB takes days to remove them.
     assert len(list(samples_of(repository, "web-17", old - SECOND, MIDNIGHT))) == 1
     assert prejoin_engine.expire(MIDNIGHT.timestamp()) == 1
     assert prejoin_engine.expire((MIDNIGHT + KEPT).timestamp()) == 1
@@ -199,7 +199,7 @@ def test_the_busiest_of_a_day_are_in_the_order_of_numbers_not_of_text(repository
     assert len(lines) == 10
     assert [line.split()[1] for line in lines][:4] == ["web-3", "web-2", "web-1", "web-0"]
     last = DaySummary(resource_id="web-4", day=day, samples=2, traffic=1, cpu_max=Decimal("99.9"))
-    repository.write_day_summary(last)  # the job was repeated: one place in the league, not two
+    repository.write_day_summary(last)  # the job was repeated: one entry, not two
     assert [line.split()[1] for line in league(repository, day).splitlines()][:3] == ["web-3", "web-4", "web-2"]
 
 

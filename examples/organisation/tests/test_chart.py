@@ -1,4 +1,4 @@
-"""The chart: a journey at the command line, and in process what has to hold of a company."""
+"""The chart: a complete scenario on the command line, and the rules of a company."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def test_a_journey_at_the_command_line(
 
     def say(*words: str) -> str:
         status = main([*where, *words])
-        said = capsys.readouterr()
-        assert status == (1 if said.err else 0)
-        return said.out + said.err
+        output = capsys.readouterr()
+        assert status == (1 if output.err else 0)
+        return output.out + output.err
 
     assert say("load", "acme", str(HERE / "company.csv")) == "9 people\n"
     assert say("show", "acme") == COMPANY

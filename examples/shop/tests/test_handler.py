@@ -1,4 +1,4 @@
-"""The Lambda function, called as Lambda calls it: with the events that an HTTP API of API Gateway sends."""
+"""The Lambda function, called with events as an HTTP API of API Gateway sends them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHIP_TO = {"street": "Bergstrasse 1", "city": "Zürich", "postcode": "8001"}
 
 @pytest.fixture(autouse=True)
 def empty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An instance that has just started, with a table in memory."""
+    """Starts a new instance, with a table in memory."""
     monkeypatch.setenv("SHOP_DB", "memory")
     monkeypatch.setenv("SHOP_CURSOR_KEY", "8f" * 32)
     handler.repository.cache_clear()
@@ -36,8 +36,8 @@ def empty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def event(method: str, path: str, body: str | None = None, query: Json | None = None, **headers: str) -> Json:
-    """The event of a request, with all that API Gateway tells: its route, the parts of its path, what is behind `?`."""
-    route, parameters = routed(method, path)
+    """The event of a request, with all fields that API Gateway sends."""
+    route, parameters = route_of(method, path)
     found: Json = {
         "version": "2.0",
         "routeKey": route,
@@ -82,8 +82,8 @@ def event(method: str, path: str, body: str | None = None, query: Json | None = 
     return found
 
 
-def routed(method: str, path: str) -> tuple[str, dict[str, str]]:
-    """The route that a path is on, and what stands in its braces. Fixed parts come before braces, as at AWS."""
+def route_of(method: str, path: str) -> tuple[str, dict[str, str]]:
+    """The route of a path, and its path parameters. Fixed parts take precedence over parameters, as at AWS."""
     for route in sorted(handler.ROUTES, key=lambda route: route.count("{")):
         pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route)
         if match := re.fullmatch(pattern, f"{method} {path}"):
@@ -91,21 +91,21 @@ def routed(method: str, path: str) -> tuple[str, dict[str, str]]:
     return "$default", {}
 
 
-def call(method: str, path: str, body: object = None, gives: int = 200, /, **query: object) -> Any:
-    """What is answered, with this status."""
-    said = None if body is None else json.dumps(body)
-    answer = handler.handler(event(method, path, said, query), None)
-    assert answer["statusCode"] == gives, answer
-    return read(answer)
+def call(method: str, path: str, body: object = None, status: int = 200, /, **query: object) -> Any:
+    """The body of the response, which must have the status."""
+    text = None if body is None else json.dumps(body)
+    response = handler.handler(event(method, path, text, query), None)
+    assert response["statusCode"] == status, response
+    return read(response)
 
 
-def read(answer: Json) -> Any:
-    """What an answer says. It is one that API Gateway understands."""
-    assert answer.keys() <= {"statusCode", "headers", "body"}
-    if "body" not in answer:
+def read(response: Json) -> Any:
+    """The body of a response, which must have the form that API Gateway expects."""
+    assert response.keys() <= {"statusCode", "headers", "body"}
+    if "body" not in response:
         return None
-    assert answer["headers"]["content-type"] == "application/json"
-    return json.loads(answer["body"])
+    assert response["headers"]["content-type"] == "application/json"
+    return json.loads(response["body"])
 
 
 def user(email: str = "ann@example.com") -> str:
@@ -122,7 +122,7 @@ def basket(**lines: int) -> Json:
 
 
 def listed(path: str, **query: object) -> list[Json]:
-    """A list, all its pages."""
+    """All items of a list, from all pages."""
     found: list[Json] = []
     while True:
         page = call("GET", path, **query)
@@ -282,8 +282,8 @@ def test_the_template_of_the_function_takes_what_that_of_the_table_gives() -> No
 
 def test_the_function_may_run_every_access_pattern_as_a_customer_or_as_staff() -> None:
     roles = tomllib.loads((HERE / "prejoin.toml").read_text("utf-8"))["roles"]
-    asked = re.findall(r"^\| (AP-\d+) ", (HERE / "access-patterns.md").read_text("utf-8"), re.MULTILINE)
-    assert {*roles["customers"], *roles["staff"]} == set(asked)
+    ids = re.findall(r"^\| (AP-\d+) ", (HERE / "access-patterns.md").read_text("utf-8"), re.MULTILINE)
+    assert {*roles["customers"], *roles["staff"]} == set(ids)
     assert not {"AP-008", "AP-009", "AP-023", "AP-025"} & set(roles["customers"])
 
 

@@ -1,4 +1,4 @@
-"""The README names methods, routes and tests that are there."""
+"""The methods, routes and tests that the README names exist."""
 
 from __future__ import annotations
 

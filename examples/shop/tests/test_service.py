@@ -1,4 +1,4 @@
-"""The service over real HTTP: uvicorn on a port of this machine, with its table in each of the places it can have."""
+"""The service over real HTTP, with its table in each supported location."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Json = dict[str, Any]
 
 @contextmanager
 def serving() -> Iterator[httpx.Client]:
-    """The service of this process, with the place that the environment names."""
-    with socket.socket(proto=socket.IPPROTO_TCP) as listening:  # said, so that asyncio answers without delay
+    """Runs the service in this process, configured by the environment."""
+    with socket.socket(proto=socket.IPPROTO_TCP) as listening:  # asyncio sets TCP_NODELAY only with this protocol
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
@@ -46,7 +46,7 @@ def serving() -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
-    """The service on a DynamoDB in memory."""
+    """The service with a table in memory."""
     monkeypatch.setenv("SHOP_DB", "memory")
     monkeypatch.setenv("SHOP_CURSOR_KEY", "8f" * 32)
     with serving() as client:
@@ -54,8 +54,8 @@ def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture(scope="module")
-def standing() -> Iterator[httpx.Client]:
-    """A service that is there for all who change nothing in it."""
+def shared() -> Iterator[httpx.Client]:
+    """One service for all tests that change nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SHOP_DB", "memory")
         with serving() as client:
@@ -64,13 +64,13 @@ def standing() -> Iterator[httpx.Client]:
 
 
 def ok(answer: httpx.Response, status: int = 200) -> Any:
-    """What was answered, which is as it should be."""
+    """The body of a response, which must have the status."""
     assert answer.status_code == status, answer.text
     return answer.json()
 
 
 def refused(answer: httpx.Response, status: int) -> str:
-    """By which word something was refused."""
+    """The error code of a response, which must have the status."""
     assert answer.status_code == status, answer.text
     body = answer.json()
     assert body["detail"]
@@ -79,7 +79,7 @@ def refused(answer: httpx.Response, status: int) -> str:
 
 
 def user(http: httpx.Client, email: str = "ann@example.com") -> str:
-    """Somebody new, by their id."""
+    """Registers a user and returns the id."""
     user_id: str = ok(http.post("/users", json={"email": email, "name": "Ann"}), 201)["user_id"]
     return user_id
 
@@ -94,9 +94,9 @@ def stock(http: httpx.Client, product_id: str = "MUG-BLUE") -> int:
 
 
 def basket(street: str = "Bergstrasse 1", /, **lines: int) -> Json:
-    """So many of each product: `basket(MUG_BLUE=2)`."""
-    named = [{"product_id": name.replace("_", "-"), "quantity": quantity} for name, quantity in lines.items()]
-    return {"ship_to": {"street": street, "city": "Zürich", "postcode": "8001"}, "lines": named}
+    """An order by the quantity of each product: `basket(MUG_BLUE=2)`."""
+    items = [{"product_id": name.replace("_", "-"), "quantity": quantity} for name, quantity in lines.items()]
+    return {"ship_to": {"street": street, "city": "Zürich", "postcode": "8001"}, "lines": items}
 
 
 def buy(http: httpx.Client, user_id: str, **lines: int) -> Json:
@@ -105,7 +105,7 @@ def buy(http: httpx.Client, user_id: str, **lines: int) -> Json:
 
 
 def listed(http: httpx.Client, path: str, **query: str | int) -> list[Json]:
-    """A list, all its pages."""
+    """All items of a list, from all pages."""
     found: list[Json] = []
     while True:
         page = ok(http.get(path, params=query))
@@ -116,7 +116,7 @@ def listed(http: httpx.Client, path: str, **query: str | int) -> list[Json]:
 
 
 def everywhere(http: httpx.Client, order: Json) -> list[str]:
-    """The status of an order, wherever it can be seen: its item, its index keys, and their places in the indexes."""
+    """The statuses of an order in all responses that contain it: from the item and from every index."""
     user_id, order_id = order["user_id"], order["order_id"]
     lists = [
         ok(http.get(f"/users/{user_id}/account"))["orders"],
@@ -130,7 +130,7 @@ def everywhere(http: httpx.Client, order: Json) -> list[str]:
     return [ok(http.get(f"/orders/{order_id}"))["order"]["status"], *seen]
 
 
-# A customer's journey, in every place
+# A complete scenario, in every location
 
 
 @pytest.fixture(params=["memory", "file", "endpoint", "AWS"])
@@ -141,7 +141,7 @@ def anywhere(
     prejoin_url: str,
     prejoin_table: Callable[[str, Schema], str],
 ) -> Iterator[httpx.Client]:
-    """The service in each of its places. What it takes for AWS is behind a port of this machine, too."""
+    """The service in each location. A local server stands in for AWS."""
     monkeypatch.delenv("SHOP_DB", raising=False)
     match request.param:
         case "memory":
@@ -155,7 +155,9 @@ def anywhere(
             monkeypatch.setenv("AWS_REGION", "eu-central-1")
             monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
             monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-            monkeypatch.setenv("SHOP_TABLE", prejoin_table("shop-of-ours", SCHEMA))  # the service makes none there
+            monkeypatch.setenv(
+                "SHOP_TABLE", prejoin_table("shop-of-ours", SCHEMA)
+            )  # the service does not create it on AWS
     with serving() as client:
         yield client
 
@@ -269,17 +271,17 @@ def test_a_request_that_is_repeated_with_its_key_places_one_order(http: httpx.Cl
         return http.post(f"/users/{user_id}/orders", json=wanted, headers=key)
 
     first = place(ann, basket(MUG_BLUE=2))
-    again = place(ann, basket(MUG_BLUE=2))  # there is one left: it would be out of stock if it were a new one
+    again = place(ann, basket(MUG_BLUE=2))  # one is left: a new order would be out of stock
     assert ok(first, 201) == ok(again, 201)
     assert first.headers["location"] == again.headers["location"]
     assert (stock(http), ok(http.get(f"/users/{ann}"))["order_count"]) == (1, 1)
     assert refused(place(ann, basket(MUG_BLUE=1)), 422) == "key_used"
     assert refused(place(ann, basket("Elsewhere 2", MUG_BLUE=2)), 422) == "key_used"
-    ok(place(bob, basket(MUG_BLUE=1)), 201)  # his own "basket 7"
+    ok(place(bob, basket(MUG_BLUE=1)), 201)  # the same key of another user
     assert stock(http) == 0
 
 
-# What is refused
+# Errors
 
 
 def test_an_address_that_is_taken_is_refused(http: httpx.Client) -> None:
@@ -361,10 +363,8 @@ def test_a_cursor_that_is_none_or_of_another_list_is_refused(http: httpx.Client)
         ("PATCH", "/orders/x", {"status": "LOST"}),
     ],
 )
-def test_what_cannot_be_understood_is_refused(
-    standing: httpx.Client, method: str, path: str, body: Json | None
-) -> None:
-    answer = standing.request(method, path.replace("{ann}", user(standing, f"{uuid4()}@example.com")), json=body)
+def test_what_cannot_be_understood_is_refused(shared: httpx.Client, method: str, path: str, body: Json | None) -> None:
+    answer = shared.request(method, path.replace("{ann}", user(shared, f"{uuid4()}@example.com")), json=body)
     assert answer.status_code == 422, answer.text
     assert answer.json()["detail"]
 
@@ -394,12 +394,12 @@ async def _unreachable(self: object, operation: str, body: bytes) -> bytes:
     raise ConnectionFailed("nobody answers", operation=operation)
 
 
-# Many at once
+# Concurrency
 
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[list[httpx.Client]]:
-    """The service twice, as people start it: two processes, with one table behind a port, where requests overlap."""
+    """Two processes of the service with one table on a server."""
     command = [sys.executable, "-m", "uvicorn", "service:app", "--port", "0", "--no-access-log"]
     with Embedded() as engine, Server(engine, port=0) as url, ExitStack() as stack:
         environment = {**os.environ, "SHOP_ENDPOINT": url, "PYTHONUNBUFFERED": "1"}
@@ -414,18 +414,18 @@ def two() -> Iterator[list[httpx.Client]]:
 
 
 def address(process: subprocess.Popen[str]) -> str:
-    """Where a service says that it is."""
+    """The URL that a service prints when it starts."""
     assert process.stderr
-    said = []
+    lines = []
     for line in process.stderr:
         if found := re.search(r"running on (http://127\.0\.0\.1:\d+)", line):
             return found[1]
-        said.append(line)
-    raise AssertionError("".join(said))
+        lines.append(line)
+    raise AssertionError("".join(lines))
 
 
 def at_once(two: list[httpx.Client], requests: list[tuple[str, str, Json | None]]) -> list[httpx.Response]:
-    """The answers to requests that are all sent in one moment, to one process and the other in turn."""
+    """Sends requests at the same time, alternating between both processes, and returns the responses."""
     start = threading.Barrier(len(requests))
 
     def send(number: int) -> httpx.Response:

@@ -1,4 +1,4 @@
-"""The social network: one journey at the command line, and in process what has to hold whoever is at work."""
+"""The social network: a complete scenario on the command line, and rules that hold with concurrent users."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PEOPLE = ("ann", "bob", "cid", "dee", "eva", "flo", "gus", "hal")
 
 @pytest.fixture
 def network(tmp_path: Path) -> Iterator[Network]:
-    """Eight people who have done nothing yet."""
+    """A network of eight users without any activity."""
     made = connect(str(tmp_path / "social.db"))
     for name in PEOPLE:
         made.sign_up(name, f"{name}@example.com", name.title())
@@ -37,7 +37,7 @@ def published(network: Network, author: str = "ann", content: str = "Hello") -> 
 
 
 def at_once(*work: Callable[[], object]) -> list[BaseException]:
-    """All of it at the same time, in threads; what went wrong."""
+    """Runs functions in threads at the same time, and returns their errors."""
     with ThreadPoolExecutor(len(work)) as pool:
         done = [pool.submit(one) for one in work]
         return [error for one in done if (error := one.exception()) is not None]
@@ -56,7 +56,7 @@ def post(network: Network, post_id: str) -> Post:
 
 
 def failure(error: BaseException) -> type[BaseException]:
-    """What a transaction failed by, where it was one thing."""
+    """The only failure of a transaction."""
     if isinstance(error, TransactionCancelled):
         (error,) = error.failures
     return type(error)
@@ -245,11 +245,11 @@ def test_a_draft_is_neither_liked_nor_commented(network: Network) -> None:
 
 def test_a_comment_is_taken_back_by_whoever_wrote_it(network: Network) -> None:
     post_id = published(network)
-    said = network.comment("bob", post_id, "Hi")
+    comment = network.comment("bob", post_id, "Hi")
     with pytest.raises(TransactionCancelled):
-        network.remove_comment(post_id, said.comment_id, "ann")
+        network.remove_comment(post_id, comment.comment_id, "ann")
     assert post(network, post_id).comment_count == 1
-    network.remove_comment(post_id, said.comment_id, "bob")
+    network.remove_comment(post_id, comment.comment_id, "bob")
     assert post(network, post_id).comment_count == 0
     assert network.newest_comments(post_id) == []
 
@@ -276,15 +276,15 @@ def test_a_new_name_is_on_everything_that_was_said(network: Network) -> None:
         network.comment("bob", posts[0], str(number))
     network.rename("bob", "Robert")
     assert user(network, "bob").name == "Robert"
-    said = list(everything(lambda after: network.comments_by_user("bob", after=after)))
-    assert (len(said), {one.name for one in said}) == (123, {"Robert"})
+    comments = list(everything(lambda after: network.comments_by_user("bob", after=after)))
+    assert (len(comments), {one.name for one in comments}) == (123, {"Robert"})
     names = [{one.username: one.name for one in network.newest_comments(post_id)} for post_id in posts[1:]]
     assert names == [{"bob": "Robert", "cid": "Cid"}] * 2
 
 
 def test_a_comment_whose_author_is_renamed_meanwhile_is_under_the_new_name(network: Network) -> None:
     class Renamed(Network):
-        """Whoever asks for a name is called otherwise right afterwards, once."""
+        """Renames a user once, right after their name was read."""
 
         def current_name(self, username: str) -> UserView | None:
             found = super().current_name(username)
@@ -313,9 +313,9 @@ def test_names_agree_in_the_end_whoever_comments_and_renames_meanwhile(network: 
             network.rename("bob", f"{name} {number}")
 
     assert at_once(talk, talk, lambda: become("Robert"), lambda: become("Bobby")) == []
-    said = list(everything(lambda after: network.comments_by_user("bob", after=after)))
-    assert len(said) == 40
-    assert {one.name for one in said} == {user(network, "bob").name}
+    comments = list(everything(lambda after: network.comments_by_user("bob", after=after)))
+    assert len(comments) == 40
+    assert {one.name for one in comments} == {user(network, "bob").name}
 
 
 # --- Likes and follows ------------------------------------------------------------------------------------------------
@@ -371,7 +371,7 @@ def test_a_follow_that_is_refused_counts_nowhere(network: Network) -> None:
 
 
 def both_sides(network: Network, *groups: str) -> tuple[list[Membership], list[Membership]]:
-    """All memberships, as the users have them and as the groups have them."""
+    """All memberships, as listed by user and as listed by group."""
     of_users = [one for name in PEOPLE for one in network.groups(name)]
     of_groups = [one for group in groups for one in network.members(group)]
     return sorted(of_users, key=str), sorted(of_groups, key=str)

@@ -1,4 +1,4 @@
-"""The roster: the same assignments from both sides, lists that may be loaded twice, teams that close for good."""
+"""The roster: assignments from both sides, repeated and concurrent loads, closing teams."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def row(email: str, team: str, role: str = "MEMBER", since: str = "2026-01-01") 
 
 
 def at_once(*work: Callable[[], object]) -> list[BaseException]:
-    """All of it at the same time, in threads; what went wrong."""
+    """Runs functions in threads at the same time, and returns their errors."""
     with ThreadPoolExecutor(len(work)) as pool:
         done = [pool.submit(one) for one in work]
         return [error for one in done if (error := one.exception()) is not None]
