@@ -40,9 +40,9 @@ def table_of(workload: Workload, design: Design) -> dict[str, Any]:
 
 
 def carried(design: Design) -> Design:
-    """What of a design a model can carry."""
+    """The parts of a design that a model can contain."""
     slots = tuple(replace(slot, purpose="") for slot in design.slots)
-    return replace(design, slots=slots, operations=(), decisions=(), ttl_attribute="")
+    return replace(design, slots=slots, operations=(), decisions=(), stores=(), ttl_attribute="")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.parent.name)
