@@ -141,6 +141,15 @@ def test_a_condition_on_no_item_sees_no_attributes() -> None:
         ("(n = :5", 'Syntax error; token: "<EOF>", near: ":5"'),
         ("status = :5", "Attribute name is a reserved keyword; reserved keyword: status"),
         ("((n = :5))", "The expression has redundant parentheses;"),
+        # Once closed, they are reported before a syntax error, but not while the operator is looked for.
+        ("((n = :5)).d", "The expression has redundant parentheses;"),
+        ("((n)) = :5 d", "The expression has redundant parentheses;"),
+        ("n BETWEEN ((n)).d AND :5", "The expression has redundant parentheses;"),
+        ("n = :5 AND ((n = :5)) AND (", "The expression has redundant parentheses;"),
+        ("n = :5 AND (", 'Syntax error; token: "<EOF>", near: "("'),
+        ("((n)).d = :5", 'Syntax error; token: ".", near: ").d"'),
+        ("size(((n)).d) = :5", 'Syntax error; token: ".", near: ").d"'),
+        ("(n)[0] = :5", 'Syntax error; token: "[", near: ")[0"'),
         ("foo(n)", "Invalid function name; function: foo"),
         (
             "if_not_exists(n, n) = :5",

@@ -4,6 +4,7 @@ stack.
 
 from __future__ import annotations
 
+from bisect import bisect
 from functools import lru_cache
 
 from prejoin.protocol.expressions.nodes import (
@@ -29,7 +30,7 @@ from prejoin.protocol.expressions.nodes import (
     Update,
     operator_count,
 )
-from prejoin.protocol.expressions.reader import ExpressionReader
+from prejoin.protocol.expressions.reader import ExpressionReader, ExpressionToken
 
 _KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN"})
 _COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
@@ -45,20 +46,18 @@ def parse_condition(text: str, parameter: str = "ConditionExpression") -> Condit
 Not(part=FunctionCall(function='attribute_exists', arguments=(DocumentPath(steps=('b',)),)))))
     """
     reader = ExpressionReader(text, parameter, keywords=_KEYWORDS, functions=CONDITION_FUNCTIONS)
-    closings = _matching_parentheses(reader)
-    condition = _Builder(reader, closings).build()
-    _complain_about_redundant_parentheses(reader, closings)
+    condition = _Builder(reader).build()
     reader.count_operators(operator_count([condition]))
-    reader.finish("parentheses", "unknown function", "misused function", "reserved", "position", "operators", "nesting")
+    reader.finish("unknown function", "misused function", "reserved", "position", "operators", "nesting")
     return condition
 
 
 class _Builder:
     """Operator precedence parsing on two stacks: finished conditions, and pending operators."""
 
-    def __init__(self, reader: ExpressionReader, closings: dict[int, int]) -> None:
+    def __init__(self, reader: ExpressionReader) -> None:
         self._reader = reader
-        self._closings = closings
+        self._operators = [index for index, token in enumerate(reader.tokens) if _is_operator(token)]
         self._done: list[Condition] = []
         self._waiting: list[str] = []
 
@@ -100,11 +99,14 @@ class _Builder:
 
     def _encloses_operand(self) -> bool:
         """Whether the parenthesis here encloses an operand, as in `(a) = :b`, and not a condition."""
-        closing = self._closings.get(self._reader.index)
+        reader = self._reader
+        closing = reader.closings.get(reader.index)
         if closing is None:
             return False
-        following = self._reader.tokens[closing + 1]
-        return following.text in _COMPARATORS or following.word() in ("BETWEEN", "IN")
+        following = reader.tokens[closing + 1]
+        if following.text in (".", "["):  # an error, but where it is depends on what the parentheses enclose
+            return bisect(self._operators, reader.index) == bisect(self._operators, closing)
+        return _is_operator(following)
 
     def _reduce(self, binding: int) -> None:
         """Finish the pending operators, back to a parenthesis, that bind at least as tightly."""
@@ -122,8 +124,11 @@ class _Builder:
 def _predicate(reader: ExpressionReader) -> Condition:
     """A comparison, BETWEEN, IN, or a function that is itself a condition."""
     start = reader.token
+    reader.settled = reader.index
     left = reader.operand()
     token = reader.token
+    if _is_operator(token):
+        reader.settled = None
     if token.kind == "sign" and token.text in _COMPARATORS:
         reader.advance()
         right = reader.operand()
@@ -146,10 +151,16 @@ def _predicate(reader: ExpressionReader) -> Condition:
         return In(left, tuple(options))
     if not isinstance(left, FunctionCall) or start.text == "(":
         reader.fail()
+    reader.settled = None
     if left.function == "size":
         reader.complain_about_misuse(left)
     _check_operands(reader, *left.arguments)
     return left
+
+
+def _is_operator(token: ExpressionToken) -> bool:
+    """Whether a token may follow the left operand of a condition."""
+    return token.text in _COMPARATORS or token.word() in ("BETWEEN", "IN")
 
 
 def _check_operands(reader: ExpressionReader, *operands: Operand) -> None:
@@ -161,26 +172,6 @@ def _check_operands(reader: ExpressionReader, *operands: Operand) -> None:
             if operand.function != "size" and operand.function in CONDITION_FUNCTIONS:
                 reader.complain_about_misuse(operand)
             waiting += reversed(operand.arguments)
-
-
-def _matching_parentheses(reader: ExpressionReader) -> dict[int, int]:
-    """The position of the closing parenthesis for each opening one that is closed."""
-    closings: dict[int, int] = {}
-    opened: list[int] = []
-    for index, token in enumerate(reader.tokens):
-        if token.text == "(":
-            opened.append(index)
-        elif token.text == ")" and opened:
-            closings[opened.pop()] = index
-    return closings
-
-
-def _complain_about_redundant_parentheses(reader: ExpressionReader, closings: dict[int, int]) -> None:
-    for opening, closing in closings.items():
-        before = reader.tokens[opening - 1] if opening else None
-        is_call = before is not None and before.kind == "name" and before.word() not in _KEYWORDS - {"IN"}
-        if not is_call and closings.get(opening + 1) == closing - 1:
-            reader.complain("parentheses", "The expression has redundant parentheses;")
 
 
 _SECTIONS = frozenset({"SET", "REMOVE", "ADD", "DELETE"})

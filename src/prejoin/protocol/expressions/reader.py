@@ -71,6 +71,18 @@ def syntax_error(text: str, tokens: tuple[ExpressionToken, ...], index: int, par
     return invalid(f'Invalid {parameter}: Syntax error; token: "{tokens[index].text}", near: "{near}"')
 
 
+def _matching_parentheses(tokens: tuple[ExpressionToken, ...]) -> dict[int, int]:
+    closings: dict[int, int] = {}
+    opened: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.text == "(":
+            opened.append(index)
+        elif token.text == ")" and opened:
+            closings[opened.pop()] = index
+    return closings
+
+
+_REDUNDANT = "The expression has redundant parentheses;"
 _OPERAND_DEPTH = 32
 _LIST_POSITIONS = 2**31
 
@@ -79,7 +91,8 @@ class ExpressionReader:
     """A cursor over the tokens of one expression.
 
     DynamoDB reports a syntax error first, then other errors by kind, not by position: `complain` keeps the first of
-    each kind, and `finish` raises the most important.
+    each kind, and `finish` raises the most important. Only redundant parentheses are reported before a syntax error
+    that follows them.
     """
 
     def __init__(self, text: str, parameter: str, *, keywords: frozenset[str], functions: frozenset[str]) -> None:
@@ -87,6 +100,12 @@ class ExpressionReader:
         self.parameter = parameter
         self.tokens = tokenise(text, parameter)
         self.index = 0
+        self.closings = _matching_parentheses(self.tokens)
+        """The position of the closing parenthesis for each opening one that is closed."""
+        self.settled: int | None = None
+        """The beginning of a condition of which the operator is not yet read. DynamoDB looks ahead for it, and does not
+        notice redundant parentheses meanwhile.
+        """
         self._keywords = keywords
         self._functions = functions
         self._complaints: dict[str, str] = {}
@@ -124,13 +143,27 @@ class ExpressionReader:
         return False
 
     def fail(self) -> NoReturn:
+        if self._first_redundant() < (self.index if self.settled is None else self.settled):
+            raise invalid(f"Invalid {self.parameter}: {_REDUNDANT}")
         raise syntax_error(self.text, self.tokens, self.index, self.parameter)
+
+    def _first_redundant(self) -> int:
+        """The position of the first parenthesis that closes a redundant pair; that of the end if there is none."""
+        found = len(self.tokens)
+        for opening, closing in self.closings.items():
+            before = self.tokens[opening - 1] if opening else None
+            is_call = before is not None and before.kind == "name" and before.word() not in self._keywords - {"IN"}
+            if not is_call and self.closings.get(opening + 1) == closing - 1:
+                found = min(found, closing)
+        return found
 
     def complain(self, kind: str, message: str) -> None:
         self._complaints.setdefault(kind, message)
 
     def finish(self, *order: str) -> None:
-        """Raise the first complaint in this order of kinds."""
+        """Raise the first complaint in this order of kinds, and before it one about redundant parentheses."""
+        if self._first_redundant() < len(self.tokens):
+            raise invalid(f"Invalid {self.parameter}: {_REDUNDANT}")
         for kind in order:
             if kind in self._complaints:
                 raise invalid(f"Invalid {self.parameter}: {self._complaints[kind]}")
