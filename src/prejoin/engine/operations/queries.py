@@ -171,7 +171,7 @@ def _check_read(
         projection = legacy.projection(request.attributes_to_get)
     conditions = None if keys is None else key_conditions(keys)
     if old_keys is not None:
-        conditions = legacy.key_conditions(old_keys)
+        conditions = legacy.key_conditions(old_keys, of_index=request.index_name is not None)
     start = None
     if request.exclusive_start_key is not None:
         try:
