@@ -151,6 +151,11 @@ def test_a_condition_on_no_item_sees_no_attributes() -> None:
         ("size(((n)).d) = :5", 'Syntax error; token: ".", near: ").d"'),
         ("(n)[0] = :5", 'Syntax error; token: "[", near: ")[0"'),
         ("foo(n)", "Invalid function name; function: foo"),
+        # Of names, functions and positions that are not allowed, the first is reported.
+        ("status = foo(n)", "Attribute name is a reserved keyword; reserved keyword: status"),
+        ("foo(status) = n", "Invalid function name; function: foo"),
+        ("n = l[99999999999] AND status = n", "List index is not within the allowable range; index: [99999999999]"),
+        ("size(n) AND foo(n)", "The function is not allowed to be used this way in an expression; function: size"),
         (
             "if_not_exists(n, n) = :5",
             "The function is not allowed in a condition expression; function: if_not_exists",

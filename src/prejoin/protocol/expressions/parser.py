@@ -48,7 +48,7 @@ Not(part=FunctionCall(function='attribute_exists', arguments=(DocumentPath(steps
     reader = ExpressionReader(text, parameter, keywords=_KEYWORDS, functions=CONDITION_FUNCTIONS)
     condition = _Builder(reader).build()
     reader.count_operators(operator_count([condition]))
-    reader.finish("unknown function", "misused function", "reserved", "position", "operators", "nesting")
+    reader.finish("operators", "nesting")
     return condition
 
 
@@ -203,7 +203,7 @@ def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
     update = Update(tuple(actions))
     reader.count_operators(operator_count(update.operands))
     _check_appending(reader, update)
-    reader.finish("reserved", "position", "unknown function", "misused function", "section", "operators", "nesting")
+    reader.finish("section", "operators", "nesting")
     return update
 
 
@@ -265,5 +265,5 @@ def parse_projection(text: str, parameter: str = "ProjectionExpression") -> Proj
         paths.append(reader.path())
     if reader.token.kind != "end":
         reader.fail()
-    reader.finish("reserved", "position", "nesting")
+    reader.finish("nesting")
     return ProjectionExpression(tuple(paths))

@@ -90,9 +90,9 @@ _LIST_POSITIONS = 2**31
 class ExpressionReader:
     """A cursor over the tokens of one expression.
 
-    DynamoDB reports a syntax error first, then other errors by kind, not by position: `complain` keeps the first of
-    each kind, and `finish` raises the most important. Only redundant parentheses are reported before a syntax error
-    that follows them.
+    DynamoDB reports a syntax error first; only redundant parentheses come before a syntax error that follows them. Then
+    come names and functions that it does not allow, the first in the text, and then other errors by kind: `complain_at`
+    and `complain` keep them, and `finish` raises the most important.
     """
 
     def __init__(self, text: str, parameter: str, *, keywords: frozenset[str], functions: frozenset[str]) -> None:
@@ -108,6 +108,9 @@ class ExpressionReader:
         """
         self._keywords = keywords
         self._functions = functions
+        self._calls: dict[int, int] = {}
+        """The position of each function call, by the id of its node."""
+        self._located: list[tuple[int, str]] = []
         self._complaints: dict[str, str] = {}
 
     @property
@@ -157,13 +160,18 @@ class ExpressionReader:
                 found = min(found, closing)
         return found
 
+    def complain_at(self, index: int, message: str) -> None:
+        self._located.append((index, message))
+
     def complain(self, kind: str, message: str) -> None:
         self._complaints.setdefault(kind, message)
 
     def finish(self, *order: str) -> None:
-        """Raise the first complaint in this order of kinds, and before it one about redundant parentheses."""
+        """Raise the most important complaint; `order` is that of the kinds."""
         if self._first_redundant() < len(self.tokens):
             raise invalid(f"Invalid {self.parameter}: {_REDUNDANT}")
+        if self._located:
+            raise invalid(f"Invalid {self.parameter}: {min(self._located)[1]}")
         for kind in order:
             if kind in self._complaints:
                 raise invalid(f"Invalid {self.parameter}: {self._complaints[kind]}")
@@ -178,7 +186,8 @@ class ExpressionReader:
             self.fail()
         self.index += 1
         if is_reserved(token.text):
-            self.complain("reserved", f"Attribute name is a reserved keyword; reserved keyword: {token.text}")
+            message = f"Attribute name is a reserved keyword; reserved keyword: {token.text}"
+            self.complain_at(self.index - 1, message)
         return token.text
 
     def path(self) -> DocumentPath:
@@ -203,7 +212,7 @@ class ExpressionReader:
         # What does not fit need not be read to its end: int() of a long text would be slow.
         position = int(text[:11])
         if position >= _LIST_POSITIONS:
-            self.complain("position", f"List index is not within the allowable range; index: [{text}]")
+            self.complain_at(self.index, f"List index is not within the allowable range; index: [{text}]")
         return position
 
     def operand(self, depth: int = 0) -> Operand:
@@ -231,6 +240,7 @@ class ExpressionReader:
         return self.path()
 
     def call(self, depth: int = 0) -> FunctionCall:
+        index = self.index
         function = self.advance().text
         self.expect("(")
         arguments = [self.operand(depth + 1)]
@@ -238,23 +248,21 @@ class ExpressionReader:
             arguments.append(self.operand(depth + 1))
         self.expect(")")
         if function not in self._functions:
-            self._complain_about_function(function)
-        return FunctionCall(function, tuple(arguments))
+            self._complain_about_function(index, function)
+        call = FunctionCall(function, tuple(arguments))
+        self._calls[id(call)] = index
+        return call
 
-    def _complain_about_function(self, function: str) -> None:
+    def _complain_about_function(self, index: int, function: str) -> None:
         if function in CONDITION_FUNCTIONS | UPDATE_FUNCTIONS:
             where = "an update" if self._functions is UPDATE_FUNCTIONS else "a condition"
-            self.complain(
-                "unknown function", f"The function is not allowed in {where} expression; function: {function}"
-            )
+            self.complain_at(index, f"The function is not allowed in {where} expression; function: {function}")
         else:
-            self.complain("unknown function", f"Invalid function name; function: {function}")
+            self.complain_at(index, f"Invalid function name; function: {function}")
 
     def complain_about_misuse(self, call: FunctionCall) -> None:
-        self.complain(
-            "misused function",
-            f"The function is not allowed to be used this way in an expression; function: {call.function}",
-        )
+        message = f"The function is not allowed to be used this way in an expression; function: {call.function}"
+        self.complain_at(self._calls[id(call)], message)
 
     def count_operators(self, count: int) -> None:
         most = limits.EXPRESSION_OPERATORS
