@@ -140,6 +140,8 @@ def test_a_condition_on_no_item_sees_no_attributes() -> None:
         ("n = :5 )", 'Syntax error; token: ")", near: ":5 )"'),
         ("(n = :5", 'Syntax error; token: "<EOF>", near: ":5"'),
         ("status = :5", "Attribute name is a reserved keyword; reserved keyword: status"),
+        ("remove = :5", 'Syntax error; token: "remove", near: "remove ="'),
+        ("n = m.SET", 'Syntax error; token: "SET", near: ".SET"'),
         ("((n = :5))", "The expression has redundant parentheses;"),
         # Once closed, they are reported before a syntax error, but not while the operator is looked for.
         ("((n = :5)).d", "The expression has redundant parentheses;"),

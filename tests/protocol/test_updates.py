@@ -105,6 +105,7 @@ def test_an_update_that_does_not_fit_the_item_is_refused(text: str, complaint: s
             "The function is not allowed to be used this way in an expression; function: list_append",
         ),
         ("SET _a = :1", 'Syntax error; token: "_", near: "SET _a"'),
+        ("SET in = :1", 'Syntax error; token: "in", near: "SET in ="'),
         ("SET a = foo(status)", "Invalid function name; function: foo"),
         (
             "SET a = if_not_exists(b, b)",

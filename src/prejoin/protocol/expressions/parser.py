@@ -30,9 +30,8 @@ from prejoin.protocol.expressions.nodes import (
     Update,
     operator_count,
 )
-from prejoin.protocol.expressions.reader import ExpressionReader, ExpressionToken
+from prejoin.protocol.expressions.reader import SECTIONS, ExpressionReader, ExpressionToken
 
-_KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN"})
 _COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _BINDING = {"OR": 1, "AND": 2, "NOT": 3}
 
@@ -45,7 +44,7 @@ def parse_condition(text: str, parameter: str = "ConditionExpression") -> Condit
     And(parts=(Compare(operator='=', left=DocumentPath(steps=('a',)), right=Placeholder(name=':x')), \
 Not(part=FunctionCall(function='attribute_exists', arguments=(DocumentPath(steps=('b',)),)))))
     """
-    reader = ExpressionReader(text, parameter, keywords=_KEYWORDS, functions=CONDITION_FUNCTIONS)
+    reader = ExpressionReader(text, parameter, CONDITION_FUNCTIONS)
     condition = _Builder(reader).build()
     reader.count_operators(operator_count([condition]))
     reader.finish("operators", "nesting")
@@ -174,9 +173,6 @@ def _check_operands(reader: ExpressionReader, *operands: Operand) -> None:
             waiting += reversed(operand.arguments)
 
 
-_SECTIONS = frozenset({"SET", "REMOVE", "ADD", "DELETE"})
-
-
 @lru_cache(maxsize=2048)
 def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
     """Parse the SET, REMOVE, ADD and DELETE sections of an UpdateExpression. Placeholders stay in the tree.
@@ -184,12 +180,12 @@ def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
     >>> parse_update("ADD visits :one").actions
     (AddAction(path=DocumentPath(steps=('visits',)), operand=Placeholder(name=':one')),)
     """
-    reader = ExpressionReader(text, parameter, keywords=_SECTIONS, functions=UPDATE_FUNCTIONS)
+    reader = ExpressionReader(text, parameter, UPDATE_FUNCTIONS)
     actions: list[Action] = []
     sections: set[str] = set()
     while True:
         section = reader.token.word()
-        if section not in _SECTIONS:
+        if section not in SECTIONS:
             reader.fail()
         if section in sections:
             reader.complain("section", f'The "{section}" section can only be used once in an update expression;')
@@ -259,7 +255,7 @@ def parse_projection(text: str, parameter: str = "ProjectionExpression") -> Proj
     >>> [str(path) for path in parse_projection("a, b.c[1]").paths]
     ['[a]', '[b, c, [1]]']
     """
-    reader = ExpressionReader(text, parameter, keywords=frozenset(), functions=frozenset())
+    reader = ExpressionReader(text, parameter)
     paths = [reader.path()]
     while reader.accept(","):
         paths.append(reader.path())

@@ -82,6 +82,9 @@ def _matching_parentheses(tokens: tuple[ExpressionToken, ...]) -> dict[int, int]
     return closings
 
 
+SECTIONS = frozenset({"SET", "REMOVE", "ADD", "DELETE"})
+_KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", *SECTIONS})
+"""The words that are no names in any expression. REMOVE is the only one that is not reserved."""
 _REDUNDANT = "The expression has redundant parentheses;"
 _OPERAND_DEPTH = 32
 _LIST_POSITIONS = 2**31
@@ -95,7 +98,7 @@ class ExpressionReader:
     and `complain` keep them, and `finish` raises the most important.
     """
 
-    def __init__(self, text: str, parameter: str, *, keywords: frozenset[str], functions: frozenset[str]) -> None:
+    def __init__(self, text: str, parameter: str, functions: frozenset[str] = frozenset()) -> None:
         self.text = text
         self.parameter = parameter
         self.tokens = tokenise(text, parameter)
@@ -106,7 +109,6 @@ class ExpressionReader:
         """The beginning of a condition of which the operator is not yet read. DynamoDB looks ahead for it, and does not
         notice redundant parentheses meanwhile.
         """
-        self._keywords = keywords
         self._functions = functions
         self._calls: dict[int, int] = {}
         """The position of each function call, by the id of its node."""
@@ -155,7 +157,7 @@ class ExpressionReader:
         found = len(self.tokens)
         for opening, closing in self.closings.items():
             before = self.tokens[opening - 1] if opening else None
-            is_call = before is not None and before.kind == "name" and before.word() not in self._keywords - {"IN"}
+            is_call = before is not None and before.kind == "name" and before.word() not in _KEYWORDS - {"IN"}
             if not is_call and self.closings.get(opening + 1) == closing - 1:
                 found = min(found, closing)
         return found
@@ -182,7 +184,7 @@ class ExpressionReader:
         if token.kind == "hash":
             self.index += 1
             return token.text
-        if token.kind != "name" or token.word() in self._keywords:
+        if token.kind != "name" or token.word() in _KEYWORDS:
             self.fail()
         self.index += 1
         if is_reserved(token.text):
@@ -234,7 +236,7 @@ class ExpressionReader:
             token.kind == "name"
             and following.kind == "sign"
             and following.text == "("
-            and token.word() not in self._keywords
+            and token.word() not in _KEYWORDS
         ):
             return self.call(depth)
         return self.path()
