@@ -1,4 +1,4 @@
-"""The examples: what newcomers read and change first reads without a warning, and is what the writer would write."""
+"""The documents of the examples have no warnings, and are in canonical form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guide to the document: its blocks are one document, and each cell it shows is read by the grammar as it says."""
+"""The guide to the document: its blocks form one document, and the grammar reads each cell as described."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ GRAMMAR: dict[str, Callable[[str], object]] = {
 
 
 def code(cell: str) -> str:
-    """What stands between the backticks of a cell."""
+    """The code between the backticks of a cell."""
     return cell[2:-2].strip() if cell.startswith("``") else cell[1:-1]
 
 

@@ -1,4 +1,4 @@
-"""The commands: the way of the guide, what is printed where, exit statuses."""
+"""The commands: the steps of the guide, output, exit statuses."""
 
 from __future__ import annotations
 

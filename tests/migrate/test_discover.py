@@ -1,4 +1,4 @@
-"""Discover: a document that `check` accepts, with everything guessed marked, from a database and its statements."""
+"""Discover: a document that `check` accepts, with all guesses marked, from a database and its statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not there, compared: in DynamoDB `<>` is true of it, and everything else is false."""
+"""Comparisons with missing attributes: in DynamoDB `<>` is true, everything else is false."""
 
 from __future__ import annotations
 

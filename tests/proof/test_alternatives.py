@@ -1,4 +1,4 @@
-"""`status = OPEN or priority = HIGH`: a filter of which one condition is enough, priced, generated and proven."""
+"""Filters with `or`, such as `status = OPEN or priority = HIGH`: priced, generated and proven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A design run for real: every pattern answered as the data says, and a wrong answer found out."""
+"""Runs a design: every pattern returns the expected items, and wrong results are detected."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_one_question_is_one_request(workload: Workload, design: Design) -> None
 def test_an_answer_that_is_not_what_the_data_says_is_found_out(workload: Workload, design: Design) -> None:
     with Embedded() as engine:
         sample = SampleTable.create(workload, design, engine, NOW)
-        sample.generator.make_all(roots=1)  # more data than is in the table
+        sample.generator.make_all(roots=1)  # more than all data of the table
         wrong = {r.id: prove_read(sample, r).wrong for r in workload.reads}
     assert "items instead of" in wrong["AP-008"]
 

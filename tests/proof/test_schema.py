@@ -1,4 +1,4 @@
-"""A design as a schema: keys of several attributes, attributes that are keys, tables without a sort key, copies."""
+"""Schemas of designs: keys of several attributes, attributes as keys, tables without a sort key, copies."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def workload() -> Workload:
 
 
 def proven(workload: Workload, design: Design) -> list[tuple[str, str]]:
-    """The patterns that are not as they should be."""
+    """The patterns that are not proven."""
     with Embedded() as engine:
         answers = list(prove_patterns(SampleTable.create(workload, map_patterns(design, workload), engine, NOW)))
     assert [a.pattern for a in answers] == [p.id for p in workload.patterns]

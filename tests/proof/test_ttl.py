@@ -1,4 +1,4 @@
-"""Items that end: what the document calls a TTL is the table's, and what has ended is nobody's answer."""
+"""Expiry: the document's TTL attribute is that of the table, and expired items are in no result."""
 
 from __future__ import annotations
 

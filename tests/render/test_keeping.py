@@ -1,4 +1,4 @@
-"""Files generated again: what people wrote below stays, what they changed is not overwritten."""
+"""Files that are generated again: code below the generated lines is kept, and changed files are not overwritten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in Python for what a document names: valid, readable, and no two the same."""
+"""Python names for the names of a document: valid, readable and unique."""
 
 from __future__ import annotations
 

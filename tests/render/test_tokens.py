@@ -1,4 +1,4 @@
-"""Generated writes that may be repeated: with the same token a transaction is done once."""
+"""Generated writes with a token: a repeated transaction is applied once."""
 
 from __future__ import annotations
 

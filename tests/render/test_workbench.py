@@ -1,4 +1,4 @@
-"""A design as a NoSQL Workbench model: the form that Workbench reads, real keys in the samples, and nothing lost on the way back."""
+"""A design as a NoSQL Workbench model: Workbench's form, real keys in the samples, and a lossless way back."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def table_of(workload: Workload, design: Design) -> dict[str, Any]:
 
 
 def carried(design: Design) -> Design:
-    """What of a design a model can carry."""
+    """The parts of a design that a model can contain."""
     slots = tuple(replace(slot, purpose="") for slot in design.slots)
     return replace(design, slots=slots, operations=(), decisions=(), ttl_attribute="")
 

@@ -1,4 +1,4 @@
-"""A document in looser prose: read as far as it is exact, a message for each place that is not, and nothing lost."""
+"""A document in loose prose: exact parts are read, the others get messages, and nothing is lost."""
 
 from __future__ import annotations
 

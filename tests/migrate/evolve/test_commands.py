@@ -1,4 +1,4 @@
-"""`prejoin evolve`: the way of the guide on a file, what is printed, exit statuses."""
+"""`prejoin evolve`: the steps of the guide on a file, output, exit statuses."""
 
 from __future__ import annotations
 

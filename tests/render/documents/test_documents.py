@@ -1,4 +1,4 @@
-"""Pages: every pattern with its method, its test and its operation; every key with who reads and writes it."""
+"""Pages list every pattern with its method, test and operation, and every key with its readers and writers."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_attributes_in_keys_name_who_changes_them() -> None:
     assert "AP-025" in changers(workload, product, "price")
 
 
-# --- All of it ------------------------------------------------------------------------------------------------------
+# --- All documents --------------------------------------------------------------------------------------------------
 
 
 def test_the_files_and_that_they_are_stable() -> None:
@@ -201,7 +201,7 @@ def test_the_files_and_that_they_are_stable() -> None:
     assert with_code[PurePosixPath("query-interfaces.md")] != found[PurePosixPath("query-interfaces.md")]
 
 
-# Making a workload up takes longer than writing about it.
+# Generating a workload takes longer than rendering it.
 @settings(
     max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],

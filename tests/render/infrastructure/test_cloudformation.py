@@ -1,4 +1,4 @@
-"""CloudFormation: the template makes the table that the run time expects; options are where they belong."""
+"""CloudFormation: the template creates the table that the client expects; options are in their places."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def table_of(found: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def drifted(workload: Workload, design: Design, options: Infrastructure | None = None) -> list[str]:
-    """How a table made from the template differs from what the run time expects."""
+    """The differences between a table from the template and the table that the client expects."""
     properties = table_of(template(workload, design, options), design.table)
     body = {name: value for name, value in properties.items() if name not in AFTERWARDS}
     with Embedded() as engine:
@@ -93,7 +93,7 @@ TASKS = """
 
 
 def tasks() -> tuple[Workload, Design]:
-    """A table whose keys are attributes as they stand, several of them in an index."""
+    """A table whose keys are attributes, several of them in an index."""
     workload = read_text(TASKS, "md").workload
     several = (KeyAttribute("team"), KeyAttribute("state")), (KeyAttribute("rank", "N"), KeyAttribute("taskId"))
     slots = (Slot(TABLE, (KeyAttribute("taskId"),)), Slot("by-team", *several))
@@ -103,7 +103,7 @@ def tasks() -> tuple[Workload, Design]:
 
 
 def ordered() -> tuple[Workload, Design]:
-    """A table with a local index, and names that are hard on every language."""
+    """A table with a local index, and names that are difficult in every language."""
     workload = read_text(TASKS.replace("`team`", '`te"am ${ö}`').replace("| team,", '| te"am ${ö},'), "md").workload
     hard = workload.entities[0].attributes[1].name
     slots = (

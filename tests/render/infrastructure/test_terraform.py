@@ -1,4 +1,4 @@
-"""Terraform and OpenTofu: the module says of the table what the template of CloudFormation says."""
+"""Terraform and OpenTofu: the module matches the CloudFormation template."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def module(workload: Workload, design: Design, options: Infrastructure | None = 
 
 
 def as_template(table: dict[str, Any]) -> dict[str, Any]:
-    """A table of Terraform in the words of CloudFormation."""
+    """A table of Terraform in CloudFormation's terms."""
     keys = [{"AttributeName": table["hash_key"], "KeyType": "HASH"}]
     keys += [{"AttributeName": table["range_key"], "KeyType": "RANGE"}] if "range_key" in table else []
     found: dict[str, Any] = {

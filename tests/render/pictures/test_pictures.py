@@ -1,4 +1,4 @@
-"""Pictures: valid XML whatever the names are, every text within its room, all that the design has is there."""
+"""Pictures are valid XML for any names, texts fit their boxes, and all parts of the design are shown."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parsed(drawing: Drawing) -> ElementTree.Element:
 
 
 def seen(drawing: Drawing) -> list[str]:
-    """All that one can read in it, what is told on pointing included."""
+    """All texts of a drawing, including tooltips."""
     return [text for element in parsed(drawing).iter(f"{SVG}text") for text in element.itertext()]
 
 
@@ -142,7 +142,7 @@ def test_same_input_same_bytes() -> None:
     ]
 
 
-# --- The table as one sees it ---------------------------------------------------------------------------------------
+# --- Picture of the table -------------------------------------------------------------------------------------------
 
 
 def test_items_of_one_partition_stand_in_the_order_of_their_sort_keys() -> None:
@@ -206,7 +206,7 @@ def test_a_write_marks_the_table_and_each_index_that_follows() -> None:
     assert [type(mark).__name__ for mark in marks] == ["Box", "Box", "Dot", "Dot"]
 
 
-# --- Names that nobody should choose --------------------------------------------------------------------------------
+# --- Hostile names --------------------------------------------------------------------------------------------------
 
 LONG = "AVeryLongNameThatSomebodyMeantToBeExactAndNobodyWillEverReadInOneBreath" * 2
 ODD = (
@@ -262,7 +262,7 @@ def test_indexes_whose_names_differ_in_case_have_files_of_their_own() -> None:
     assert len(set(names)) == len(names) == len(slots) + 3
 
 
-# Making a workload up takes longer than picturing it.
+# Generating a workload takes longer than drawing it.
 @settings(
     max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
@@ -279,7 +279,7 @@ def test_whatever_can_be_said_can_be_pictured(workload: Workload, design: Design
                 ElementTree.fromstring(text.encode())
 
 
-# --- Room for texts -------------------------------------------------------------------------------------------------
+# --- Space for texts ------------------------------------------------------------------------------------------------
 
 
 @given(texts, st.integers(6, 20), st.booleans(), st.booleans(), st.floats(0, 300))

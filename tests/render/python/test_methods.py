@@ -1,4 +1,4 @@
-"""Every method of every generated repository: reads give what brute force gives, writes do what the pattern says."""
+"""Every method of every generated repository: reads and writes equal brute force."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from prejoin.workload.model import Action, Op, Verb, Write
 from prejoin.workload.tenants import tenant_of
 
 OURS = [name for name, path in DOCUMENTS.items() if path.parent.name == "documents"]
-"""The documents that are written for these tests."""
+"""The documents of this folder."""
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_random_workloads_are_proven(chance: Random, style: Style) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_method_takes_what_the_document_gives(name: str) -> None:
-    """Nothing else than its inputs, objects that hold them, options; and ids that the document does not give."""
+    """Only its inputs, objects that contain them, options, and ids that the document does not list."""
     workload, design = designed(name)
     for method in repository_methods(workload, design).values():
         pattern = method.pattern
@@ -141,7 +141,7 @@ def test_a_method_takes_what_the_document_gives(name: str) -> None:
 
 
 def test_a_write_finds_what_it_is_not_given() -> None:
-    """An order is found by its id, though the table has it under its user; in one request."""
+    """An order is found by its id in one request, although the table has it under its user."""
     with driven(*designed("finding")) as driver:
         order = driver.sample.items["Order"][0]
         driver.repository.update_status(order["orderId"], "DELIVERED")
@@ -195,7 +195,7 @@ def test_objects_that_do_not_belong_together_are_refused_before_anything_is_sent
                 call(pattern, *objects)
         assert sample.calls == []
         call("AP-020", ticket, made("AuditEvent", tenantId=one, ticketId=ticket.ticket_id))
-        call("AP-026", made("User"), made("Invitation"))  # who invites is somebody else
+        call("AP-026", made("User"), made("Invitation"))  # another user invites
 
 
 def test_a_repository_is_of_one_tenant() -> None:
