@@ -54,7 +54,7 @@ def at_once(*work: Callable[[], object]) -> list[BaseException]:
 
 
 def test_a_user_has_teams_and_a_team_has_users(roster: Roster) -> None:
-    bob = roster.known("bob@example.com")
+    bob = roster.user_by_email("bob@example.com")
     of_bob = roster.user_and_teams(bob.user_id)
     assert of_bob.one(User) == bob
     assert [one.team_id for one in of_bob.all(Assignment)] == ["platform", "search"]
@@ -65,7 +65,7 @@ def test_a_user_has_teams_and_a_team_has_users(roster: Roster) -> None:
 
 
 def test_each_side_is_one_query(roster: Roster, calls: list[Call]) -> None:
-    bob = roster.known("bob@example.com")
+    bob = roster.user_by_email("bob@example.com")
     calls.clear()
     roster.user_and_teams(bob.user_id)
     roster.team_and_members("search")
@@ -95,10 +95,10 @@ def test_a_team_of_more_than_a_page_has_everybody_on_its_page(roster: Roster) ->
 
 def test_who_is_suspended_is_found_and_shown_so(roster: Roster) -> None:
     assert list(roster.suspended_users()) == []
-    roster.suspend_user(roster.known("cid@example.com").user_id, "SUSPENDED")
+    roster.suspend_user(roster.user_by_email("cid@example.com").user_id, "SUSPENDED")
     assert [one.name for one in roster.suspended_users()] == ["Cid"]
     assert next(roster.user_page("cid@example.com")) == "Cid <cid@example.com> (suspended)"
-    roster.suspend_user(roster.known("cid@example.com").user_id, "ACTIVE")
+    roster.suspend_user(roster.user_by_email("cid@example.com").user_id, "ACTIVE")
     assert list(roster.suspended_users()) == []
 
 
@@ -129,11 +129,11 @@ def test_a_row_that_is_wrong_is_named(roster: Roster, wrong: dict[str, str]) -> 
 def test_an_address_is_somebodys_once(roster: Roster) -> None:
     with pytest.raises(NotUnique):
         roster.add_user(User(user_id=uuid4(), email="bob@example.com", name="Another", status="ACTIVE"))
-    assert roster.known("bob@example.com").name == "Bob"
+    assert roster.user_by_email("bob@example.com").name == "Bob"
 
 
 def test_nobody_comes_into_a_team_that_is_not_there(roster: Roster) -> None:
-    bob = roster.known("bob@example.com")
+    bob = roster.user_by_email("bob@example.com")
     for user_id, team_id in ((bob.user_id, "nowhere"), (uuid4(), "search")):
         with pytest.raises(TransactionCancelled, match="there is no"):
             roster.put_user_into_team(
@@ -144,7 +144,7 @@ def test_nobody_comes_into_a_team_that_is_not_there(roster: Roster) -> None:
 
 
 def test_who_leaves_a_team_leaves_it_on_both_sides(roster: Roster) -> None:
-    bob = roster.known("bob@example.com")
+    bob = roster.user_by_email("bob@example.com")
     roster.take_user_out_of_team(bob.user_id, "search")
     assert list(roster.user_page("bob@example.com"))[1:] == ["  platform (member) since 2026-02-01"]
     assert list(roster.team_page("search"))[1:] == ["  Cid (member) since 2026-03-01"]
@@ -162,7 +162,7 @@ def test_a_team_that_closes_is_gone_from_both_sides_whoever_comes_in_meanwhile(r
     assert {type(error) for error in failed} <= {TransactionCancelled}
     found = roster.team_and_members("search")
     assert (found.one(Team), found.all(Assignment)) == (None, [])
-    for user in (*users, roster.known("bob@example.com")):
+    for user in (*users, roster.user_by_email("bob@example.com")):
         assert "search" not in [one.team_id for one in roster.user_and_teams(user.user_id).all(Assignment)]
     with pytest.raises(LookupError, match="there is no team search"):
         list(roster.team_page("search"))
