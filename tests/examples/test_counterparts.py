@@ -47,7 +47,7 @@ def counterparts() -> list[list[str]]:
 
 
 @pytest.mark.parametrize("row", counterparts(), ids=lambda row: row[0])
-def test_what_is_said_to_be_here_is_here(row: list[str]) -> None:
+def test_methods_and_tests_in_the_table_exist(row: list[str]) -> None:
     _, here, tested = row
     for example, name, place in _LINK.findall(here):
         assert name in functions(EXAMPLES / place), f"{place} has no {name}"
@@ -59,13 +59,13 @@ def test_what_is_said_to_be_here_is_here(row: list[str]) -> None:
     assert tests
 
 
-def test_nothing_that_tutorials_show_is_left_out() -> None:
+def test_table_has_all_functions_of_tutorials() -> None:
     listed = {name for row in counterparts() for name in re.findall(r"`([^`]+)`", row[0])}
     assert set(FUNCTIONS) - listed == set()
     assert len(counterparts()) > 50
 
 
-def test_a_name_that_is_nowhere_is_found_out() -> None:
+def test_unknown_name_is_detected() -> None:
     here = functions(EXAMPLES / "shop" / "shop" / "repository.py")
     assert "register" in here
     assert "ShopRepository.register" in here
@@ -73,7 +73,7 @@ def test_a_name_that_is_nowhere_is_found_out() -> None:
 
 
 @pytest.mark.parametrize("path", READMES, ids=lambda path: path.parent.name)
-def test_every_example_tells_what_it_shows(path: Path) -> None:
+def test_every_example_has_a_valid_table_of_counterparts(path: Path) -> None:
     table = rows(path.read_text("utf-8"), _HEADING)
     assert table
     methods = {

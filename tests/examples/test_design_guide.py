@@ -42,7 +42,7 @@ def shown(lines: list[str], said: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("here")
-def test_the_guide_shows_what_happens(prejoin: Prejoin) -> None:  # noqa: F811
+def test_guide_shows_real_output(prejoin: Prejoin) -> None:  # noqa: F811
     ran = 0
     for kind, name, block in _BLOCK.findall(GUIDE.read_text("utf-8")):
         if kind == "markdown":
@@ -61,7 +61,7 @@ def test_the_guide_shows_what_happens(prejoin: Prejoin) -> None:  # noqa: F811
     assert ran == 19
 
 
-def test_a_line_that_does_not_come_is_found() -> None:
+def test_missing_line_is_reported() -> None:
     assert shown(["a", "…", "c…"], "a\nb\ncd\n") == ""
     assert shown(["b", "a"], "a\nb\n") == "a"
 

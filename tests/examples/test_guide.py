@@ -103,15 +103,13 @@ def test_every_part_of_the_grammar_is_shown() -> None:
 
 
 @pytest.mark.parametrize("title", GRAMMAR)
-def test_what_the_guide_shows_is_exact(title: str) -> None:
+def test_cells_in_the_guide_are_exact(title: str) -> None:
     for text in (text for place, text in SHOWN if place == title):
         assert GRAMMAR[title](text) is not None, text
 
 
 @pytest.mark.parametrize(("place", "loose", "exact"), INSTEAD, ids=lambda value: value)
-def test_what_the_guide_warns_of_is_refused_and_what_it_offers_instead_is_exact(
-    place: str, loose: str, exact: str
-) -> None:
+def test_warnings_and_alternatives_of_the_guide_are_right(place: str, loose: str, exact: str) -> None:
     with pytest.raises(Inexact):
         GRAMMAR[place](loose)
     GRAMMAR[place](exact)

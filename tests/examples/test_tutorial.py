@@ -233,7 +233,7 @@ def free_port() -> str:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("bash") and shutil.which("curl")), reason="the page uses bash and curl")
-def test_the_tutorial_shows_what_happens(tmp_path: Path) -> None:
+def test_tutorial_shows_real_output(tmp_path: Path) -> None:
     folder = tmp_path / "makerspace"
     folder.mkdir()
     with ExitStack() as started:
@@ -250,7 +250,7 @@ def test_every_block_of_the_page_is_followed() -> None:
     assert done["read"] == 2
 
 
-def test_what_the_reader_installs_is_there() -> None:
+def test_packages_of_the_tutorial_are_installed() -> None:
     [folder, extra] = re.findall(r"^\$ pip install '\.\./(\w+)\[(\w+)\]' pytest$", TEXT, re.MULTILINE)[0]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["name"] == folder

@@ -19,7 +19,7 @@ DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tes
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.parent.name)
-def test_hard_data_is_whole_too(path: Path) -> None:
+def test_difficult_data_is_consistent(path: Path) -> None:
     """Ids differ, references exist, and every value has its type."""
     workload = read_file(path).workload
     made = DataGenerator(workload, NOW, edge_values=True).make_all()
@@ -77,7 +77,7 @@ def test_two_roles_of_one_entity_are_two_items() -> None:
         assert all(len({item[n] for n in names}) == len(names) for item in made[name])
 
 
-def test_hard_values_are_there() -> None:
+def test_difficult_values_occur() -> None:
     made = DataGenerator(league_workload(), NOW, edge_values=True).make_all()
     texts = {m[name] for m in made["Member"] for name in ("login", "email", "note") if name in m}
     texts |= {t["teamId"] for t in made["Team"]}

@@ -106,7 +106,7 @@ def test_every_source_is_refreshed_in_the_proof(edits: list[tuple[str, str]]) ->
     assert found.findings == ()
 
 
-def test_a_refresh_that_does_too_little_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incomplete_refresh_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     workload, design = forum()
     monkeypatch.setattr(prejoin.proof.prove_refreshes, "refresh", lambda db, cls, **key: 0)
     with Embedded() as engine:
@@ -136,7 +136,7 @@ def sent(workload: Workload, design: Design) -> list[Call]:
 ONE = DOCUMENT.replace(", follows User.name via editorId within 10 seconds", "")
 
 
-def test_price_of_a_refresh_is_what_it_takes() -> None:
+def test_price_of_a_refresh_equals_its_requests() -> None:
     workload, design = forum(ONE)
     (one,) = refreshes(workload, design)
     calls = sent(workload, design)
@@ -153,7 +153,7 @@ def test_price_of_a_refresh_is_what_it_takes() -> None:
     assert one.rate == 0.1
 
 
-def test_who_changes_a_source_may_refresh_what_follows_it() -> None:
+def test_role_that_changes_a_source_may_refresh_followers() -> None:
     workload, design = forum(ONE)
     calls = sent(workload, design)
     pk = {"" if slot.name == TABLE else slot.name: slot.pk[0].name for slot in design.slots}

@@ -90,7 +90,7 @@ DESIGNS: dict[str, Callable[[], Design]] = {
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_a_design_that_does_not_do_what_it_says_is_found_out(name: str) -> None:
+def test_broken_design_is_detected(name: str) -> None:
     try:
         found = proof(DESIGNS[name]())
     except TableError:
@@ -256,7 +256,7 @@ ASKING: dict[str, Callable[[str, Request], Request | None]] = {
 
 
 @pytest.mark.parametrize("name", ASKING)
-def test_a_run_time_that_asks_for_something_else_is_found_out(name: str) -> None:
+def test_changed_request_is_detected(name: str) -> None:
     _found_out(lambda: proof(ask=ASKING[name]))
 
 
@@ -306,7 +306,7 @@ TELLING: dict[str, Callable[[str, Request, Request], Request]] = {
 
 
 @pytest.mark.parametrize("name", TELLING)
-def test_a_run_time_that_answers_something_else_is_found_out(name: str) -> None:
+def test_changed_response_is_detected(name: str) -> None:
     _found_out(lambda: proof(tell=TELLING[name]))
 
 

@@ -67,7 +67,7 @@ def test_a_table_whose_items_end_is_proven(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["datetime", "integer", "number", "decimal"])
-def test_what_has_ended_is_hidden(kind: str) -> None:
+def test_expired_items_are_hidden(kind: str) -> None:
     workload = sessions(kind)
     with Embedded() as engine:
         sample = SampleTable.create(workload, solve(workload).design, engine, NOW)

@@ -54,7 +54,7 @@ def write_orders(db: Client, random: Random, count: int) -> None:
                 order.status = random.choice(["NEW", "PAID"])
 
 
-def test_every_change_counts_once_whatever_ends_the_consumer(tmp_path: Path) -> None:
+def test_every_change_counts_once_after_any_crash(tmp_path: Path) -> None:
     random = Random(7)
     checkpoint = tmp_path / "position"
     with Embedded(tmp_path / "shop.db") as engine:

@@ -130,7 +130,7 @@ def test_totals_are_right_whatever_is_delivered_twice_or_late(written: list[Writ
 
 
 @given(writes, writes)
-def test_rebuild_counts_what_the_stream_has_not_told(before: list[Write], after: list[Write]) -> None:
+def test_rebuild_counts_objects_without_stream_records(before: list[Write], after: list[Write]) -> None:
     with Embedded() as engine:
         db = arcade(engine)
         played(db, before)  # as if before the stream, or lost

@@ -225,7 +225,7 @@ def test_parameters_are_checked_as_always(client: Any, wrong: dict[str, Any]) ->
     assert str(caught.value) == str(expected.value)
 
 
-def test_what_only_botocore_understands_is_left_to_it(client: Any) -> None:
+def test_unsupported_parameters_are_left_to_botocore(client: Any) -> None:
     class Name(str):
         __slots__ = ()
 

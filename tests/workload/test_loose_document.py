@@ -84,7 +84,7 @@ The numbers are guesses.
 """
 
 
-def test_what_is_exact_is_read() -> None:
+def test_exact_parts_are_read() -> None:
     workload = read_document(LOOSE).workload
     assert (workload.title, workload.header["Application"]) == ("DynamoDB Access Patterns", "Recipe Box")
     cook, recipe = workload.entities

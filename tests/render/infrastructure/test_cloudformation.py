@@ -142,7 +142,7 @@ def test_keys_of_several_attributes_and_of_numbers_are_as_the_run_time_expects_t
     assert properties["TimeToLiveSpecification"] == {"AttributeName": "gone", "Enabled": True}
 
 
-def test_what_was_there_is_kept_unless_said_otherwise() -> None:
+def test_table_is_retained_and_protected_by_default() -> None:
     workload, design = designed(SHOP)
     table = template(workload, design)["Resources"]["Table"]
     assert (table["DeletionPolicy"], table["UpdateReplacePolicy"]) == ("Retain", "Retain")
@@ -232,7 +232,7 @@ def test_the_stream_has_a_policy_and_a_mapping_for_its_function() -> None:
     assert not {"StreamMapping", "StreamConsumerPolicy"} & set(template(workload, design)["Resources"])
 
 
-def test_what_a_template_refers_to_is_there() -> None:
+def test_references_of_a_template_exist() -> None:
     workload, design = designed(SHOP)
     for options in ALL.values():
         found = template(workload, design, options)
@@ -258,7 +258,7 @@ def test_a_title_of_any_kind_is_a_text_in_the_template() -> None:
     assert found["Description"] == 'The table of A "shop": ü #1 - yes'
 
 
-def test_functions_stand_as_people_write_them() -> None:
+def test_cloudformation_functions_have_the_short_form() -> None:
     workload, design = designed(SHOP)
     text = render_cloudformation(workload, design)[FILE]
     assert "TableName: !Ref TableName\n" in text

@@ -98,7 +98,7 @@ def test_no_role_may_scan_or_change_the_table_or_do_what_none_of_its_patterns_do
             )
 
 
-def test_who_reads_products_reads_no_users() -> None:
+def test_role_for_products_reads_no_users() -> None:
     workload, design = designed(SHOP)
     policy = role(workload, design, "AP-010")
     found = {a.pattern: [allowed(policy, request) for request in requests_of(a, design)] for a in ran(SHOP)}
@@ -108,7 +108,7 @@ def test_who_reads_products_reads_no_users() -> None:
     assert statement["Condition"]["ForAllValues:StringLike"] == {"dynamodb:LeadingKeys": ["PRODUCT#*"]}
 
 
-def test_who_asks_without_naming_a_partition_is_refused() -> None:
+def test_request_without_a_partition_is_refused() -> None:
     workload, design = designed(SHOP)
     policy = role(workload, design, "AP-010")
     assert not allowed(policy, IamRequest("dynamodb:GetItem", ARN.format(table=design.table), {}))
@@ -192,7 +192,7 @@ def notes() -> tuple[Workload, Design]:
     return workload, map_patterns(Design("notes", slots, items, ttl_attribute="expiresAt"), workload)
 
 
-def test_what_is_read_in_part_may_be_read_in_part_only() -> None:
+def test_role_with_a_projection_cannot_read_whole_items() -> None:
     workload, design = notes()
     (statement,) = role(workload, design, "AP-001")["Statement"]
     assert statement["Condition"]["ForAllValues:StringEquals"]["dynamodb:Attributes"] == [
@@ -213,7 +213,7 @@ def test_what_is_read_in_part_may_be_read_in_part_only() -> None:
     assert not allowed(policy, everything)
 
 
-def test_who_counts_sees_no_item() -> None:
+def test_role_that_counts_reads_no_item() -> None:
     workload, design = notes()
     policy = role(workload, design, "AP-003")
     found = {
@@ -248,7 +248,7 @@ def test_keys_that_are_attributes_as_they_stand_are_not_limited_by_a_word() -> N
     assert "Condition" not in statement
 
 
-def test_words_that_iam_would_read_otherwise_stand_for_themselves() -> None:
+def test_iam_wildcards_in_keys_are_escaped() -> None:
     workload, design = notes()
     items = (Item("Note", "Note", (Facet(TABLE, ("N*?#{noteId}",), ("NOTE",)),)),)
     mapped = map_patterns(replace(design, slots=design.slots[:1], items=items, guards=()), workload)
@@ -261,7 +261,7 @@ def test_words_that_iam_would_read_otherwise_stand_for_themselves() -> None:
     assert said == [True, False]
 
 
-def test_what_one_read_may_have_whole_is_not_said_again_in_part() -> None:
+def test_whole_read_permission_covers_partial_ones() -> None:
     workload, design = notes()
     both = role(workload, design, "AP-001", "AP-003")
     assert len(both["Statement"]) == 2
@@ -290,7 +290,7 @@ def test_a_key_of_the_customer_may_be_used_by_roles_and_for_writing_by_those_who
         ((Role("the desk", ("AP-010",)), Role("TheDesk", ("AP-010",))), "would both be TheDesk"),
     ],
 )
-def test_roles_that_cannot_be_are_refused_in_words(roles: tuple[Role, ...], said: str) -> None:
+def test_invalid_roles_are_refused_with_a_message(roles: tuple[Role, ...], said: str) -> None:
     workload, design = designed(SHOP)
     with pytest.raises(InfrastructureError) as problem:
         policies_of(workload, design, Infrastructure(roles=roles))
@@ -315,7 +315,7 @@ def test_a_role_that_sends_nothing_is_refused() -> None:
         role(expiring, mapped, "AP-030")
 
 
-def test_what_is_too_long_for_one_policy_goes_on_in_another() -> None:
+def test_long_policy_is_split() -> None:
     workload, design = designed(SHOP)
     indexes = tuple(
         Slot(f"index-{n:03d}-{'x' * 200}", (KeyAttribute(f"pk{n}"),), (KeyAttribute(f"sk{n}"),)) for n in range(20)

@@ -268,7 +268,7 @@ def test_indexes_whose_names_differ_in_case_have_files_of_their_own() -> None:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 @given(workloads(), designs())
-def test_whatever_can_be_said_can_be_pictured(workload: Workload, design: Design) -> None:
+def test_any_workload_can_be_drawn(workload: Workload, design: Design) -> None:
     named = [item.entity for item in design.items]
     entities = tuple(replace(e, name=n) for e, n in zip(workload.entities, named, strict=False))
     for one in (workload, replace(workload, entities=entities or workload.entities)):
@@ -283,7 +283,7 @@ def test_whatever_can_be_said_can_be_pictured(workload: Workload, design: Design
 
 
 @given(texts, st.integers(6, 20), st.booleans(), st.booleans(), st.floats(0, 300))
-def test_what_is_cut_fits_and_what_fits_is_not_cut(text: str, size: int, bold: bool, mono: bool, room: float) -> None:
+def test_only_texts_that_do_not_fit_are_cut(text: str, size: int, bold: bool, mono: bool, room: float) -> None:
     font = Font(size, bold, mono)
     cut = elided(text, font, room)
     assert width(cut, font) <= room + 0.02
@@ -349,7 +349,7 @@ def test_a_chain_goes_from_left_to_right() -> None:
     assert place([10, 10, 10], [Arrow(2, 1), Arrow(1, 0)], 5).columns == (2, 1, 0)
 
 
-def test_a_circle_has_places_too() -> None:
+def test_cycle_of_arrows_is_placed() -> None:
     assert sorted(place([10, 10, 10], [Arrow(0, 1), Arrow(1, 2), Arrow(2, 0)], 5).columns) == [0, 1, 2]
 
 
@@ -380,7 +380,7 @@ def test_a_hierarchy_is_a_link_to_itself() -> None:
     assert_all_within(draw_relations(relationship("Folder", RelationshipKind.HIERARCHY, "Folder", "id"), Design("t")))
 
 
-def test_what_is_said_twice_is_one_link() -> None:
+def test_repeated_reference_is_one_link() -> None:
     assert links_of(designed(WITH_COPY)[0]) == (
         RelationLink("User", "Address", ("userId",)),
         RelationLink("User", "Order", ("userId",)),

@@ -88,7 +88,7 @@ def test_the_proof_of_an_upsert_creates_an_item_and_changes_one() -> None:
         assert before[1] is None
 
 
-def test_who_comments_on_a_post_need_not_be_its_author() -> None:
+def test_commenter_may_differ_from_the_author() -> None:
     with driven(*designed("blog")) as driver:
         items = driver.sample.items
         post = next(p for p in items["Post"] if p["status"] == "PUBLISHED")
@@ -109,7 +109,7 @@ def test_random_workloads_are_proven(chance: Random, style: Style) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_method_takes_what_the_document_gives(name: str) -> None:
+def test_method_parameters_are_the_inputs_of_the_document(name: str) -> None:
     """Only its inputs, objects that contain them, options, and ids that the document does not list."""
     workload, design = designed(name)
     for method in repository_methods(workload, design).values():
@@ -140,7 +140,7 @@ def test_a_method_takes_what_the_document_gives(name: str) -> None:
         assert wanted <= taken, f"{pattern.id} does not take {wanted - taken}"
 
 
-def test_a_write_finds_what_it_is_not_given() -> None:
+def test_write_reads_missing_key_values() -> None:
     """An order is found by its id in one request, although the table has it under its user."""
     with driven(*designed("finding")) as driver:
         order = driver.sample.items["Order"][0]
@@ -160,7 +160,7 @@ def test_a_write_of_somebody_elses_item_is_refused_also_where_it_is_found_first(
             driver.repository.correct_total(order["orderId"], other["userId"], Decimal(1))
 
 
-def test_an_item_that_must_not_be_there_is_checked_for() -> None:
+def test_condition_that_an_item_is_absent_is_checked() -> None:
     with driven(*designed("finding")) as driver:
         ban = driver.sample.items["Ban"][0]
         order = driver.record("Order", userId=ban["userId"])
