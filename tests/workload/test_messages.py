@@ -168,7 +168,6 @@ CASES = [
     ("PJ220", "### Loan", VANS, "region", "`Parcel.region = region`"),
     ("PJ221", "`dueOn` (date)\n", "`dueOn` (datetime, ttl)\n", "dueOn < now", "now + 7 days"),
     ("PJ221", "| Loan exists |", "| goneAt <= now |", "goneAt", "`create` replaces"),
-    ("PJ201", "| Loan exists |", "| status exists |", "status", "`Loan.status`"),
     ("PJ104", "### Member\n\nSomeone who borrows.\n\n", "- Member\n", "", "`### Member`"),
     ("PJ212", "Loan lives under Member", "minimise money\n- minimise structures", "minimise structures", "leave out one"),
     ("PJ212", "`dueOn` (date)", "`dueOn` (date, optional, default=2024-01-15)", "`dueOn`", "take the default away"),

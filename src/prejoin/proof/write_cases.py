@@ -439,13 +439,8 @@ def holds(case: WriteCase, check: Check, entity: Entity, item: Values) -> bool:
     attribute = about(check, entity)
     if attribute is None or check.op is None:
         return True
-    if (
-        attribute.name in item
-        and check.op is Op.EQ
-        and check.values
-        and check.values[0].param not in {None, *case.given}
-    ):
-        return True  # whatever it is, the caller knows it
+    if check.op is Op.EQ and check.values and check.values[0].param not in {None, *case.given}:
+        return attribute.name in item  # whatever it is, the caller knows it
     return compare(check.op, item.get(attribute.name), [case.value(v, attribute) for v in check.values])
 
 

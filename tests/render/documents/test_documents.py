@@ -78,7 +78,7 @@ def test_a_read_tells_what_it_takes_gives_sends_and_costs() -> None:
 def test_a_write_tells_its_conditions() -> None:
     (section,) = [s for s in parse(page("shop")) if s.title.text == "AP-022: `place_order`"]
     assert "- **If**: Product.stock >= quantity" in section.raw
-    assert "stock >= quantity; updates User" in section.raw
+    assert "stock >= {quantity}; updates User" in section.raw
 
 
 def test_unserved_pattern_has_a_reason_and_no_method() -> None:

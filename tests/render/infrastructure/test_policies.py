@@ -18,7 +18,14 @@ from prejoin.proof.prove import prove
 from prejoin.proof.result import PatternProof
 from prejoin.render.infrastructure.errors import InfrastructureError
 from prejoin.render.infrastructure.options import Encryption, Infrastructure, Role
-from prejoin.render.infrastructure.policies import MOST_CHARACTERS, Policy, policies_of, policy_document
+from prejoin.render.infrastructure.policies import (
+    BUCKET,
+    MOST_CHARACTERS,
+    OBJECTS,
+    Policy,
+    policies_of,
+    policy_document,
+)
 from prejoin.render.infrastructure.stack import stack_of
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Verb, Workload
@@ -50,6 +57,7 @@ def requests_of(answer: PatternProof, design: Design) -> Iterator[IamRequest]:
 def written(policy: Policy, design: Design) -> dict[str, Any]:
     arn = ARN.format(table=design.table)
     arns = {slot.name: arn if slot.name == TABLE else f"{arn}/index/{slot.name}" for slot in design.slots}
+    arns |= {BUCKET: "arn:aws:s3:::bucket", OBJECTS: "arn:aws:s3:::bucket/*"}
     return policy_document(policy, arns)
 
 

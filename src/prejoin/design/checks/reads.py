@@ -10,7 +10,7 @@ from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import KeyAnswer, answer, obstacles
 from prejoin.design.checks.report import Report
-from prejoin.design.cost.assumptions import count_of, count_said, kept_by_all, size_of
+from prejoin.design.cost.assumptions import count_by, count_of, count_said, kept_by_all, size_of
 from prejoin.design.cost.bill import pattern_cost
 from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_reads import NotServedError, ask_of, filter_text, is_membership, is_tested
@@ -311,7 +311,7 @@ def expected(workload: Workload, entity: Entity, ask: Lookup) -> int | None:
         return count_of(workload, entity)
     if ask.within:
         return None
-    return count_said(workload, entity, given)
+    return None if count_said(workload, entity, given) is None else round(count_by(workload, entity, given))
 
 
 def _side(r: Report, read: Read) -> None:

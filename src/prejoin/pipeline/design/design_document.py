@@ -171,6 +171,7 @@ def _changes(before: Design, after: Design) -> Iterator[str]:
         for guard in ones.guards:
             if guard not in others.guards:
                 yield f"the item that makes {guard.entity}'s {' and '.join(guard.attributes)} unique is {word}"
+        yield from (f"the object store of {one.name} is {word}" for one in ones.stores if one not in others.stores)
     for name in dict.fromkeys(one.entity for one in (*before.counters, *after.counters)):
         counters = after.counter(name), before.counter(name)
         if counters[0] != counters[1]:
