@@ -1,4 +1,4 @@
-"""The facets of a design and those of its generated schema, in a form in which they can be compared."""
+"""The facets of a design and of its generated schema, in a comparable form."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Random workloads: parents and children with names that are hard on generated code, asked and written in every way.
+"""Random workloads: parents and children with names that are difficult for generated code, and all kinds of patterns.
 
-A workload is made by a `random.Random`, so that a seed gives one, and hypothesis finds a small one.
+A `random.Random` makes a workload, so that a seed repeats it, and hypothesis can shrink it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ PINS = (AtMost("GSIs", 0), AtMost("GSIs", 1), AtMost("copies", 0), Minimise("mon
 
 
 def random_workload(chance: Random) -> Workload:
-    """A root, its children, and at times theirs; every way to read and to write is tried now and then."""
+    """A root, its children and sometimes theirs, with random kinds of reads and writes."""
     entities: list[Entity] = []
     for name in chance.sample(ENTITIES, chance.randint(2, 3)):
         entities.append(_entity(chance, name, chance.choice(entities) if entities else None))
@@ -82,11 +82,11 @@ def random_workload(chance: Random) -> Workload:
     )
 
 
-# --- What is stored -------------------------------------------------------------------------------------------------
+# --- Entities -------------------------------------------------------------------------------------------------------
 
 
 def _entity(chance: Random, name: str, parent: Entity | None) -> Entity:
-    """An entity with an id of its own, or with a part of one under its parent."""
+    """An entity with its own id, or with an id under its parent's."""
     own = f"{name.replace(' ', '')}Id"
     kind = chance.choice([STRING, Type(Kind.UUID), Type(Kind.ULID)])
     held: list[Attribute] = []
@@ -111,7 +111,7 @@ def _attribute(chance: Random, name: str) -> Attribute:
 
 
 def _others(entity: Entity) -> list[Attribute]:
-    """The attributes that are neither an id nor hold one."""
+    """The attributes that are neither ids nor references."""
     return [a for a in entity.attributes if not a.id and not a.references]
 
 
@@ -119,11 +119,11 @@ def _parent(entity: Entity, entities: list[Entity]) -> Entity | None:
     return next((e for a in entity.attributes for e in entities if a.references == e.name), None)
 
 
-# --- What is asked --------------------------------------------------------------------------------------------------
+# --- Reads ----------------------------------------------------------------------------------------------------------
 
 
 def _reads(chance: Random, entity: Entity, entities: list[Entity]) -> Iterator[Read]:
-    """By the id, side by side with the parent, joined with it; and what else comes to mind."""
+    """Reads by id, as a collection with the parent, joined with it; and random queries."""
     ids = tuple(Input(a.name) for a in entity.id)
     parent = _parent(entity, entities)
     if chance.random() < 0.7:
@@ -190,7 +190,7 @@ def _question(chance: Random, entity: Entity, parent: Entity | None) -> Read:
 
 
 def _filter(chance: Random, attribute: Attribute) -> Input:
-    """What is read and then left out, by any comparison that the type has."""
+    """A filter with any comparison of the type."""
     name, kind = attribute.name, attribute.type.kind
     optional = chance.random() < 0.3
     if attribute.optional and chance.random() < 0.3:
@@ -213,11 +213,11 @@ def _needs(chance: Random, entity: Entity) -> tuple[str, ...]:
     return tuple(chance.sample([a.name for a in entity.attributes], 2))
 
 
-# --- What is done ---------------------------------------------------------------------------------------------------
+# --- Writes ---------------------------------------------------------------------------------------------------------
 
 
 def _writes(chance: Random, entity: Entity, entities: list[Entity]) -> Iterator[Write]:
-    """It is made, with its parent counting; changed; put; and deleted."""
+    """Create, with a count in the parent; update; put; and delete."""
     ids = tuple(Input(a.name) for a in entity.id)
     name, parent = entity.name, _parent(entity, entities)
     if parent is not None and chance.random() < 0.5:
@@ -241,13 +241,13 @@ def _writes(chance: Random, entity: Entity, entities: list[Entity]) -> Iterator[
 
 
 def _checks(chance: Random, entity: str) -> tuple[Check, ...]:
-    """What is asked of an item that is there."""
+    """Conditions on an existing item."""
     compared = Check(CheckKind.COMPARE, entity, COUNTER, chance.choice([Op.GE, Op.NE]), (Value(const="1"),))
     return chance.choice([(), (Check(CheckKind.EXISTS, entity),), (compared,)])
 
 
 def _upsert(chance: Random, entity: Entity, ids: tuple[Input, ...]) -> Write:
-    """All that an item needs is set, and it is counted."""
+    """An upsert that sets all required attributes and adds to a number."""
     needed = [a.name for a in entity.attributes if not (a.id or a.optional or a.name == COUNTER)]
     changes = (*map(Change, needed), Change(COUNTER, ChangeOp.ADD, Value(const="1")))
     inputs = (*ids, *map(Input, needed))
