@@ -295,3 +295,20 @@ def test_ids_of_several_entities_have_one_word_only_if_they_are_read_together() 
     assert (alone["Repository"], alone["Remark"]) == ("REPOSITORY#{repoName}", "SUBJECT#{subject}")
     both = partitions(together="Repository, Remark", given="Repository.repoName / Remark.subject", how="Collection")
     assert (both["Repository"], both["Remark"]) == ("SUBJECT#{repoName}", "SUBJECT#{subject}")
+
+
+@pytest.mark.parametrize(
+    ("name", "flag", "key"),
+    [
+        ("userId", "id", "USER#{userId}"),
+        ("userId", "natural", "PREFERENCE#{userId}"),
+        ("prefId", "id", "PREFERENCE#{prefId}"),
+        ("code", "id", "PREFERENCE#{code}"),
+    ],
+)
+def test_plain_id_may_be_of_something_outside(name: str, flag: str, key: str) -> None:
+    generated = False if flag == "natural" else None
+    preference = Entity("Preference", attributes=(Attribute(name, STRING, id=True, generated=generated),))
+    read = Read("AP-001", entities=("Preference",), inputs=(Input(name),), result=Result.ONE)
+    (item,) = solve(Workload("Preferences", entities=(preference,), reads=(read,))).design.items
+    assert item.facets[0].pk == (key,)

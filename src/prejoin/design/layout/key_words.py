@@ -317,11 +317,14 @@ class KeyWords:
     def _id_word(self, entity: Entity, id_: Attribute) -> str:
         """The word for an entity's id: the name of the entity, or its beginning if the id is named after that.
 
-        The `playerId` of `PlayerProfile` is `PLAYER`.
+        The `playerId` of `PlayerProfile` is `PLAYER`. The `userId` of `Preference` is `USER`: a plain `id` may be that
+        of something outside.
         """
         word, short = upper(entity.name), without_id(upper(id_.name))
-        taken = {upper(one.name) for one in self._workload.entities}
-        return short if word.startswith(f"{short}_") and short not in taken else word
+        if short in {upper(one.name) for one in self._workload.entities}:
+            return word
+        apart = short not in word and word not in short and short not in self._attributes
+        return short if word.startswith(f"{short}_") or (id_.generated is None and apart) else word
 
     def _field(self, entity: Entity, one: SortAttribute, sparse: bool, interleaved: bool) -> str:
         attribute = entity.attribute(one.attribute)
