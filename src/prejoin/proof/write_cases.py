@@ -560,11 +560,18 @@ def _other(case: WriteCase, entity: Entity, attribute: Attribute, item: Values) 
         return case.given[attribute.name]
     old = item.get(attribute.name)
     held = target(case.sample.workload, attribute)
-    owners = case.sample.items.get(held[0].name, []) if held else []
+    # The rest of the other item's id stays: it is one of the same tenant.
+    parts = _parts(entity, attribute, *held) if held else {}
+    kept = {part: own for own, part in parts.items() if own != attribute.name}
+    owners = [
+        owner
+        for owner in (case.sample.items.get(held[0].name, []) if held else [])
+        if all(owner.get(part) == item.get(own) for part, own in kept.items())
+    ]
     if held and owners:
         if any(about(c, held[0]) for c in case.write.checks):
             owners = [o for o in owners if all(holds(case, c, held[0], o) for c in case.write.checks)]
-            owners = owners or [_provide(case, held[0], {})]
+            owners = owners or [_provide(case, held[0], kept)]
         others = [o[held[1].name] for o in owners if o.get(held[1].name) not in (None, old)]
         new = others[0] if others else old
     else:
