@@ -17,7 +17,7 @@ Writes: a write that does not know the item's key needs a placement that finds t
 
 Symmetry: new indexes are alike, so a placement says only that a key is in a new index; `numbered` then distributes the
 keys over the indexes, with those that are read together in one. Where that is impossible, or where a cut speaks of
-an index, the program is `split`: it numbers the new indexes itself.
+an index, the program is `split`: it also says which keys are in one index, but has no preference among the indexes.
 
 Contiguity cuts: types that one Query reads together must be neighbours in sort order. Stating that for all orders in
 advance would take too many constraints, so the program ignores it at first. When `solve` finds that the chosen keys
@@ -35,6 +35,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from itertools import combinations, pairwise, permutations
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -47,6 +48,7 @@ from prejoin.design.mapping.addressing import known
 from prejoin.design.solver.candidates import MOST_PERMUTED, Candidate, base_candidates, index_candidates, serves
 from prejoin.design.solver.integer_program import IntegerProgram
 from prejoin.design.solver.needs import Need, ReadNeeds, item_changes
+from prejoin.design.solver.numbering import Group, distributed, joined
 from prejoin.design.solver.placement import (
     BASE,
     OWN,
@@ -68,6 +70,7 @@ _FINEST = 1e-4
 """The smallest difference between two prices that counts, in dollars a month."""
 _MOST_UNITS = 1e6
 """The largest price in the program: HiGHS tells larger numbers apart less well."""
+Located = TypeVar("Located", Placement, CollectionPlace)
 _HALVES = {what: int(2 * weight) for what, weight in WEIGHTS.items()}
 
 
@@ -594,8 +597,7 @@ class Formulation:
 
     def _rival(self, model: ComponentProgram, chosen: Mapping[Option, int], rivals: frozenset[CollectionPlace]) -> None:
         """A contiguity cut: not all of these places in one slot, unless a copy there makes room for another."""
-        slot = min(way.slot for way in rivals)
-        for other in range(1, self.new + len(model.used)) if slot != BASE else [BASE]:
+        for other in (BASE, *(range(1, self.new + len(model.used)) if model.split else ())):
             here = [replace(way, slot=other) for way in rivals]
             if any(way not in model.together for way in here):
                 continue
@@ -667,37 +669,42 @@ class Formulation:
         chosen = model.program.chosen
         placed = sorted(place for place, at in model.places.items() if at in chosen)
         together = sorted(way for way, at in model.together.items() if at in chosen)
-        numbers: dict[Placement, int] = {}
-        if not model.split:
-            ways = {option.place: option.ways for own in self._others.values() for option in own}
-            groups = [{place} for place in placed if place.slot == self.new]
-            for way in (way for way in together if way.slot == self.new):
-                found = {
-                    next(p for p in placed if p.entity == n.entity and way in ways.get(p, ()))
-                    for n in self._wanted(way)
-                }
-                joined = [group for group in groups if group & found]
-                groups = [group for group in groups if not group & found] + [set().union(*joined)]
-            distributed = _distributed(sorted(groups, key=lambda one: (-len(one), sorted(one))), len(model.used))
-            if distributed is None:
-                return None
-            numbers = {place: self.new + at for at, group in distributed for place in group}
-            where = {
-                way: next(numbers[p] for p in sorted(numbers) if way in ways.get(p, ()))
-                for way in together
-                if way.slot == self.new
-            }
-            together = sorted(replace(way, slot=where.get(way, way.slot)) for way in together)
+        numbers = self._numbers(placed, together, model)
+        if numbers is not None:
+            placed = sorted({replace(one, slot=numbers.get(self.unnumbered(one), one.slot)) for one in placed})
+            together = sorted({replace(one, slot=numbers.get(self.unnumbered(one), one.slot)) for one in together})
+        elif not model.split:
+            return None
         copies: dict[str, int] = {}
-        found_: list[Placement] = []
+        found: list[Placement] = []
         for place in placed:
-            if place in numbers:
-                place = replace(place, slot=numbers[place])
-            elif place.item > len(self._fixed.copies(place.entity)):
+            if place.item > len(self._fixed.copies(place.entity)):
                 copies[place.entity] = number = copies.get(place.entity, place.item - 1) + 1
                 place = replace(place, item=number)
-            found_.append(place)
-        return tuple(sorted(found_)), tuple(together)
+            found.append(place)
+        return tuple(sorted(found)), tuple(together)
+
+    def _numbers(
+        self, placed: Sequence[Placement], together: Sequence[CollectionPlace], model: ComponentProgram
+    ) -> dict[Placement | CollectionPlace, int] | None:
+        """The index of each key and place in a new index, by its name without a number; None if there are too few."""
+        ways = {option.place: option.ways for own in self._others.values() for option in own}
+        new = [place for place in placed if place.slot >= self.new]
+        groups: list[Group] = [frozenset({self.unnumbered(place)}) for place in new]
+        for way in (way for way in together if way.slot >= self.new):
+            here = [self.unnumbered(place) for place in new if place.slot == way.slot]
+            one = self.unnumbered(way)
+            read = {next(p for p in here if p.entity == n.entity and one in ways[p]) for n in self._wanted(way)}
+            groups = joined(groups, frozenset({one, *read}))
+        cuts = [cut for cut in self._problem.forbidden if all(placed.slot != BASE for placed in cut)]
+        excluded: list[Group] = [frozenset(replace(placed, slot=self.new) for placed in cut) for cut in cuts]
+        excluded += [frozenset(replace(way, slot=self.new) for way in cut) for cut in self._problem.rivals]
+        found = distributed(groups, len(model.used), excluded)
+        return {one: self.new + at for group, at in found.items() for one in group} if found is not None else None
+
+    def unnumbered(self, one: Located) -> Located:
+        """A key or a place in any new index."""
+        return replace(one, slot=self.new) if one.slot >= self.new else one
 
     def _wanted(self, way: CollectionPlace) -> Iterable[Need]:
         return next(q.needs for q in self._component.reads if q.read.id == way.read)
@@ -713,26 +720,6 @@ class Formulation:
         found = self._workload.entity(name)
         assert found is not None
         return found
-
-
-def _distributed(
-    groups: Sequence[set[Placement]], indexes: int, taken: tuple[frozenset[str], ...] = ()
-) -> list[tuple[int, set[Placement]]] | None:
-    """An index for each group of keys, the lowest that has no key of the same entities yet; None if there is none."""
-    taken = taken or (frozenset(),) * indexes
-    if not groups:
-        return []
-    names = [place.entity for place in groups[0]]
-    if len(set(names)) < len(names):
-        return None
-    tried: set[frozenset[str]] = set()
-    for at, there in enumerate(taken):
-        if there.isdisjoint(names) and there not in tried:
-            tried.add(there)
-            rest = _distributed(groups[1:], indexes, (*taken[:at], there.union(names), *taken[at + 1 :]))
-            if rest is not None:
-                return [(at, groups[0]), *rest]
-    return None
 
 
 def _served(option: Option) -> frozenset[object]:
