@@ -72,6 +72,8 @@ def _entity(draw: st.DrawFn, name: str, parent: Entity | None) -> Entity:
         Attribute(f"{low}Due", _MOMENT, optional=True, mutable=True),
         Attribute(f"{low}Rank", Type(Kind.INTEGER), mutable=draw(st.booleans())),
     ]
+    if not draw(st.integers(0, 2)):
+        attributes.append(Attribute(f"{low}Code", STRING, unique=True, mutable=not draw(st.integers(0, 3))))
     count = draw(st.sampled_from([None, 5, 200, 30_000]))
     cardinality = () if count is None else (Cardinality(count, parent.name if parent else ""),)
     return Entity(name, attributes=tuple(attributes), cardinality=cardinality, size=draw(st.sampled_from([200, 3_000])))
@@ -144,6 +146,9 @@ def _writes(draw: st.DrawFn, entity: Entity) -> list[Write]:
     ]
     if draw(st.booleans()):
         state = f"{entity.name.lower()}State"
+        unique = tuple(Input(a.name) for a in entity.attributes if a.unique)
+        if unique and draw(st.booleans()):
+            ids = unique
         change = Action(Verb.UPDATE, entity.name, changes=(Change(state),))
         found.append(
             Write(

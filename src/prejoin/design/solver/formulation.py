@@ -34,7 +34,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise, permutations, product
 from typing import TypeVar
 
 import msgspec
@@ -236,12 +236,15 @@ class Formulation:
         mine, theirs = one.price, other.price
         if self._shared and frozenset(one.place.candidate.pk) != frozenset(other.place.candidate.pk):
             return False  # another partition may have other neighbours
+        if self._holds_id(other.place) > self._holds_id(one.place):
+            return False  # writes that know the key may have to read the id first, for the keys of indexes
         if self._problem.constraints.under and self._roots(one.place) != self._roots(other.place):
             return False
         better = (
             mine.dollars <= theirs.dollars
             and mine.guards <= theirs.guards
             and mine.read_first <= theirs.read_first
+            and mine.without_id <= theirs.without_id
             and mine.atomic <= theirs.atomic
             and mine.hot <= theirs.hot
             and mine.queries_each <= theirs.queries_each
@@ -263,6 +266,9 @@ class Formulation:
         share = max(hottest(question.read.rate), partition_share(self._workload, self._entity(need.entity), names))
         calls = peak(question.read.rate)
         return Load(need.entity, "", "", calls, calls * self._units[way.read], share, way.read).hot
+
+    def _holds_id(self, place: Placement) -> bool:
+        return {a.name for a in self._entity(place.entity).id}.issubset(place.candidate.attributes)
 
     def _is_find(self, pattern: str) -> bool:
         return not any(q.read.id == pattern for q in self._component.reads)
@@ -389,7 +395,7 @@ class Formulation:
         found = Counter(dict.fromkeys(model.copies, _HALVES["copy"]))
         found.update(dict.fromkeys(model.used if indexes else (), _HALVES["index"]))
         for at, price in self._priced(model):
-            found[at] += price.guards * _HALVES["guard of a key"]
+            found[at] += price.guards
         found.update({at: _HALVES["fan-out read"] for (_, answer), at in model.answers.items() if answer.fans_out})
         found.update(dict.fromkeys(self.hot(model), _HALVES["hot partition"]))
         return {at: halves for at, halves in found.items() if halves}
@@ -633,16 +639,26 @@ class Formulation:
     def _read_first(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
         """Writes that have to find or read an item first, because they do not know all of its keys."""
         because: dict[tuple[str, str], list[int]] = {}
+        missing: dict[tuple[str, str], list[int]] = {}
         for option, at in chosen.items():
             for write in option.price.read_first:
                 because.setdefault((write, option.place.entity), []).append(at)
+        without = {
+            name: [chosen[base] for base in bases if not self._holds_id(base.place)]
+            for name, bases in self._bases.items()
+        }
+        for option, at in chosen.items():
+            for write in option.price.without_id if without[option.place.entity] else ():
+                missing.setdefault((write, option.place.entity), []).append(at)
         always = {(write, name) for name, prices in self._prices.items() for write in prices.always_first}
-        for key in sorted(because):
+        for key in sorted({*because, *missing}):
             model.first[key] = first = model.program.choice()
             # What was found is known.
             found = {model.found[key]: 1} if key in model.found else {}
-            for at in because[key]:
+            for at in because.get(key, ()):
                 model.program.at_least(0, {first: 1, **found, at: -1})
+            for at, base in product(missing.get(key, ()), without[key[1]]):
+                model.program.at_least(-1, {first: 1, **found, at: -1, base: -1})
         twice = {write for write, _ in always}
         for (write, _), at in (*model.first.items(), *model.found.items()):
             if write in twice:
