@@ -27,7 +27,7 @@ from prejoin.transport import AWS, AsyncTransport, Endpoint, NotConfigured, Tran
 PLACE = os.environ.get("PREJOIN_PLACE", "")
 FEW = 3
 """Examples of a property elsewhere, where each is a table and many requests; here it is tried with many more."""
-EXAMPLES = int(os.environ.get("PREJOIN_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("PREJOIN_EXAMPLES", "4"))
 """Examples of a property that does not name a number. scripts/examples and scripts/soak ask for more."""
 
 _CATCH_UP = 1.0
