@@ -95,9 +95,9 @@ def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -
     made = [a.name for a in entity.id if a.generated]
     key = {part.attribute for part in (*own.partition, *own.sort)}
     if not key.issuperset(ids) and identified(entity, key):
-        values = natural_order(key)
+        natural = natural_order(key)
         yield (
-            f"{coded(values)} {verb(values, 'is', 'are')} unique, and the key keeps it so: a second item with the same "
+            f"{coded(natural)} {verb(natural, 'is', 'are')} unique, and the key keeps it so: a second item with the same "
             "value is refused."
         )
     elif made:
