@@ -136,7 +136,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
 
 @st.composite
 def cardinalities(draw: st.DrawFn, entities: list[str]) -> Cardinality:
-    count = draw(st.none() | counts)
+    count = draw(st.none() | counts | st.sampled_from([0.8, 2.5]))
     low = draw(st.none() | counts) if count is not None else None
     return Cardinality(
         count, draw(st.just("") | st.sampled_from(entities)), low, count is not None and draw(st.booleans())

@@ -104,7 +104,8 @@ class Relationship(Model, frozen=True):
 class Cardinality(Model, frozen=True):
     """The number of items, in total or for each item of another entity. No count means unbounded."""
 
-    count: int | None = None
+    count: int | float | None = None
+    """A fraction is an average: 1.5 policies per holder."""
     per: str = ""
     """An entity, or an attribute with the id of something outside; empty for the total."""
     low: int | None = None

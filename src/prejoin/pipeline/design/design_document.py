@@ -107,7 +107,7 @@ def validation_again(
 def validation(
     workload: Workload, design: Design, proof: Proof | None, said: tuple[Diagnostic, ...], fewest: Validation
 ) -> tuple[Validation, ...]:
-    """What was checked and proven, for the document. It is the same for every run."""
+    """The results of checks and proof, for the document. They are the same for every run."""
     return tuple(_validation(workload, design, proof, said, fewest))
 
 

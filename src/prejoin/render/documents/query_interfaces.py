@@ -180,7 +180,8 @@ class _Page:
         if not operation.served:
             yield _not(operation)
             return
-        yield "Sends", " ".join(operation_words(operation, self.design)) or "nothing: DynamoDB does it by itself"
+        names = {one.attribute for one in pattern.inputs}
+        yield "Sends", " ".join(operation_words(operation, self.design, names)) or "nothing: DynamoDB does it by itself"
         if operation.assumes:
             yield "The caller knows", ", ".join(map(write_code, operation.assumes))
         if operation.units and operation.requests:

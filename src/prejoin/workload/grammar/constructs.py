@@ -239,6 +239,7 @@ CARDINALITY = GrammarTable(
     "Cardinality",
     _rows(
         ("~100 per User", "an estimate", ("100 per User", "about 100 per User", "around 100 per User", "~100 orders per User")),
+        ("~0.8 per Policy", "an average"),
         ("1M total", "in all", ("1M in all", "1M in total", "1M overall", "1M globally")),
         ("~20 per User, 1M total", "both", ("~20 per User; 1M total",)),
         ("1K to 10K total", "a span", ("1K-10K total", "1K – 10K total", "1K — 10K total")),
