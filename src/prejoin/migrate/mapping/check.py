@@ -131,10 +131,9 @@ class _Check:
             message = f'{entity.name}.{name}: `null = "null"` cannot be: {why}'
             yield codes.NULL.at(span, message, "remove `null`, or mark the attribute optional in the document")
         if attribute.type == CONTENT and (attribute.size or 0) > MOST_INLINE:
-            message = f"{entity.name}.{name} has contents of {attribute.size:,} bytes, and a load writes up to {MOST_INLINE:,}"
-            fix = (
-                f"remove `{name}` here, ignore its column, and store contents with `write_large` when the data is moved"
-            )
+            limit = f"a load writes up to {MOST_INLINE:,}"
+            message = f"{entity.name}.{name} has contents of {attribute.size:,} bytes, and {limit}"
+            fix = f"remove `{name}` here, ignore its column, and use `write_large` when the data is moved"
             yield codes.CONTENT.at(span, message, fix)
         yield from self._zone(source.zone, span)
         if source.column:
