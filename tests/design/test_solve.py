@@ -15,7 +15,6 @@ from tests.solutions import USERS
 from tests.solutions import solve as solved
 
 from prejoin.design.cost.objective import WEIGHTS, complexity
-from prejoin.design.files import write_design
 from prejoin.design.solver import integer_program
 from prejoin.design.solver.candidates import Candidate, base_candidates, index_candidates
 from prejoin.design.solver.needs import SortAttribute, read_needs
@@ -87,7 +86,8 @@ def test_the_order_of_the_document_changes_nothing(path: Path, random: object) -
     shuffled = msgspec.structs.replace(workload, entities=tuple(entities), reads=tuple(reads), writes=tuple(writes))
     ours, theirs = solved(workload).design, solve(shuffled).design
     assert sorted(map(repr, ours.items)) == sorted(map(repr, theirs.items))
-    assert write_design(solve(workload).design) == write_design(ours)
+    # Their texts may differ: a solution that another process has pickled writes defaults, too.
+    assert solve(workload).design == ours
 
 
 ATTRIBUTES = ("id", "a", "b", "c")
