@@ -188,3 +188,15 @@ def test_put_of_an_item_that_must_not_exist_is_a_create() -> None:
         text = f"# Lending\n\n## Access Patterns\n\n### Writes\n\n{head}{'| --- ' * 8}|\n{row.format(condition)}"
         (lend,) = read_text(text, "md").workload.writes
         assert [action.verb for action in lend.actions] == verbs, condition
+
+
+def test_attributes_can_be_on_one_line() -> None:
+    attributes = "`id` (ulid, id), `size` (integer, min 0), `state` (NEW | OLD, optional)"
+    reading = read_document(f"# Things\n\n## Entities\n\n### Thing\n\n- **Attributes**: {attributes}\n")
+    (thing,) = reading.workload.entities
+    assert [(a.name, a.type.kind, a.optional) for a in thing.attributes] == [
+        ("id", Kind.ULID, False),
+        ("size", Kind.INTEGER, False),
+        ("state", Kind.ENUM, True),
+    ]
+    assert [d.code for d in reading.diagnostics] == ["PJ104"]  # there are no access patterns
