@@ -160,9 +160,9 @@ def test_findings_and_unprofitable_copies_are_reported(tmp_path: Path) -> None:
     assert result.ours is not None
     assert result.expert is not None
     worse = replace(result.ours, copies=1, money=1e6, findings=("PJ550 a hot partition",))
-    told = report.remarks(replace(result, ours=worse))
-    assert "a copy, and the expert has none" in told
-    assert "PJ550 a hot partition" in told
+    remarks = report.remarks(replace(result, ours=worse))
+    assert "a copy, and the expert has none" in remarks
+    assert "PJ550 a hot partition" in remarks
     assert "no: PJ550" in report.as_table([replace(result, ours=worse)], [])
 
 

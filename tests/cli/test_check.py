@@ -64,13 +64,13 @@ def test_file_with_another_suffix_is_read_with_an_explicit_format(prejoin: Prejo
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("none.md", "No such file"), (".", "is a folder"), ("none/x.md", "No such file")]
+    ("name", "message"), [("none.md", "No such file"), (".", "is a folder"), ("none/x.md", "No such file")]
 )
-def test_unreadable_input_is_a_message(prejoin: Prejoin, here: Path, name: str, said: str) -> None:
+def test_unreadable_input_is_a_message(prejoin: Prejoin, here: Path, name: str, message: str) -> None:
     ran = prejoin("check", name)
     assert ran.status == 1
     assert "PJ100" in ran.out
-    assert said in ran.out
+    assert message in ran.out
 
 
 def test_strict_fails_on_warnings(prejoin: Prejoin, here: Path) -> None:

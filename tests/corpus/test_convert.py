@@ -107,7 +107,7 @@ def write(workload: Workload, id_: str) -> Write:
 
 
 def carried(convert: Callable[[], T], where: str) -> T | None:
-    """What a conversion gives, or None where it refuses by name."""
+    """The result of a conversion; None if it refuses a field by name."""
     try:
         return convert()
     except CorpusError as refused:
@@ -476,9 +476,9 @@ def test_a_name_that_is_no_folder_is_refused_and_nothing_is_written(name: str, t
     data = yaml.safe_load(SMALL) | {"name": name}
     (tmp_path / "in" / ".yaml").write_text("")
     (tmp_path / "in" / "-x.yaml").write_text(yaml.safe_dump(data))
-    said: list[str] = []
-    assert not convert_folder(tmp_path / "in", tmp_path / "out", said.append)
-    assert any("-x.yaml: name:" in line for line in said)
+    reported: list[str] = []
+    assert not convert_folder(tmp_path / "in", tmp_path / "out", reported.append)
+    assert any("-x.yaml: name:" in line for line in reported)
     assert sorted(p.name for p in tmp_path.rglob("*.md")) == []
 
 

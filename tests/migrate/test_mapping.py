@@ -231,8 +231,10 @@ def test_entity_with_a_history_is_reported(shop: Path) -> None:
         others = tuple(e for e in workload.entities if e.name != "Order")
         text = Path(migration.mapping_file).read_text(encoding="utf-8")
         changed = msgspec.structs.replace(workload, entities=(*others, *kept))
-        (said,) = [d for d in check_mapping(migration.mapping, changed, migration.database, text) if d.code == "PJ725"]
-    assert said.text == "[entities.Order]"
+        (diagnostic,) = [
+            d for d in check_mapping(migration.mapping, changed, migration.database, text) if d.code == "PJ725"
+        ]
+    assert diagnostic.text == "[entities.Order]"
 
 
 def test_line_of_a_wrong_attribute_is_given(shop: Path) -> None:

@@ -306,16 +306,16 @@ def test_scan_continues_from_its_progress_and_segments_share_the_work() -> None:
     transport = ShortPages()
     filled(sharded("2"), of_points(list(range(20))), transport)
     db = Client(sharded("5"), "games", transport)
-    told: list[Resharded] = []
-    whole = reshard(db, Score, progress=told.append)
-    assert (told[-1], whole.cursor, whole.read) == (whole, None, 20)
-    assert [one.read for one in told[:3]] == [3, 6, 9]
-    rest = reshard(db, Score, after=told[1].cursor)
+    reported: list[Resharded] = []
+    whole = reshard(db, Score, progress=reported.append)
+    assert (reported[-1], whole.cursor, whole.read) == (whole, None, 20)
+    assert [one.read for one in reported[:3]] == [3, 6, 9]
+    rest = reshard(db, Score, after=reported[1].cursor)
     assert rest == Resharded(read=14, moved=0)
     parts = [reshard(db, Score, segment=segment, segments=3) for segment in range(3)]
     assert sum(part.read for part in parts) == 20
     with pytest.raises(CursorError):
-        reshard(db, Score, segments=2, after=told[1].cursor)
+        reshard(db, Score, segments=2, after=reported[1].cursor)
     with pytest.raises(ValueError, match="has to be from 0 to below 3"):
         reshard(db, Score, segment=3, segments=3)
 

@@ -334,13 +334,13 @@ def do(db: Client, verb: str, key: str, email: str) -> None:
     ),
     st.booleans(),
 )
-def test_soft_delete_equals_a_model_of_two_dictionaries(said: list[tuple[str, str, str]], release: bool) -> None:
+def test_soft_delete_equals_a_model_of_two_dictionaries(operations: list[tuple[str, str, str]], release: bool) -> None:
     clock = ManualClock()
     schema = users(clock, release=release)
     db = made(schema, fresh())
     live: dict[str, str] = {}
     dead: dict[str, str] = {}
-    for verb, key, email in said:
+    for verb, key, email in operations:
         holders = {**live} if release else {**live, **dead}
         free = email not in [held for holder, held in holders.items() if holder != key]
         again = dead.get(key) not in live.values() if release else True

@@ -682,7 +682,7 @@ def test_keys_that_no_policy_can_confine_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arn", "how", "said"),
+    ("arn", "how", "message"),
     [
         ("arn:aws:dynamodb:*:123456789012:table/shop", {"tenant": "a"}, "not the ARN of one table"),
         (ARN, {}, "pass either"),
@@ -690,8 +690,8 @@ def test_keys_that_no_policy_can_confine_are_refused() -> None:
         (ARN, {"tag": "a}b"}, "not the name of a tag"),
     ],
 )
-def test_a_policy_is_for_one_table_and_one_tenant(arn: str, how: dict[str, str], said: str) -> None:
-    with pytest.raises(TableError, match=said):
+def test_a_policy_is_for_one_table_and_one_tenant(arn: str, how: dict[str, str], message: str) -> None:
+    with pytest.raises(TableError, match=message):
         tenant_policy(SCHEMA, arn, **how)  # type: ignore[arg-type]
 
 

@@ -191,9 +191,9 @@ def test_a_pattern_that_is_not_served_is_shown_with_its_problem() -> None:
     workload, design = designed(WITH_COPY)
     asked = replace(workload, reads=(*workload.reads, Read("AP-099", entities=("User",), description="All users")))
     drawing = draw_routes(asked, map_patterns(design, asked))
-    told = " ".join(seen(drawing))
-    assert "not served:" in told
-    assert "17 of 18 are served." in told
+    text = " ".join(seen(drawing))
+    assert "not served:" in text
+    assert "17 of 18 are served." in text
     assert_all_within(drawing)
 
 
