@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpus.source import Fields
-from designs import exam, experts, large, report
+from designs import exam, experts, interlocking, large, report
 from designs.exam import examine
 from designs.experts import Answered, read_expert
 from prejoin.engine import Embedded
@@ -254,7 +254,7 @@ def test_a_large_workload_is_of_the_size_that_was_asked_and_all_of_it_is_served(
     assert exam.proven(workload, design, Embedded, "large").whole
 
 
-@pytest.mark.parametrize("module", [exam, experts, large], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [exam, experts, interlocking, large], ids=lambda m: m.__name__)
 def test_doctests_pass(module: object) -> None:
     found = doctest.testmod(module)  # type: ignore[arg-type]
     assert found.attempted

@@ -15,7 +15,7 @@ from prejoin.pipeline.output_files import check_outputs, delete_file, write_file
 from tests.cli.conftest import Prejoin, Ran
 from tests.cli.terminal import Terminal
 
-TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
+TEAMS = Path(__file__).parents[1] / "small.md"
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def table_of(workload: Workload, design: Design) -> dict[str, Any]:
 def carried(design: Design) -> Design:
     """The parts of a design that a model can contain."""
     slots = tuple(replace(slot, purpose="") for slot in design.slots)
-    return replace(design, slots=slots, operations=(), decisions=(), ttl_attribute="")
+    return replace(design, slots=slots, operations=(), decisions=(), stores=(), ttl_attribute="")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.parent.name)

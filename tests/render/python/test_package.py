@@ -20,6 +20,7 @@ from prejoin.render.python import Options, render_python
 from prejoin.render.python.entities import Style
 from prejoin.render.python.names import names_of
 from prejoin.render.python.package import repository_methods
+from prejoin.workload.contents import contents_of
 from prejoin.workload.files import read_file
 
 RULES = "E,F,W,I,B,UP,SIM,C4,PIE,PT,RUF,RET,PERF,N,A,TID,S"
@@ -90,7 +91,8 @@ def test_the_generated_tests_pass(name: str, tmp_path: Path, monkeypatch: pytest
     module = importlib.import_module(f"{package}.test_repository")
     tests = [getattr(module, one) for one in dir(module) if one.startswith("test_")]
     methods = repository_methods(workload, design).values()
-    assert len(tests) == len(methods) + sum(bool(method.mismatches) for method in methods)
+    contents = [one for entity in workload.entities for one in contents_of(entity)]
+    assert len(tests) == len(methods) + sum(bool(method.mismatches) for method in methods) + len(contents)
     for test in tests:
         test()
     seed = importlib.import_module(f"{package}.seed")

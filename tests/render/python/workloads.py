@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.model import (
     RANGES,
+    VERSION,
     Action,
     AtMost,
     Attribute,
@@ -26,9 +27,12 @@ from prejoin.workload.model import (
     Decision,
     Direction,
     Entity,
+    Follows,
+    History,
     Input,
     Minimise,
     Op,
+    Rate,
     Read,
     Result,
     Sort,
@@ -66,6 +70,9 @@ def random_workload(chance: Random) -> Workload:
         entities.append(_entity(chance, name, chance.choice(entities) if entities else None))
     reads = [r for e in entities for r in _reads(chance, e, entities)]
     writes = [w for e in entities for w in _writes(chance, e, entities)]
+    for feature in (_with_history, _with_content, _with_follower, _with_hot_write):
+        if chance.random() < 0.3:
+            entities, reads, writes = feature(chance, entities, reads, writes)
     return Workload(
         title="Random",
         entities=tuple(entities),
@@ -268,3 +275,74 @@ def _update(chance: Random, entity: Entity, ids: tuple[Input, ...]) -> Write:
     update = Action(Verb.UPDATE, entity.name, changes=tuple(changes))
     checks = _checks(chance, entity.name)
     return Write("", "", (entity.name,), "change", tuple(inputs), (update,), chance.choice([True, False]), checks)
+
+
+# --- Features of entities -------------------------------------------------------------------------------------------
+
+Parts = tuple[list[Entity], list[Read], list[Write]]
+
+
+def _with_history(chance: Random, entities: list[Entity], reads: list[Read], writes: list[Write]) -> Parts:
+    """One entity keeps its versions. A put and an upsert do not know the version that they replace."""
+    entity = chance.choice(entities)
+    if any(a.ttl for a in entity.attributes):
+        return entities, reads, writes
+    version = Attribute(VERSION, Type(Kind.INTEGER), mutable=True)
+    history = History(chance.choice([1, 3]), chance.choice([None, 90 * 86400]))
+    new = replace(entity, attributes=(*entity.attributes, version), history=history)
+    blind = (Verb.PUT, Verb.UPSERT)
+    kept = [w for w in writes if not any(a.entity == entity.name and a.verb in blind for a in w.actions)]
+    return _replaced(entities, entity, new), reads, kept
+
+
+def _with_content(chance: Random, entities: list[Entity], reads: list[Read], writes: list[Write]) -> Parts:
+    """One entity has a large content, which a write may replace."""
+    entity = chance.choice(entities)
+    if any(a.ttl for a in entity.attributes):
+        return entities, reads, writes
+    body = Attribute("body", Type(Kind.CONTENT), optional=True, mutable=True, size=chance.choice([60_000, 2_000_000]))
+    if chance.random() < 0.6:
+        ids = tuple(Input(a.name) for a in entity.id)
+        action = Action(Verb.UPDATE, entity.name, changes=(Change("body"),))
+        writes = [*writes, Write("", "", (entity.name,), "rewrite", (*ids, Input("body")), (action,), False)]
+    return _replaced(entities, entity, replace(entity, attributes=(*entity.attributes, body))), reads, writes
+
+
+def _with_follower(chance: Random, entities: list[Entity], reads: list[Read], writes: list[Write]) -> Parts:
+    """The items of one entity repeat an attribute of their parent, and follow it."""
+    for entity in entities:
+        parent = _parent(entity, entities)
+        sources = [a for a in _others(parent) if a.mutable and a.type.scalar and not a.unique] if parent else []
+        sources = [a for a in sources if not a.ttl and a.name not in (COUNTER, VERSION)]
+        if parent is None or entity.history or not sources:
+            continue
+        source, within = chance.choice(sources), chance.choice([None, 10])
+        follows = Follows(f"{parent.name}.{source.name}", "", within)
+        own = Attribute("seen", source.type, optional=source.optional, mutable=True, follows=follows)
+        above = Input(parent.id[0].name)
+        every = Read("", "", (entity.name,), "followers", (above,), Result.MANY, paginated=True, page=5)
+        check = Check(CheckKind.COMPARE, parent.name, source.name, Op.EQ, (Value(param="seen"),))
+        new = replace(entity, attributes=(*entity.attributes, own))
+        compared = [_compared(write, entity, check, above) if within is None else write for write in writes]
+        kept = [w for w in compared if not any(a.entity == entity.name and a.verb is Verb.UPSERT for a in w.actions)]
+        return _replaced(entities, entity, new), [*reads, every], kept
+    return entities, reads, writes
+
+
+def _compared(write: Write, entity: Entity, check: Check, above: Input) -> Write:
+    """A write that compares the value that it gives to a new item with the source."""
+    if not any(a.entity == entity.name and a.verb in (Verb.CREATE, Verb.PUT) for a in write.actions):
+        return write
+    inputs = tuple(dict.fromkeys((*write.inputs, above, Input("seen"))))
+    return replace(write, inputs=inputs, checks=(*(c for c in write.checks if c.entity != check.entity), check))
+
+
+def _with_hot_write(chance: Random, entities: list[Entity], reads: list[Read], writes: list[Write]) -> Parts:
+    """One write is called more often than one partition allows."""
+    at = chance.randrange(len(writes))
+    hot = replace(writes[at], rate=Rate(value=5_000, hottest=chance.choice([None, 60])))
+    return entities, reads, [*writes[:at], hot, *writes[at + 1 :]]
+
+
+def _replaced(entities: list[Entity], old: Entity, new: Entity) -> list[Entity]:
+    return [new if entity is old else entity for entity in entities]

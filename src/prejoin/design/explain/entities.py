@@ -21,6 +21,7 @@ from prejoin.protocol.limits import PARTITION_WRITE_UNITS
 from prejoin.protocol.prices import STORAGE_OVERHEAD
 from prejoin.workload.grammar.quantities import write_span
 from prejoin.workload.grammar.values import write_history
+from prejoin.workload.lookup import identified
 from prejoin.workload.model import Entity, FixedKey, Under, Verb, Workload
 
 
@@ -93,7 +94,13 @@ def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -
     ids = [a.name for a in entity.id]
     made = [a.name for a in entity.id if a.generated]
     key = {part.attribute for part in (*own.partition, *own.sort)}
-    if made:
+    if not key.issuperset(ids) and identified(entity, key):
+        natural = natural_order(key)
+        yield (
+            f"{coded(natural)} {verb(natural, 'is', 'are')} unique, and the key keeps it so: a second item with the same "
+            "value is refused."
+        )
+    elif made:
         yield f"{coded(made)} {verb(made, 'is', 'are')} generated, so two writers never create the same key."
     elif extendable(workload, entity):
         yield (

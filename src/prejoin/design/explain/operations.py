@@ -105,6 +105,8 @@ def _action(action: ItemAction, key: str, inputs: Collection[str]) -> str:
         return f"renews {what}, which expires with the item"
     words = [_plain(text, one, key, inputs) for text, one in zip(action.conditions, action.tests, strict=True)]
     conditions = f" if {listed(words)}" if words else ""
+    if action.action is Did.UPDATE and action.item == action.target.entity and not action.conditions:
+        return f"updates {what}, or creates it"
     return f"{_DONE[action.action]} {what}{conditions}"
 
 
