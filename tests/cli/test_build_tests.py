@@ -35,7 +35,7 @@ def broken() -> dict[PurePosixPath, str]:
     return files
 
 
-def test_a_build_runs_the_tests_and_says_that_methods_are_tested(prejoin: Prejoin, teams: Path) -> None:
+def test_build_runs_the_generated_tests(prejoin: Prejoin, teams: Path) -> None:
     ran = prejoin("build", "--yes")
     assert ran.status == 0
     assert "11 tests passed" in ran.err

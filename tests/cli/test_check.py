@@ -142,7 +142,7 @@ def test_a_design_is_checked_against_its_access_patterns(prejoin: Prejoin, shop:
     assert (files[0]["table"], files[0]["for"], files[0]["errors"]) == ("shop", "access-patterns.md", 0)
 
 
-def test_a_mistake_in_a_design_is_shown_where_it_stands(prejoin: Prejoin, shop: Path) -> None:
+def test_mistake_in_a_design_is_shown_with_its_position(prejoin: Prejoin, shop: Path) -> None:
     text = shop.read_text("utf-8")
     line = text[: text.index("`PRODUCT#{productId}`")].count("\n") + 1
     shop.write_text(text.replace("`PRODUCT#{productId}`", "`PRODUCT#{stock}`", 1), "utf-8")

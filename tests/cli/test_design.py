@@ -81,7 +81,7 @@ def test_prose_in_the_design_is_kept(prejoin: Prejoin, teams: Path) -> None:
     assert "On Monday, by Ann." in path.read_text("utf-8")
 
 
-def test_a_file_that_is_something_else_is_not_replaced(prejoin: Prejoin, teams: Path) -> None:
+def test_other_file_is_not_replaced(prejoin: Prejoin, teams: Path) -> None:
     designed(teams.parent).write_text("# My notes\n\nDo not lose them.\n", "utf-8")
     ran = prejoin("design", "--yes")
     assert ran.status == 4
@@ -186,7 +186,7 @@ def test_unserved_pattern_is_reported_with_a_remedy(prejoin: Prejoin, teams: Pat
 
 
 @pytest.mark.slow
-def test_a_pattern_that_is_out_of_scope_is_no_failure(prejoin: Prejoin, teams: Path) -> None:
+def test_out_of_scope_pattern_is_not_a_failure(prejoin: Prejoin, teams: Path) -> None:
     limits = ("--at-most", "0 GSIs", "--at-most", "0 copies")
     found = prejoin("design", "--no-proof", *limits, "--format", "json").json["result"]["unserved"]
     aside = [word for one in found for word in ("--decide", f"{one['pattern']} is out of scope")]

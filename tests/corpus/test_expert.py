@@ -118,7 +118,7 @@ def test_a_known_defect_is_found(name: str, code: str, part: str) -> None:
 
 @pytest.mark.everyday(5)
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in HERE.glob("*/access-patterns.md")))
-def test_the_designer_s_own_answer_has_no_errors(name: str) -> None:
+def test_own_design_has_no_errors(name: str) -> None:
     diagnostics = check_design(solve(workload(name)).design, workload(name))
     assert [d for d in diagnostics if d.severity is Severity.ERROR] == []
 

@@ -120,11 +120,11 @@ keys = st.lists(
 
 @settings(max_examples=25)
 @given(keys)
-def test_key_reads_back_as_it_was_written(key: list[Any]) -> None:
+def test_key_round_trips(key: list[Any]) -> None:
     assert decode_key(encode_key(key)) == tuple(key)
 
 
-def test_mapping_reads_back_as_it_was_written(shop: Path) -> None:
+def test_mapping_round_trips(shop: Path) -> None:
     first = read_mapping()
     Path("again.toml").write_text(write_mapping(first), encoding="utf-8")
     assert read_mapping("again.toml") == first

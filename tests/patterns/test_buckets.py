@@ -70,7 +70,7 @@ HOURS = st.lists(st.integers(0, 24 * 12), max_size=30)
     limit=st.integers(1, 9),
     order=st.sampled_from(["at", "-at"]),
 )
-def test_a_range_over_days_is_a_sort_and_pages_are_pieces_of_it(
+def test_range_over_days_equals_a_sort_in_pages(
     schema: Schema, hours: list[int], since: int, length: int, limit: int, order: str
 ) -> None:
     made = events(*hours)

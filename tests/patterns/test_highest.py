@@ -259,7 +259,7 @@ def test_dates_and_moments_have_a_latest(connect: Connect) -> None:
 
 @both
 @pytest.mark.parametrize("schema", [SCHEMA, ALONE])
-def test_a_record_is_two_requests_and_any_other_is_one(connect: Connect, schema: Schema) -> None:
+def test_new_extreme_needs_two_requests_and_other_writes_one(connect: Connect, schema: Schema) -> None:
     counted = Counting(fresh())
     db = shop(connect, schema, transport=counted)
 
@@ -522,7 +522,7 @@ IN_A_TEAM = {"team": "name"}
         ([Counted(Team, "strong", when=lambda p: p.best > 10, by=IN_A_TEAM)], "cannot decide how a Player counts"),
     ],
 )
-def test_a_parent_that_ends_or_counts_by_it_is_refused(patterns: list[Any], message: str) -> None:
+def test_highest_in_an_expiring_or_counted_parent_is_refused(patterns: list[Any], message: str) -> None:
     """The counts of the parent in other items would have to change with it."""
     with pytest.raises(SchemaError, match=message):
         Schema(

@@ -74,9 +74,7 @@ POINTS = st.lists(st.integers(-3, 3) | st.integers(-(10**12), 10**12), max_size=
 
 @pytest.mark.parametrize("sort_key", ONLY)
 @given(points=POINTS, reverse=st.booleans(), limit=st.integers(1, 9))
-def test_the_merged_answer_is_a_sort_and_pages_are_pieces_of_it(
-    sort_key: str, points: list[int], reverse: bool, limit: int
-) -> None:
+def test_merged_shards_equal_a_sort_in_pages(sort_key: str, points: list[int], reverse: bool, limit: int) -> None:
     scores = of_points(points)
     db = filled(ONLY[sort_key], scores, Embedded())
     whole = list(db.query(Score, game="chess", reverse=reverse))
@@ -232,7 +230,7 @@ def in_order(db: Client) -> list[int]:
 @pytest.mark.parametrize(
     "way", [["8", "8 of 16", "16 of 16", "16"], ["16", "16 of 16", "4 of 16", "4"], ["9", "9 of 11", "11 of 11", "11"]]
 )
-def test_the_number_of_shards_changes_and_at_no_step_anything_is_lost(way: list[str]) -> None:
+def test_changing_the_number_of_shards_loses_nothing(way: list[str]) -> None:
     engine = fresh()
     scores = of_points(list(range(100)))
     before, both_read, both_written, after = (Client(sharded(number), "games", engine) for number in way)

@@ -122,7 +122,7 @@ def test_every_write_is_limited_to_the_tenant(shop: Client) -> None:
 
 
 @both
-def test_to_name_the_tenant_is_fine_and_to_name_another_is_refused(shop: Client) -> None:
+def test_tenant_may_be_named_and_another_is_refused(shop: Client) -> None:
     acme = of(shop, "acme")
     assert acme.get(User, tenant_id="acme", user_id="1") == ANN
     assert list(acme.query(Order, lambda o: (o.tenant_id == "acme") & (o.status == "OPEN"))) == [ART]
@@ -519,7 +519,7 @@ WRONG: dict[str, tuple[Callable[[], Schema], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_schema_in_which_tenants_could_meet_is_refused(name: str) -> None:
+def test_schema_whose_tenants_could_share_items_is_refused(name: str) -> None:
     make, said = WRONG[name]
     with pytest.raises(SchemaError, match=re.escape(said)):
         make()

@@ -46,7 +46,7 @@ def carried(design: Design) -> Design:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.parent.name)
-def test_a_design_comes_back_from_its_model_as_it_was(document: Path) -> None:
+def test_design_round_trips_through_its_model(document: Path) -> None:
     workload = read_file(document).workload
     design = solve(workload).design
     text = text_of(workload, design)

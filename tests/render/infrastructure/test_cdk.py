@@ -47,7 +47,7 @@ def test_the_python_names_every_index_key_and_condition(path: Path, name: str) -
 
 
 @pytest.mark.slow
-def test_the_python_is_laid_out_as_ruff_lays_it_out(tmp_path: Path) -> None:
+def test_python_is_formatted_as_by_ruff(tmp_path: Path) -> None:
     for number, (path, name) in enumerate(CASES):
         workload, design = designed(path)
         (text,) = render_cdk_python(workload, design, ALL[name]).values()

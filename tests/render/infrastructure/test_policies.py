@@ -345,7 +345,7 @@ def test_long_policy_is_split() -> None:
         assert len(str(written(policy, wide)).replace(" ", "")) <= MOST_CHARACTERS
 
 
-def test_a_design_that_does_not_say_its_operations_has_them_from_its_keys() -> None:
+def test_design_without_operations_derives_them_from_its_keys() -> None:
     workload, design = designed(SHOP)
     bare = replace(design, operations=())
     assert stack_of(workload, bare, Infrastructure()).policies == policies_of(workload, design, Infrastructure())

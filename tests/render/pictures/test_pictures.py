@@ -85,7 +85,7 @@ def assert_no_words_overlap(drawing: Drawing) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_texts_have_room_and_none_lies_over_another(name: str) -> None:
+def test_texts_fit_and_do_not_overlap(name: str) -> None:
     for drawing in draw_all(*designed(name)).values():
         assert_all_within(drawing)
         assert_no_words_overlap(drawing)
@@ -109,7 +109,7 @@ def test_every_picture_is_xml_with_a_title_and_a_description_and_nothing_active(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_entities_do_not_lie_over_each_other(name: str) -> None:
+def test_entities_do_not_overlap(name: str) -> None:
     boxes = [s for s in draw_relations(*designed(name)).shapes if isinstance(s, Box) and s.css == "box"]
     assert len(boxes) == len(designed(name)[0].entities)
     for one, other in combinations(boxes, 2):
