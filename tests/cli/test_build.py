@@ -182,7 +182,7 @@ def test_steps_and_next_commands_are_printed(prejoin: Prejoin, teams: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_design_that_nothing_has_changed_about_is_not_made_again(prejoin: Prejoin, teams: Path) -> None:
+def test_unchanged_design_is_not_made_again(prejoin: Prejoin, teams: Path) -> None:
     prejoin("build", "--yes")
     whole = texts(teams)
     (teams / "keys.md").unlink()

@@ -46,7 +46,7 @@ def carried(design: Design) -> Design:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.parent.name)
-def test_a_design_comes_back_from_its_model_as_it_was(document: Path) -> None:
+def test_design_round_trips_through_its_model(document: Path) -> None:
     workload = read_file(document).workload
     design = solve(workload).design
     text = text_of(workload, design)
@@ -55,8 +55,8 @@ def test_a_design_comes_back_from_its_model_as_it_was(document: Path) -> None:
     assert found.design == carried(design)
     assert found.diagnostics == ()
     assert found.workload.patterns == workload.patterns
-    told = [[replace(a, text="") for a in e.attributes] for e in workload.entities]
-    assert [list(e.attributes) for e in found.workload.entities] == told
+    expected = [[replace(a, text="") for a in e.attributes] for e in workload.entities]
+    assert [list(e.attributes) for e in found.workload.entities] == expected
     assert [d.message for d in check(found.workload) if d.severity is Severity.ERROR] == []
 
 
@@ -120,12 +120,12 @@ def test_unsupported_parts_are_reported_and_left_out(shop: tuple[Workload, Desig
     local = Slot("by-date", design.slots[0].pk, (KeyAttribute("placedAt"),), local=True)
     several = Slot("wide", (KeyAttribute("a"), KeyAttribute("b")), ())
     design = replace(design, slots=(*design.slots, local, several), ttl_attribute="expiresAt")
-    said = " ".join(left_out(design))
-    assert "`by-date` is a local index" in said
-    assert "`wide` is an index whose key has several attributes" in said
-    assert "`expiresAt`" in said
+    text = " ".join(left_out(design))
+    assert "`by-date` is a local index" in text
+    assert "`wide` is an index whose key has several attributes" in text
+    assert "`expiresAt`" in text
     model = json.loads(text_of(workload, design))
-    assert said.split(",")[0] in model["ModelMetadata"]["Description"]
+    assert text.split(",")[0] in model["ModelMetadata"]["Description"]
     assert [index["IndexName"] for index in model["DataModel"][0]["GlobalSecondaryIndexes"]] == ["gsi1", "gsi2"]
 
 
@@ -146,8 +146,8 @@ def test_author_is_the_given_one(shop: tuple[Workload, Design]) -> None:
 
 def test_a_key_that_was_changed_in_the_samples_is_pointed_out(shop: tuple[Workload, Design]) -> None:
     found = read_workbench(text_of(*shop).replace('"S": "USER#', '"S": "MEMBER#'))
-    said = [d.message for d in found.diagnostics if d.code == "PJ645"]
-    assert any("is not a key of `USER#{userId}`" in message for message in said)
+    diagnostics = [d.message for d in found.diagnostics if d.code == "PJ645"]
+    assert any("is not a key of `USER#{userId}`" in message for message in diagnostics)
     assert found.design == carried(shop[1])
 
 

@@ -128,7 +128,7 @@ class Then:
     """The response to the repetition of a lost write, and the outcome for the caller."""
 
     behaviours: tuple[Behaviour, ...]
-    told: type[Exception]
+    error: type[Exception]
     request: tuple[str, bytes] = PUT
 
 
@@ -146,7 +146,7 @@ def test_a_write_that_was_lost_once_stays_unknown_unless_its_repetition_settles_
     serve: Serve, connect: Connect, send: Send, then: Then
 ) -> None:
     server = serve(resets(), *then.behaviours)
-    with pytest.raises(then.told):
+    with pytest.raises(then.error):
         send(connect(server.url), *then.request)
 
 
@@ -176,16 +176,16 @@ def test_missing_server_raises_connection_failed(connect: Connect, send: Send, u
 
 
 def test_on_retry_is_called(serve: Serve, connect: Connect, send: Send) -> None:
-    told: list[tuple[str, int, str]] = []
+    reported: list[tuple[str, int, str]] = []
     server = serve(fails("ThrottlingException"), resets(40))
 
     def on_retry(operation: str, attempts: int, error: Exception, delay: float) -> None:
         assert 0 <= delay <= 0.01
-        told.append((operation, attempts, type(error).__name__))
+        reported.append((operation, attempts, type(error).__name__))
 
     send(connect(server.url, on_retry=on_retry), *READ)
-    assert [(operation, attempts) for operation, attempts, _ in told] == [("GetItem", 1), ("GetItem", 2)]
-    assert told[0][2] == "DynamoDBError"
+    assert [(operation, attempts) for operation, attempts, _ in reported] == [("GetItem", 1), ("GetItem", 2)]
+    assert reported[0][2] == "DynamoDBError"
 
 
 def test_retry_quota_stops_retries(serve: Serve, connect: Connect, send: Send) -> None:

@@ -85,7 +85,7 @@ def assert_no_words_overlap(drawing: Drawing) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_texts_have_room_and_none_lies_over_another(name: str) -> None:
+def test_texts_fit_and_do_not_overlap(name: str) -> None:
     for drawing in draw_all(*designed(name)).values():
         assert_all_within(drawing)
         assert_no_words_overlap(drawing)
@@ -109,7 +109,7 @@ def test_every_picture_is_xml_with_a_title_and_a_description_and_nothing_active(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_entities_do_not_lie_over_each_other(name: str) -> None:
+def test_entities_do_not_overlap(name: str) -> None:
     boxes = [s for s in draw_relations(*designed(name)).shapes if isinstance(s, Box) and s.css == "box"]
     assert len(boxes) == len(designed(name)[0].entities)
     for one, other in combinations(boxes, 2):
@@ -191,9 +191,9 @@ def test_a_pattern_that_is_not_served_is_shown_with_its_problem() -> None:
     workload, design = designed(WITH_COPY)
     asked = replace(workload, reads=(*workload.reads, Read("AP-099", entities=("User",), description="All users")))
     drawing = draw_routes(asked, map_patterns(design, asked))
-    told = " ".join(seen(drawing))
-    assert "not served:" in told
-    assert "17 of 18 are served." in told
+    text = " ".join(seen(drawing))
+    assert "not served:" in text
+    assert "17 of 18 are served." in text
     assert_all_within(drawing)
 
 
