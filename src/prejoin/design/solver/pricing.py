@@ -44,6 +44,7 @@ from prejoin.design.model import (
 from prejoin.design.solver.candidates import Candidate, unique_keys
 from prejoin.design.solver.needs import ReadNeeds, item_changes, writes_to
 from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection, placement_answers
+from prejoin.design.stores import stores_of
 from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
 from prejoin.workload.lookup import alternatives
@@ -266,6 +267,7 @@ class Prices:
             items=(item, *([copy] if copy else ())),
             guards=guards,
             counters=with_kept(self._problem.fixed.design.counters, counters_of(self._workload)),
+            stores=stores_of(self._workload, self._problem.fixed.design.stores),
             operations=(),
             ttl_attribute=ends,
         )
