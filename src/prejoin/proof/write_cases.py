@@ -353,7 +353,7 @@ def _room(case: WriteCase, entity: Entity, wanted: Values) -> Values:
     there = [*case.sample.items.get(entity.name, []), *(one for other, one in case.new if other is entity)]
     used = {identity for one in there for identity in identities(entity, one)}
     for _ in range(30):
-        again = case.sample.generator.make(entity, wanted)
+        again = case.sample.generator.make(entity, wanted, fresh=True)
         if used.isdisjoint(identities(entity, again)):
             return again
     ids = [a.name for a in entity.id]
@@ -361,7 +361,7 @@ def _room(case: WriteCase, entity: Entity, wanted: Values) -> Values:
         free = not any(item is one for _, one in (*case.obsolete, *case.missing, *case.new)) and item not in case.taken
         if free and all(item.get(name) == value for name, value in wanted.items() if name in ids):
             case.obsolete.append((entity, item))
-            return case.sample.generator.make(entity, {**wanted, **{name: item[name] for name in ids}})
+            return case.sample.generator.make(entity, {**wanted, **{name: item[name] for name in ids}}, fresh=True)
     raise NothingFitsError(f"there is no room for another {entity.name}: all values of its id are taken")
 
 
