@@ -291,10 +291,24 @@ def _provide(case: WriteCase, entity: Entity, linked: dict[str, str]) -> Values:
         if attribute is not None:
             wanted[attribute.name] = satisfying(case, check, attribute)
     wanted = {name: value for name, value in wanted.items() if value is not None}
+    if case.anew:
+        wanted = {**_fresh(case, entity, linked), **wanted}
     item = case.sample.generator.another(entity, wanted) or _elsewhere(case, entity, wanted)
     case.sample.generator.keep(entity, item)
     case.missing.append((entity, item))
     return item
+
+
+def _fresh(case: WriteCase, entity: Entity, linked: dict[str, str]) -> Values:
+    """Values of inputs that no item has yet: another item of the write may have them in its id."""
+    named = [a for name in linked if (a := entity.attribute(name)) and not (a.id or a.references or a.optional)]
+    there = [value for items in case.sample.items.values() for item in items for value in item.values()]
+    found: Values = {}
+    for attribute in named:
+        drawn = (case.sample.generator.value(msgspec.structs.replace(attribute, unique=True)) for _ in range(40))
+        value = next((one for one in drawn if one not in there), None)
+        found |= {} if value is None else {attribute.name: value}  # of a type with few values there may be none
+    return found
 
 
 def _make(case: WriteCase, action: Action, entity: Entity, owners: Values) -> list[Values]:
