@@ -27,7 +27,7 @@ from prejoin.transport import AWS, AsyncTransport, Endpoint, NotConfigured, Tran
 PLACE = os.environ.get("PREJOIN_PLACE", "")
 FEW = 3
 """Examples of a property on a remote DynamoDB, where each needs a table and many requests."""
-EXAMPLES = int(os.environ.get("PREJOIN_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("PREJOIN_EXAMPLES", "4"))
 """Examples of a property by default. scripts/examples and scripts/soak set more."""
 
 _CATCH_UP = 1.0

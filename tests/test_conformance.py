@@ -25,7 +25,7 @@ def _script() -> Any:
 conformance = _script()
 
 
-def test_the_pages_are_what_the_script_writes() -> None:
+def test_pages_are_up_to_date() -> None:
     kept = json.loads((ROOT / "docs" / "conformance.json").read_text())
     reasons = tomllib.loads((ROOT / "docs" / "conformance.toml").read_text())
     explained, unexplained = conformance.explain(kept, reasons)

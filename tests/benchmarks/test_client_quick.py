@@ -19,7 +19,7 @@ from prejoin.table.admin import table_request as definition
 ROOT = Path(__file__).parents[2]
 
 
-def test_its_items_and_its_table_are_those_that_our_client_makes() -> None:
+def test_items_and_table_equal_those_of_the_client() -> None:
     from client.clients.prejoin_sync import SCHEMA, Order
 
     seen: list[Call] = []
@@ -31,7 +31,7 @@ def test_its_items_and_its_table_are_those_that_our_client_makes() -> None:
     assert _by_name(create_table("bench")) == _by_name(definition.create_table(SCHEMA, "bench"))
 
 
-def test_every_item_that_is_asked_for_or_written_is_in_the_table() -> None:
+def test_items_of_all_operations_are_in_the_table() -> None:
     stored = {(one.user, one.number) for one in population()}
     inputs = arguments()
     keys = {*inputs.gets, *inputs.adds, *(key for key, _ in inputs.moves)}

@@ -87,7 +87,7 @@ def test_errors_are_on_standard_output_with_status_1(app: Any, here: Path, prejo
     assert "`--repair` repairs what it can" in ran.err
 
 
-def test_as_json_a_finding_has_all_that_a_tool_needs(app: Any, here: Path, prejoin: Prejoin) -> None:
+def test_json_finding_has_key_and_values(app: Any, here: Path, prejoin: Prejoin) -> None:
     damage(here)
     ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db", "--format", "json")
     assert ran.status == ran.json["exit"] == 1

@@ -89,7 +89,7 @@ def test_files_after_a_killed_build_are_complete_and_known(prejoin: Prejoin, tea
             (teams / stray).unlink()
 
 
-def test_killed_at_any_moment_it_leaves_nothing_that_a_build_does_not_mend(prejoin: Prejoin, teams: Path) -> None:
+def test_next_build_repairs_a_killed_build(prejoin: Prejoin, teams: Path) -> None:
     whole = teams.parent / "whole"
     shutil.copytree(teams, whole)
     assert prejoin("build", whole / "access-patterns.md", "--yes").status == 0

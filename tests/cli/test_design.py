@@ -63,7 +63,7 @@ def test_page_shows_collections_keys_indexes_and_price(prejoin: Prejoin, teams: 
 
 
 @pytest.mark.slow
-def test_it_is_the_same_whenever_it_is_written(prejoin: Prejoin, teams: Path) -> None:
+def test_repeated_design_is_identical(prejoin: Prejoin, teams: Path) -> None:
     prejoin("design", "--yes")
     first = designed(teams.parent).read_bytes()
     assert "table-design.md is up to date" in prejoin("design", "--yes").err

@@ -13,7 +13,7 @@ from prejoin.pipeline.build.settings import FILE, Language, read_settings
 from prejoin.render.infrastructure.languages import LANGUAGES
 from tests.cli.conftest import Prejoin
 
-TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
+TEAMS = Path(__file__).parents[1] / "small.md"
 ALL = """
 style = "msgspec"
 package = "club"

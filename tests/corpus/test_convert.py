@@ -119,7 +119,7 @@ def carried(convert: Callable[[], T], where: str) -> T | None:
 # --- What is carried --------------------------------------------------------------------------------------------------
 
 
-def test_every_pattern_is_there_and_the_document_reads_back_without_an_error() -> None:
+def test_converted_document_has_every_pattern_and_no_errors() -> None:
     workload = converted()
     assert [p.id for p in workload.patterns] == ["A1", "A2", "A3", "A8", "A4", "A5", "A6", "A7"]
     document = write_document(workload)
@@ -263,7 +263,7 @@ def test_conditions_are_exact_where_they_can_be_and_kept_in_words_where_not() ->
     assert [(c.kind, c.attribute) for c in a6.checks] == [(CheckKind.UNIQUE, "username"), (CheckKind.UNIQUE, "email")]
 
 
-def test_what_an_update_sets_is_among_its_inputs() -> None:
+def test_values_of_an_update_are_inputs() -> None:
     assert [i.attribute for i in write(converted(), "A5").inputs] == ["username", "score", "newScore"]
 
 
@@ -273,7 +273,7 @@ def test_a_delete_without_the_whole_id_deletes_several() -> None:
     assert workload.deletes[0].actions[0].many
 
 
-def test_what_is_out_of_scope_is_a_decision() -> None:
+def test_out_of_scope_pattern_is_a_decision() -> None:
     assert [d.pin for d in converted().decisions] == [OutOfScope("A8")]
 
 
@@ -344,7 +344,7 @@ def test_entities_asked_for_together_hold_the_same_value() -> None:
     assert (apart.references, together.references) == ("", "Office")
 
 
-def test_a_child_holds_what_its_parents_id_is_made_of() -> None:
+def test_child_has_the_attributes_of_its_parents_id() -> None:
     workload = described(
         "{name: Team, id: [teamName], attributes: {teamName: S}}",
         "{name: Player, id: [teamName, shirt], attributes: {teamName: S, shirt: N}, parent: Team}",
@@ -507,7 +507,7 @@ def test_names_that_markdown_cannot_carry_are_carried_or_refused_never_bent(enti
         ("\x00", "is not YAML"),
     ],
 )
-def test_what_is_not_a_corpus_file_is_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_other_files_are_refused(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text(text)
     with pytest.raises(CorpusError, match=r"^bad\.yaml: ") as refused:
@@ -579,7 +579,7 @@ access_patterns:
 """
 
 
-def test_what_the_document_can_say_is_converted() -> None:
+def test_all_constructs_of_the_document_are_converted() -> None:
     workload = convert(Fields(yaml.safe_load(LATER), "later"))
     text = write_document(workload)
     assert [d for d in read_text(text, "md").diagnostics if d.severity == "error"] == []
@@ -602,7 +602,7 @@ def test_what_the_document_can_say_is_converted() -> None:
 @pytest.mark.parametrize(
     ("field", "value"), [("retention", "a while"), ("references", {"day": "Nobody"}), ("default", {"colour": "red"})]
 )
-def test_what_cannot_be_carried_of_them_is_refused_by_name(field: str, value: object) -> None:
+def test_unsupported_values_are_refused_by_name(field: str, value: object) -> None:
     data = yaml.safe_load(LATER)
     data["entities"][3][field] = value
     with pytest.raises(CorpusError, match=field):

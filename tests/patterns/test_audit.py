@@ -136,7 +136,7 @@ def test_in_a_table_that_is_right_nothing_is_found(db: Client) -> None:
     assert list(audit(db, segments=3)) == []
 
 
-def test_those_who_await_audit_and_repair_too(db: Client) -> None:
+def test_async_client_audits_and_repairs(db: Client) -> None:
     delete(db, "UNIQUE#User#email#ann@a.com", "UNIQUE")
 
     async def main() -> list[Any]:
@@ -148,7 +148,7 @@ def test_those_who_await_audit_and_repair_too(db: Client) -> None:
     assert asyncio.run(main()) == [1, [True], []]
 
 
-def test_it_tells_how_far_it_is(db: Client) -> None:
+def test_audit_reports_progress(db: Client) -> None:
     told: list[int] = []
     list(audit(db, progress=told.append))
     assert told[-1] == len(dump(db))
@@ -247,7 +247,7 @@ def test_items_of_patterns_are_not_reported_as_damage(videos: Client) -> None:
     assert list(audit(videos)) == []
 
 
-def test_a_count_in_shards_is_compared_and_mended(videos: Client) -> None:
+def test_sharded_count_is_compared_and_repaired(videos: Client) -> None:
     shard = next(item for item in dump(videos) if item["sk"]["S"].startswith("~COUNTER#Video#likes"))
     change(videos, shard["pk"]["S"], shard["sk"]["S"], n={"N": "1000"})
     (finding,) = audit(videos)
@@ -324,7 +324,7 @@ DAMAGE: dict[str, tuple[Callable[[Client], Any], list[tuple[str, str, str]]]] = 
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_damage_is_found_and_mended(name: str) -> None:
+def test_damage_is_found_and_repaired(name: str) -> None:
     damage, expected = DAMAGE[name]
     db = filled()
     damage(db)
@@ -465,7 +465,7 @@ def test_repair_never_overwrites_newer_items(name: str) -> None:
     assert dump(db) == before
 
 
-def test_a_count_that_was_mended_meanwhile_stays(db: Client) -> None:
+def test_count_that_was_repaired_meanwhile_stays(db: Client) -> None:
     change(db, "USER#1", "PROFILE", orders={"N": "17"})
     (finding,) = audit(db)
     assert repair(db, finding) is True
@@ -527,7 +527,7 @@ def test_audit_finds_damage_during_other_writes() -> None:
 
 
 @pytest.mark.parametrize("applied", [False, True])
-def test_killed_in_the_middle_and_run_again_it_is_clean(applied: bool) -> None:
+def test_repair_continues_after_a_lost_request(applied: bool) -> None:
     at = 0
     while True:
         at += 1

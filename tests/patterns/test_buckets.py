@@ -87,7 +87,7 @@ def test_a_range_over_days_is_a_sort_and_pages_are_pieces_of_it(
 
 
 @given(hours=HOURS, order=st.sampled_from(["at", "-at"]))
-def test_a_cursor_at_any_position_goes_on_exactly_there(hours: list[int], order: str) -> None:
+def test_cursor_at_any_position_continues_there(hours: list[int], order: str) -> None:
     db = filled(SPREAD, events(*hours), Embedded())
     end = T + 12 * DAY
     whole = list(db.query(Event, lambda e: between(e.at, T, end), order=order))

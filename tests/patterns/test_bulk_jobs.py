@@ -173,7 +173,7 @@ def test_load_of_objects_that_exist(connect: Connect, existing: Any, total: int)
     assert is_whole(db)
 
 
-def test_failure_is_raised_if_nobody_takes_it() -> None:
+def test_failure_is_raised_without_a_handler() -> None:
     db = Client(SCHEMA, "shop", fresh())
     db.create_table()
     with pytest.raises(PartlyWritten) as caught:

@@ -227,7 +227,7 @@ def test_a_self_reference_is_a_relation_like_any_other() -> None:
         (Child(Team, by={"name": "team"}), "name is not in the key of Team"),
     ],
 )
-def test_a_relation_that_cannot_be_is_refused_when_the_schema_is_built(pattern: Child, said: str) -> None:
+def test_impossible_relation_is_refused_when_the_schema_is_built(pattern: Child, said: str) -> None:
     with pytest.raises(SchemaError, match=said):
         Schema(
             Entity(Team, Key("TEAM#{team}", "TEAM")),
@@ -272,7 +272,7 @@ def test_more_children_than_a_transaction_takes_are_deleted_in_several() -> None
     assert wrong_tree(db) == []
 
 
-def test_those_who_await_delete_trees_too() -> None:
+def test_async_client_deletes_trees() -> None:
     db = grown()
     assert asyncio.run(delete_tree(AsyncClient(TREE, "shop", db._transport), Folder, folder_id="1")) == 16  # type: ignore[arg-type]
     assert wrong_tree(db) == []

@@ -381,7 +381,7 @@ def test_items_and_copies_agree_after_any_lost_request(write: Any) -> None:
     assert with_every_fault(begin, lambda lossy: write(Client(SCHEMA, "shop", lossy)), check) >= 2
 
 
-def test_many_of_which_some_are_lost_are_whole_each() -> None:
+def test_bulk_writes_with_lost_requests_are_atomic_each() -> None:
     copy = Copy("all", Key("ORDERS", "{order_id}"))
     schema = Schema(Entity(Order, Key("ORDER#{order_id}", "ORDER"), patterns=[copy]))
 

@@ -412,7 +412,7 @@ def test_keys_are_right_after_any_lost_request(write: Any) -> None:
     assert with_every_fault(begin, lambda lossy: write(Client(SCHEMA, "shop", lossy)), check) >= 2
 
 
-def test_keys_that_somebody_changed_are_found_and_mended() -> None:
+def test_changed_keys_are_found_and_repaired() -> None:
     db = made(SCHEMA, fresh())
     db.insert(ONE)
     key = {"pk": {"S": "ARTIST#Nina"}, "sk": {"S": "SONG#1"}}

@@ -167,7 +167,7 @@ def test_an_update_by_an_amount_needs_no_old_amount(connect: Connect) -> None:
 
 
 @both
-def test_an_update_of_nothing_that_counts_touches_no_parent(connect: Connect) -> None:
+def test_update_of_uncounted_attributes_touches_no_parent(connect: Connect) -> None:
     watched = Watched()
     db = shop(connect, observe=watched)
     db.insert(Order("a", "1"))
@@ -178,7 +178,7 @@ def test_an_update_of_nothing_that_counts_touches_no_parent(connect: Connect) ->
 
 
 @both
-def test_an_update_that_does_not_know_the_old_value_is_refused_in_a_sentence(connect: Connect) -> None:
+def test_update_without_the_old_value_is_refused_with_a_message(connect: Connect) -> None:
     db = shop(connect)
     db.insert(Order("a", "1", total=TEN))
     with (
@@ -323,7 +323,7 @@ def test_an_order_that_cannot_be_written_is_not_counted(connect: Connect) -> Non
     assert counts(db) == (1, 1, Decimal(0))
 
 
-def test_a_count_whose_count_is_counted() -> None:
+def test_count_of_counted_items() -> None:
     @dataclass
     class Country:
         country: str
@@ -632,7 +632,7 @@ def test_counts_are_right_after_any_lost_request(act: Callable[[Any], object]) -
     assert with_every_fault(begin, act, check) >= 2
 
 
-def test_an_answer_that_is_lost_is_asked_for_again_and_counted_once() -> None:
+def test_repeated_write_after_a_lost_response_is_counted_once() -> None:
     """The token of a transaction makes a repetition safe: the same bytes are not applied again."""
     db = shop()
     kept: list[tuple[str, bytes]] = []

@@ -95,7 +95,7 @@ def reached(db: Client, user_id: str = "1") -> tuple[Decimal | None, Decimal | N
 
 
 @both
-def test_an_insert_raises_it_and_a_delete_leaves_it(connect: Connect) -> None:
+def test_insert_raises_the_highest_value_and_delete_keeps_it(connect: Connect) -> None:
     db = shop(connect)
     assert reached(db) == (None, None)
     for name, total in {"a": TWO, "b": TEN, "c": ONE}.items():
@@ -106,7 +106,7 @@ def test_an_insert_raises_it_and_a_delete_leaves_it(connect: Connect) -> None:
 
 
 @both
-def test_nought_and_less_are_values_and_none_is_no_value(connect: Connect) -> None:
+def test_zero_and_negative_values_count_and_none_does_not(connect: Connect) -> None:
     db = shop(connect)
     db.insert(Order("a", "1", None))
     assert reached(db) == (None, None)
@@ -117,7 +117,7 @@ def test_nought_and_less_are_values_and_none_is_no_value(connect: Connect) -> No
 
 
 @both
-def test_an_update_that_raises_it_does_and_one_that_lowers_it_does_not(connect: Connect) -> None:
+def test_update_that_raises_the_value_changes_the_parent_and_one_that_lowers_it_does_not(connect: Connect) -> None:
     db = shop(connect, ALONE)
     db.insert(Order("a", "1", TWO))
     with db.update(Order, order_id="a", user_id="1", status="OPEN", day=None) as order:
@@ -132,7 +132,7 @@ def test_an_update_that_raises_it_does_and_one_that_lowers_it_does_not(connect: 
 
 
 @both
-def test_an_update_by_an_amount_has_to_know_the_old_one(connect: Connect) -> None:
+def test_update_by_an_amount_needs_the_old_value(connect: Connect) -> None:
     db = shop(connect, ALONE)
     db.insert(Order("a", "1", TWO))
     known: dict[str, Any] = {"user_id": "1", "status": "OPEN", "day": None}
@@ -148,7 +148,7 @@ def test_an_update_by_an_amount_has_to_know_the_old_one(connect: Connect) -> Non
     assert reached(db) == (13, TWO)
 
 
-def test_an_update_by_an_amount_away_from_it_needs_to_know_nothing() -> None:
+def test_update_away_from_the_extreme_needs_no_old_value() -> None:
     one = Highest(User, "largest", of="total")
     db = shop(schema=Schema(USER, Entity(Order, ORDER.key, ORDER.indexes, patterns=[one]), indexes=INDEXES))
     db.insert(Order("a", "1", TWO))
@@ -183,7 +183,7 @@ def test_put_raises_the_highest_value_without_was(connect: Connect) -> None:
 
 
 @both
-def test_an_upsert_says_all_that_decides_or_reads_first(connect: Connect) -> None:
+def test_upsert_needs_all_deciding_values_or_reads_first(connect: Connect) -> None:
     db = shop(connect, ALONE)
     with pytest.raises(UnknownValue, match="read=True"), db.upsert(Order, order_id="a") as order:
         order.total = TEN
@@ -215,7 +215,7 @@ def test_missing_parent_raises_not_found_and_writes_nothing(connect: Connect, sc
 
 
 @both
-def test_a_parent_is_made_where_that_is_wanted(connect: Connect) -> None:
+def test_parent_is_created_on_request(connect: Connect) -> None:
     db = shop(connect)
     db.insert(Order("a", None, TWO, day="monday"))
     db.insert(Order("b", None, TEN, day="monday"))
@@ -287,7 +287,7 @@ def test_missing_parent_is_reported_after_one_request() -> None:
     assert counted.sent == before + 1
 
 
-def test_an_update_that_moves_nothing_towards_it_touches_no_parent() -> None:
+def test_update_away_from_the_extreme_touches_no_parent() -> None:
     watched = Watched()
     db = shop(schema=ALONE, observe=watched)
     db.insert(Order("a", "1", TEN, at=NOON))
@@ -416,7 +416,7 @@ def board(db: Client) -> list[str]:
 
 
 @both
-def test_it_is_a_leaderboard_and_copies_have_it_too(connect: Connect) -> None:
+def test_highest_value_can_be_in_index_keys_and_copies(connect: Connect) -> None:
     """Unlike a count, its value is known when it is written, so index keys may contain it."""
     db = shop(connect)
     db.insert(Order("a", "1", TWO))
@@ -736,7 +736,7 @@ class Meanwhile:
 
 
 @pytest.mark.parametrize("total", [1000, -1000, 2, -2])
-def test_one_that_others_get_in_the_way_of_is_tried_again(total: int) -> None:
+def test_conflicting_write_is_repeated(total: int) -> None:
     """Another writer sets extremes before each of our requests: ours is not one any more, or replaces another."""
     db = shop(schema=ALONE)
     totals, numbers = [total], iter([1, 3, 5, 7])
@@ -869,7 +869,7 @@ def test_cost_is_as_documented() -> None:
     assert "4 write units instead of 1" in " ".join((inspect.getdoc(Highest) or "").split())
 
 
-def test_beside_a_count_it_costs_nothing_more() -> None:
+def test_extreme_costs_nothing_with_a_count() -> None:
     watched = Watched()
     db = waiting(plain(Counted(Post, "comments")), observe=watched)
     db.insert(Post("1"))

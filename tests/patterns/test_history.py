@@ -235,7 +235,7 @@ def test_wrong_history_is_refused(patterns: list[Any], ttl: str, message: str) -
 
 
 @given(st.lists(st.sampled_from(["update", "put", "delete", "restore"]), max_size=12))
-def test_history_is_what_was_written(steps: list[str]) -> None:
+def test_history_has_the_written_versions(steps: list[str]) -> None:
     db = Client(schema(), "shop", fresh())
     db.create_table()
     db.insert(Note("1", "0"))

@@ -84,7 +84,7 @@ def balance(db: Client) -> int:
     return found.balance
 
 
-def test_the_first_is_done_and_a_repeat_does_nothing_and_says_so() -> None:
+def test_first_call_writes_and_a_repetition_does_nothing() -> None:
     db = opened()
     first, second = pay(db, "a"), pay(db, "a")
     assert (first.repeated, second.repeated) == (False, True)
@@ -94,7 +94,7 @@ def test_the_first_is_done_and_a_repeat_does_nothing_and_says_so() -> None:
     assert balance(db) == 10
 
 
-def test_for_those_who_await_it_is_the_same() -> None:
+def test_async_once_behaves_the_same() -> None:
     async def main() -> list[Any]:
         transport = fresh()
         opened(transport)
@@ -346,7 +346,7 @@ class Losing:
 
 
 @pytest.mark.parametrize("lost", [[True], [False], [False, True], [True, True], [False, False], [False, False, True]])
-def test_outcome_after_a_lost_answer_is_found_out(lost: list[bool]) -> None:
+def test_outcome_after_a_lost_response_is_determined(lost: list[bool]) -> None:
     transport = fresh()
     db = opened(transport)
     tx = pay(Client(SCHEMA, "shop", Losing(transport, list(lost))), "a")
@@ -437,7 +437,7 @@ def test_condition_failure_after_lost_attempt_is_raised_without_a_receipt() -> N
     assert not pay(db, "a").repeated
 
 
-def test_those_who_await_find_it_out_too() -> None:
+def test_async_outcome_after_a_lost_response_is_determined() -> None:
     async def main() -> int:
         transport = fresh()
         opened(transport)

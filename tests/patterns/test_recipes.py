@@ -81,7 +81,7 @@ def test_queue_gives_a_job_again_after_its_lease() -> None:
     assert queue.take(db, "mail") is None
 
 
-def test_rate_limit_counts_exactly_whoever_calls() -> None:
+def test_rate_limit_is_exact_with_concurrent_callers() -> None:
     limits = recipe("rate_limit")
     db = table(limits)
     now, minute = datetime.now(UTC), timedelta(minutes=1)

@@ -91,7 +91,7 @@ def test_missing_parent_has_no_counts() -> None:
         recount(db, Order, order_id="a")
 
 
-def test_those_who_await_recount_too() -> None:
+def test_async_client_recounts() -> None:
     db = before_it_counted()
     found = asyncio.run(recount(AsyncClient(SCHEMA, "shop", db._transport), User, user_id="1"))  # type: ignore[arg-type]
     assert len(found) == 3
@@ -116,7 +116,7 @@ class Meanwhile:
         return answer
 
 
-def test_one_that_goes_before_it_is_counted_and_one_that_comes_after_are_noticed() -> None:
+def test_recount_detects_a_concurrent_delete_and_insert() -> None:
     """The count is the same as when the recount began, but fewer were counted."""
     db = before_it_counted()
     recount_all(db, User)

@@ -161,7 +161,7 @@ def test_a_sum_is_one_query_of_half_a_unit() -> None:
     assert (watched.calls[-1].operation, watched.calls[-1].units) == ("Query", 0.5)
 
 
-def test_those_who_await_sum_too() -> None:
+def test_async_client_sums() -> None:
     transport = fresh()
     made(SCHEMA, transport).insert(Like("c", "1", "u"))
     db = AsyncClient(SCHEMA, "shop", transport)
@@ -243,7 +243,7 @@ def test_sum_is_right_after_any_lost_request() -> None:
     assert with_every_fault(begin, act, check) > 10
 
 
-def test_a_sum_that_is_wrong_is_put_right() -> None:
+def test_wrong_sum_is_corrected() -> None:
     db = made(SCHEMA, fresh())
     db.insert(Video("c", "1"))
     db.insert(Like("c", "1", "a", 3))
@@ -282,7 +282,7 @@ def test_a_table_without_a_sort_key_has_no_place_for_shards() -> None:
         )
 
 
-def test_shards_that_lie_between_a_parent_and_its_children_are_in_nobodys_way() -> None:
+def test_shards_between_a_parent_and_its_children_are_skipped() -> None:
     @dataclass
     class Film:
         film_id: str

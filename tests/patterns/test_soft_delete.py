@@ -142,7 +142,7 @@ def test_a_delete_is_taken_back_or_made_final(clock: ManualClock) -> None:
         restore(db, Note, note_id="1")
 
 
-def test_those_who_await_restore_as_well(clock: ManualClock) -> None:
+def test_async_client_restores(clock: ManualClock) -> None:
     async def main() -> list[Note | None]:
         db = AsyncClient(notes(clock), "shop", fresh())
         await db.create_table()
@@ -216,7 +216,7 @@ def test_unique_values_stay_taken_and_copies_are_marked_too(clock: ManualClock) 
     assert list(items(db._transport, "shop")) == []
 
 
-def test_or_are_released_and_then_a_restore_may_come_too_late(clock: ManualClock) -> None:
+def test_released_values_may_be_taken_before_a_restore(clock: ManualClock) -> None:
     schema = users(clock, release=True)
     db = made(schema, fresh())
     db.insert(User("1", "a@b.com"))
@@ -254,7 +254,7 @@ def test_old_deleted_items_are_left_to_dynamodb(clock: ManualClock) -> None:
     db.insert(User("1", "b@b.com"))
 
 
-def test_with_versions_nobody_writes_over_a_delete_he_has_not_seen(clock: ManualClock) -> None:
+def test_version_check_refuses_to_overwrite_an_unseen_delete(clock: ManualClock) -> None:
     schema = Schema(
         Entity(User, Key("USER#{user_id}", "USER"), patterns=[Version(), SoftDelete("deleted_at", clock=clock)])
     )
@@ -334,7 +334,7 @@ def do(db: Client, verb: str, key: str, email: str) -> None:
     ),
     st.booleans(),
 )
-def test_it_is_as_two_dictionaries(said: list[tuple[str, str, str]], release: bool) -> None:
+def test_soft_delete_equals_a_model_of_two_dictionaries(said: list[tuple[str, str, str]], release: bool) -> None:
     clock = ManualClock()
     schema = users(clock, release=release)
     db = made(schema, fresh())

@@ -90,7 +90,7 @@ def of(db: Client, tenant: Any) -> Client:
 
 
 @both
-def test_every_read_is_of_the_tenant_without_saying_so(shop: Client) -> None:
+def test_every_read_is_limited_to_the_tenant(shop: Client) -> None:
     acme = of(shop, "acme")
     assert acme.get(User, user_id="1") == ANN
     assert acme.exists(User, user_id="1")
@@ -105,7 +105,7 @@ def test_every_read_is_of_the_tenant_without_saying_so(shop: Client) -> None:
 
 
 @both
-def test_every_write_is_of_the_tenant_without_saying_so(shop: Client) -> None:
+def test_every_write_is_limited_to_the_tenant(shop: Client) -> None:
     acme = of(shop, "acme")
     with acme.update(User, user_id="1") as user:
         user.name = "Anna"  # type: ignore[misc]

@@ -168,7 +168,7 @@ def test_items_have_times_after_any_lost_request() -> None:
     assert with_every_fault(begin, act, check) == 4
 
 
-def test_it_costs_nothing() -> None:
+def test_pattern_adds_no_units() -> None:
     calls: list[Call] = []
     schema = Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps()]))
     db = Client(schema, "shop", fresh(), observe=calls.append)

@@ -200,7 +200,7 @@ def test_attributes_derived_from_the_path_cannot_be_changed() -> None:
         ),
     ],
 )
-def test_a_tree_that_cannot_be_is_refused(declare: Callable[[], Any], message: str) -> None:
+def test_impossible_tree_is_refused(declare: Callable[[], Any], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         Schema(declare())
 

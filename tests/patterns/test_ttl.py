@@ -188,7 +188,7 @@ def test_without_renewal_an_update_changes_nothing_of_it(clock: ManualClock) -> 
     assert db.get(Session, token="2") == Session("2", ends=clock() + HOUR, hits=2)
 
 
-def test_a_cursor_goes_on_though_time_does_too(clock: ManualClock) -> None:
+def test_cursor_continues_although_time_advances(clock: ManualClock) -> None:
     db = made(schema(clock), fresh())
     db.put_many(Session(f"{number:02}", ends=clock() + (number % 5) * HOUR) for number in range(30))
     clock.turn(hours=1)

@@ -227,7 +227,7 @@ def test_more_than_a_transaction_takes_is_refused_before_it_is_sent() -> None:
     assert calls == []
 
 
-def test_a_guard_is_never_an_answer(db: Client) -> None:
+def test_guards_are_never_returned(db: Client) -> None:
     db.insert(named(1))
     assert [list(page) for page in db.everything()] == [[named(1)]]
     assert [page.unmatched for page in db.everything()] == [()]
@@ -330,7 +330,7 @@ def allowed(model: dict[str, User], verb: str, user: User) -> bool:
 
 
 @given(operations)
-def test_it_is_as_a_dictionary_that_looks_through_all_values(said: list[tuple[str, User]]) -> None:
+def test_unique_values_equal_a_dictionary_model(said: list[tuple[str, User]]) -> None:
     db = made(SCHEMA, fresh())
     model: dict[str, User] = {}
     for verb, user in said:
@@ -365,7 +365,7 @@ def test_one_of_concurrent_writers_gets_a_unique_value() -> None:
     assert wrong(SCHEMA, db._transport) == []
 
 
-def test_values_are_passed_on_by_many_at_once_and_none_is_had_twice() -> None:
+def test_concurrent_exchanges_keep_values_unique() -> None:
     db = made(SCHEMA, fresh())
     for number in range(4):
         db.insert(named(number))
@@ -433,7 +433,7 @@ def test_values_and_guards_agree_after_any_lost_request(write: Any) -> None:
     assert with_every_fault(begin, lambda lossy: write(Client(SCHEMA, "shop", lossy)), check) >= 2
 
 
-def test_the_awaited_client_loses_nothing_either() -> None:
+def test_async_client_loses_nothing() -> None:
     def begin() -> Any:
         transport = fresh()
         made(SCHEMA, transport).insert(named(1))

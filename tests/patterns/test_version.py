@@ -239,7 +239,7 @@ def test_many_are_checked_one_by_one(db: Client) -> None:
     assert [(one.position, type(one.error)) for one in caught.value.failures] == [(0, VersionConflict)]
 
 
-def test_it_costs_nothing() -> None:
+def test_pattern_adds_no_units() -> None:
     calls: list[Call] = []
     db = Client(schema(Version()), "notes", fresh(), observe=calls.append)
     db.create_table()

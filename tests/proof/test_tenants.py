@@ -1,4 +1,4 @@
-"""Proofs of tables that have tenants: several tenants with the same ids, and no answer has another's items."""
+"""Proofs of tables with tenants: several tenants with the same ids, and no result with items of another."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_design_is_proven_with_them() -> None:
 
 
 def test_a_key_without_the_tenant_is_refused() -> None:
-    """Made by hand: no table is made from it."""
+    """A hand-written design, from which no table is created."""
     workload, design = projects()
     task = design.item("Task")
     assert task is not None

@@ -1,4 +1,4 @@
-"""Items that end: what the document calls a TTL is the table's, and what has ended is nobody's answer."""
+"""Expiry: the document's TTL attribute is that of the table, and expired items are in no result."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_table_whose_items_end_is_proven(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["datetime", "integer", "number", "decimal"])
-def test_what_has_ended_is_hidden(kind: str) -> None:
+def test_expired_items_are_hidden(kind: str) -> None:
     workload = sessions(kind)
     with Embedded() as engine:
         sample = SampleTable.create(workload, solve(workload).design, engine, NOW)

@@ -173,7 +173,7 @@ def test_unprocessed_error_has_the_rest_to_write_later(sleeps: list[float]) -> N
     assert list(db.query(Event, day="d")) == events(60)
 
 
-def test_pauses_grow_and_are_never_longer_than_they_may_be(sleeps: list[float]) -> None:
+def test_pauses_grow_up_to_the_limit(sleeps: list[float]) -> None:
     transport = Busy(takes=0)
     db = client(transport)
     with pytest.raises(Unprocessed):
@@ -230,14 +230,14 @@ def test_known_values_are_checked_by_a_separate_call() -> None:
     assert [event.number for event in db.query(Event, day="d")] == [2]
 
 
-def test_quotes_that_grow_in_json_do_not_make_an_item_too_large() -> None:
+def test_escaped_quotes_do_not_count_as_item_size() -> None:
     db = client(fresh())
     large = Event("d", 1, '"' * 300_000)
     db.put_many([large])
     assert db.get(Event, day="d", number=1) == large
 
 
-def test_the_awaited_client_writes_batches_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_async_client_writes_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_sleep(seconds: float) -> None:
         return None
 

@@ -49,7 +49,7 @@ def test_a_table_made_from_a_schema_does_not_differ_from_it() -> None:
     assert described["TableStatus"] == "ACTIVE"
 
 
-def test_the_awaited_client_does_the_same() -> None:
+def test_async_client_does_the_same() -> None:
     async def main() -> list[Difference]:
         db = AsyncClient(schema(ttl="expires_at"), "shop", fresh())
         assert (await db.drift())[0].kind == "missing table"
@@ -212,7 +212,7 @@ def test_a_new_table_is_waited_for_until_all_of_it_is_active() -> None:
     assert told == ["CreateTable", *["DescribeTable", "pause"] * 3, "DescribeTable"]
 
 
-def test_a_table_that_never_comes_is_not_waited_for_for_ever() -> None:
+def test_waiting_for_a_table_times_out() -> None:
     steps = active("shop")
     waited = 0.0
     step = next(steps)

@@ -138,7 +138,7 @@ def test_missing_table_is_named() -> None:
     assert db.describe() is None
 
 
-def test_missing_table_is_named_to_those_who_await() -> None:
+def test_missing_table_is_named_by_the_async_client() -> None:
     async def get() -> None:
         await AsyncClient(SCHEMA, "shoop", Embedded()).get(File, file_id="1")
 

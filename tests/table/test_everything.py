@@ -71,7 +71,7 @@ def test_unknown_items_are_returned(connect: Connect) -> None:
 
 @both
 @pytest.mark.parametrize("segments", [1, 3])
-def test_it_goes_on_after_a_cursor(connect: Connect, segments: int) -> None:
+def test_scan_continues_after_a_cursor(connect: Connect, segments: int) -> None:
     db, _ = shop(connect)
     found: list[Any] = []
     cursor: str | None = None

@@ -330,7 +330,7 @@ def test_batch_without_progress_raises_with_the_rest(bank: Bank) -> None:
     assert bank.db.put_many(rest) == len(ENTRIES) - 12
 
 
-def test_many_puts_of_which_nobody_knows_are_unknown(bank: Bank) -> None:
+def test_batch_puts_without_a_response_are_unknown(bank: Bank) -> None:
     bank.proxy.then(ever=lost(0))
     with pytest.raises(OutcomeUnknown):
         bank.db.put_many(ENTRIES)
@@ -350,7 +350,7 @@ READS: dict[str, Fault] = {**DONE, **NOT_DONE, **LATER}
 
 
 @pytest.mark.parametrize("fault", READS.values(), ids=READS)
-def test_a_read_is_asked_again(bank: Bank, fault: Fault) -> None:
+def test_lost_read_is_repeated(bank: Bank, fault: Fault) -> None:
     bank.proxy.then(fault)
     assert bank.db.get(Account, account_id="1") == Account("1", 10)
     assert bank.proxy.operations == ["GetItem"] * 2

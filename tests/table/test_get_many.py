@@ -83,7 +83,7 @@ def filled(connect: Connect, count: int, transport: Any = None) -> tuple[Any, Wa
 
 
 @both
-def test_they_come_in_the_order_of_the_keys_with_gaps_and_twice(connect: Connect) -> None:
+def test_get_many_keeps_the_order_of_keys_with_gaps_and_duplicates(connect: Connect) -> None:
     db, watched = filled(connect, 3)
     keys = [{"team": "red", "user_id": id_} for id_ in ("2", "nobody", "0", "2")]
     found = db.get_many(User, iter(keys), consistent=True)
@@ -173,7 +173,7 @@ def test_an_item_of_another_kind_is_an_error_and_one_without_a_tag_is_not(connec
 
 
 @given(st.lists(st.integers(0, 40), max_size=60), st.integers(1, 20), st.sampled_from([waiting, awaited]))
-def test_it_is_get_many_times(numbers: list[int], answered: int, connect: Connect) -> None:
+def test_get_many_equals_repeated_gets(numbers: list[int], answered: int, connect: Connect) -> None:
     db, _ = filled(connect, 20, Busy(answered))
     keys = [{"team": "red", "user_id": str(number)} for number in numbers]
     assert db.get_many(User, keys) == [db.get(User, **key) for key in keys]

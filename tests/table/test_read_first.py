@@ -269,7 +269,7 @@ def test_values_that_others_wrote_in_their_own_way_are_compared_as_they_are(tabl
     assert (found.project, found.code) == ("b", "c")
 
 
-def test_the_awaited_client_reads_first_as_well() -> None:
+def test_async_client_reads_first() -> None:
     async def main() -> Any:
         db = AsyncClient(SCHEMA, "tasks", fresh())
         await db.create_table()

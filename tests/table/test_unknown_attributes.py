@@ -149,7 +149,7 @@ def test_put_is_refused_unless_nothing_would_be_lost(connect: Connect) -> None:
     assert item(db).items() >= {"legacy": {"S": "kept"}, "email": {"S": "c@x"}}.items()
 
 
-def test_other_words_are_refused() -> None:
+def test_unknown_option_is_refused() -> None:
     with pytest.raises(SchemaError, match="'replace', 'keep' or 'refuse'"):
         schema("drop")  # type: ignore[arg-type]
 

@@ -41,7 +41,7 @@ items = st.fixed_dictionaries({}, optional={"name": stored, "count": stored})
 
 
 @given(conditions, items)
-def test_it_is_as_dynamodb_tests_it(condition: Condition, item: dict[str, Any]) -> None:
+def test_visibility_equals_dynamodbs_filter(condition: Condition, item: dict[str, Any]) -> None:
     to = Placeholders()
     text = render(condition, CODEC, to)
     said = to.parameters()

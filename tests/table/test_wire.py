@@ -204,7 +204,7 @@ DAMAGES: list[Any] = [
 
 
 @given(records(), st.data())
-def test_a_damaged_item_is_never_read_otherwise_than_slowly(record: Any, data: st.DataObject) -> None:
+def test_damaged_item_is_read_as_by_the_slow_decoder(record: Any, data: st.DataObject) -> None:
     codec: Codec[Any] = Codec.of(type(record))
     item = codec.encode(record)
     name = data.draw(st.sampled_from([one.wire for one in codec.attributes.values()]))
@@ -290,6 +290,6 @@ class Full:
 
 
 @pytest.mark.parametrize("cls", [Silent, Full])
-def test_a_default_that_nothing_would_be_read_as_is_refused(cls: type) -> None:
+def test_default_that_absence_cannot_represent_is_refused(cls: type) -> None:
     with pytest.raises(SchemaError, match="is not stored, so it would be read as its default"):
         Codec.of(cls)

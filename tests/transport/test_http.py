@@ -56,7 +56,7 @@ def test_response_parses_the_same_however_it_is_split(stream: bytes, cuts: list[
 
 
 @given(bodies, st.integers(1, 7))
-def test_a_body_comes_out_as_it_went_in(body: bytes, pieces: int) -> None:
+def test_body_round_trips(body: bytes, pieces: int) -> None:
     assert read([answer(body)])[2] == read([chunked(body, pieces)])[2] == body
 
 

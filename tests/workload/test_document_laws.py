@@ -1,4 +1,4 @@
-"""Laws of the document: what is written is read back, and no text whatever makes the reader fail."""
+"""Laws of the document: written documents are read back, and no text makes the reader fail."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_an_example_with_random_edits_gives_messages_and_loses_no_pattern_silent
         try:
             again = read_document(write_document(reading.workload)).workload
         except UnwritableError:
-            continue  # said so, and nothing was written
+            continue  # reported, and nothing was written
         assert again == reading.workload
 
 
@@ -114,7 +114,7 @@ def test_work_grows_with_the_number_of_mistakes() -> None:
         return f"# T\n\n## Entities\n\n{entities}## Access Patterns\n\n### Reads\n\n{table}"
 
     few, many = (calls(read_text, text(number), "md") for number in (25, 100))
-    # Each misspelt name is compared with all names, for the fix; the rest of the work is linear.
+    # Each misspelt name is compared with all names for the fix; everything else is linear.
     assert many < 8 * few, "a quadratic reader makes 16 times as many calls"
     reading = read_text(text(100), "md")
     assert len(reading.workload.reads) == 100

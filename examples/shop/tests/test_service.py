@@ -196,7 +196,7 @@ def test_a_customer_registers_buys_and_follows_the_order(anywhere: httpx.Client)
 # Orders
 
 
-def test_an_order_keeps_the_title_price_and_address_of_its_day(http: httpx.Client) -> None:
+def test_order_keeps_title_price_and_address(http: httpx.Client) -> None:
     product(http, "MUG-BLUE", "9.90")
     order_id = buy(http, user(http), MUG_BLUE=1)["order_id"]
     product(http, "MUG-BLUE", "12.00")
@@ -214,7 +214,7 @@ def test_orders_come_newest_first_page_by_page(http: httpx.Client) -> None:
     assert [len(ok(http.get(path, params={"limit": size}))["items"]) for size in (1, 7, 8)] == [1, 7, 7]
 
 
-def test_orders_of_a_period_are_those_from_its_first_moment_to_its_last(http: httpx.Client) -> None:
+def test_period_includes_both_ends(http: httpx.Client) -> None:
     product(http)
     ann = user(http)
     orders = [buy(http, ann, MUG_BLUE=1) for _ in range(4)]
@@ -225,7 +225,7 @@ def test_orders_of_a_period_are_those_from_its_first_moment_to_its_last(http: ht
     assert listed(http, path, since=times[2], until=times[1]) == []
 
 
-def test_staff_see_what_is_pending_of_all_customers(http: httpx.Client) -> None:
+def test_staff_lists_pending_orders_of_all_customers(http: httpx.Client) -> None:
     product(http)
     first, second, third = (buy(http, user(http, f"{name}@example.com"), MUG_BLUE=1) for name in ("a", "b", "c"))
     ok(http.patch(f"/orders/{second['order_id']}", json={"status": "PAID"}))
@@ -236,7 +236,7 @@ def test_staff_see_what_is_pending_of_all_customers(http: httpx.Client) -> None:
     ]
 
 
-def test_a_cancelled_order_gives_its_stock_back_once(http: httpx.Client) -> None:
+def test_cancellation_returns_the_stock_once(http: httpx.Client) -> None:
     product(http, "MUG-BLUE", stock=5)
     product(http, "TEA-GREEN", stock=5)
     order = buy(http, user(http), MUG_BLUE=2, TEA_GREEN=3)
@@ -246,7 +246,7 @@ def test_a_cancelled_order_gives_its_stock_back_once(http: httpx.Client) -> None
     assert everywhere(http, order) == ["CANCELLED"] * 6
 
 
-def test_what_was_shipped_is_not_cancelled_and_no_step_is_left_out(http: httpx.Client) -> None:
+def test_invalid_status_changes_are_refused(http: httpx.Client) -> None:
     product(http, stock=5)
     order_id = buy(http, user(http), MUG_BLUE=2)["order_id"]
 
@@ -262,7 +262,7 @@ def test_what_was_shipped_is_not_cancelled_and_no_step_is_left_out(http: httpx.C
     assert stock(http) == 3
 
 
-def test_a_request_that_is_repeated_with_its_key_places_one_order(http: httpx.Client) -> None:
+def test_repeated_request_with_a_key_places_one_order(http: httpx.Client) -> None:
     product(http, stock=3)
     ann, bob = user(http), user(http, "bob@example.com")
     key = {"Idempotency-Key": "basket 7"}
@@ -284,13 +284,13 @@ def test_a_request_that_is_repeated_with_its_key_places_one_order(http: httpx.Cl
 # Errors
 
 
-def test_an_address_that_is_taken_is_refused(http: httpx.Client) -> None:
+def test_duplicate_email_is_refused(http: httpx.Client) -> None:
     ann = user(http, "ann@example.com")
     assert refused(http.post("/users", json={"email": "ANN@example.com", "name": "Other"}), 409) == "email_taken"
     assert ok(http.get("/users", params={"email": "ann@example.com"}))["user_id"] == ann
 
 
-def test_an_order_of_more_than_there_is_changes_nothing(http: httpx.Client) -> None:
+def test_order_beyond_the_stock_changes_nothing(http: httpx.Client) -> None:
     product(http, "MUG-BLUE", stock=5)
     product(http, "TEA-GREEN", stock=2)
     ann = user(http)
@@ -302,7 +302,7 @@ def test_an_order_of_more_than_there_is_changes_nothing(http: httpx.Client) -> N
     assert ok(http.get(f"/users/{ann}"))["order_count"] == 0
 
 
-def test_who_and_what_is_not_there_is_not_found(http: httpx.Client) -> None:
+def test_missing_users_orders_and_products_are_404(http: httpx.Client) -> None:
     product(http)
     nobody = f"/users/{uuid4()}"
     where = {"street": "s", "city": "c", "postcode": "p"}
@@ -318,7 +318,7 @@ def test_who_and_what_is_not_there_is_not_found(http: httpx.Client) -> None:
     assert refused(http.post("/orders/x/cancellation"), 404) == "no_such_order"
 
 
-def test_a_cursor_that_is_none_or_of_another_list_is_refused(http: httpx.Client) -> None:
+def test_invalid_cursor_is_refused(http: httpx.Client) -> None:
     product(http)
     ann, bob = user(http), user(http, "bob@example.com")
     for who in (ann, ann, bob, bob):
@@ -363,13 +363,13 @@ def test_a_cursor_that_is_none_or_of_another_list_is_refused(http: httpx.Client)
         ("PATCH", "/orders/x", {"status": "LOST"}),
     ],
 )
-def test_what_cannot_be_understood_is_refused(shared: httpx.Client, method: str, path: str, body: Json | None) -> None:
+def test_invalid_input_is_refused(shared: httpx.Client, method: str, path: str, body: Json | None) -> None:
     answer = shared.request(method, path.replace("{ann}", user(shared, f"{uuid4()}@example.com")), json=body)
     assert answer.status_code == 422, answer.text
     assert answer.json()["detail"]
 
 
-def test_the_largest_order_that_is_allowed_fits_a_transaction(http: httpx.Client) -> None:
+def test_largest_allowed_order_fits_a_transaction(http: httpx.Client) -> None:
     names = [f"P-{number}" for number in range(40)]
     for name in names:
         product(http, name, stock=1)
@@ -379,7 +379,7 @@ def test_the_largest_order_that_is_allowed_fits_a_transaction(http: httpx.Client
     assert {stock(http, name) for name in names} == {1}
 
 
-def test_a_table_that_cannot_be_reached_is_told_as_such(monkeypatch: pytest.MonkeyPatch, prejoin_url: str) -> None:
+def test_unreachable_table_is_503(monkeypatch: pytest.MonkeyPatch, prejoin_url: str) -> None:
     monkeypatch.delenv("SHOP_DB", raising=False)
     monkeypatch.setenv("SHOP_ENDPOINT", prejoin_url)
     with serving() as http:
@@ -437,7 +437,7 @@ def at_once(two: list[httpx.Client], requests: list[tuple[str, str, Json | None]
         return list(pool.map(send, range(len(requests))))
 
 
-def test_of_twenty_who_want_the_last_five_exactly_five_get_one(two: list[httpx.Client]) -> None:
+def test_concurrent_orders_sell_exactly_the_stock(two: list[httpx.Client]) -> None:
     http = two[0]
     product(http, "LAST-ONES", stock=5)
     people = [user(http, f"{number}@example.com") for number in range(20)]
@@ -455,7 +455,7 @@ def test_of_twenty_who_want_the_last_five_exactly_five_get_one(two: list[httpx.C
     assert counts == [int(answer.status_code == 201) for answer in answers]
 
 
-def test_one_key_at_once_from_everywhere_is_one_order(two: list[httpx.Client]) -> None:
+def test_concurrent_requests_with_one_key_place_one_order(two: list[httpx.Client]) -> None:
     http = two[0]
     product(http, "CUP", stock=10)
     ann = user(http, "key@example.com")
@@ -469,7 +469,7 @@ def test_one_key_at_once_from_everywhere_is_one_order(two: list[httpx.Client]) -
     assert (stock(http, "CUP"), ok(http.get(f"/users/{ann}"))["order_count"]) == (8, 1)
 
 
-def test_an_order_that_is_paid_and_cancelled_at_once_is_never_both(two: list[httpx.Client]) -> None:
+def test_concurrent_payment_and_cancellation_do_not_both_succeed(two: list[httpx.Client]) -> None:
     http = two[0]
     product(http, "PEN", stock=10)
     ann = user(http, "both@example.com")

@@ -387,6 +387,7 @@ def _replaced(case: WriteCase, action: Action, entity: Entity, owners: Values) -
         item
         for item in case.sample.items.get(entity.name, [])
         if all(item.get(n) == v for n, v in wanted.items() if (a := entity.attribute(n)) and (a.id or n in owners))
+        and _belongs(case, entity, item)
     ]
     if not items:
         return None
@@ -399,6 +400,16 @@ def _replaced(case: WriteCase, action: Action, entity: Entity, owners: Values) -
     kept |= {name for group in entity.unique for name in group}
     after = case.sample.generator.make(entity, {name: before[name] for name in kept if name in before})
     return WriteStep(action, entity, before, {k: v for k, v in after.items() if k not in kept or k in before})
+
+
+def _belongs(case: WriteCase, entity: Entity, item: Values) -> bool:
+    """Whether the items that an item refers to fulfil the conditions of the write on them."""
+    for name in {check.entity for check in case.write.checks} - {"", entity.name}:
+        other = case.sample.entity(name)
+        referred = [one for one in _referred(case, entity, item, other) if _fits(case, other, one, {})]
+        if not referred and any(held[0] is other for a in entity.id if (held := target(case.sample.workload, a))):
+            return False
+    return True
 
 
 def _nobody(case: WriteCase, entity: Entity, steps: Iterable[WriteStep]) -> Values:
@@ -463,7 +474,7 @@ def satisfying(case: WriteCase, check: Check, attribute: Attribute) -> Any:
     if not check.values or check.op in {Op.EXISTS, Op.NOT_EXISTS}:
         return None
     if check.op is Op.EQ and check.values[0].param not in {None, *case.given}:
-        return None
+        return case.sample.generator.value(attribute)  # any value; the caller knows it
     values = [case.value(v, attribute) for v in check.values]
     return next((v for v in _around(case, attribute, values) if compare(check.op or Op.EQ, v, values)), None)
 

@@ -427,6 +427,14 @@ class CounterShards(Model, frozen=True, tag_field="pin", tag="counter"):
     shards: int
 
 
+class ContentPlace(Model, frozen=True, tag_field="pin", tag="content"):
+    """Whether a large content is in an object store, or in parts in the table."""
+
+    entity: str
+    attribute: str
+    store: bool
+
+
 class FixedKey(Model, frozen=True, tag_field="pin", tag="key"):
     """A key in production, or a wanted one."""
 
@@ -494,6 +502,7 @@ Pin = (
     | Without
     | Spread
     | CounterShards
+    | ContentPlace
     | FixedKey
     | Minimise
     | IndexKeys

@@ -21,6 +21,7 @@ from prejoin.protocol.limits import PARTITION_WRITE_UNITS
 from prejoin.protocol.prices import STORAGE_OVERHEAD
 from prejoin.workload.grammar.quantities import write_span
 from prejoin.workload.grammar.values import write_history
+from prejoin.workload.lookup import identified
 from prejoin.workload.model import Entity, FixedKey, Under, Verb, Workload
 
 
@@ -42,7 +43,7 @@ def entities(
             *_decided(workload, entity),
             *_unique(workload, entity, own, design),
             *_counted(workload, entity, design),
-            *_beside(workload, entity),
+            *_beside(workload, design, entity),
             *(_followed(one) for one in followed if one.following.entity is entity),
             *_versions(entity, design),
             *_stored(workload, entity),
@@ -93,7 +94,13 @@ def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -
     ids = [a.name for a in entity.id]
     made = [a.name for a in entity.id if a.generated]
     key = {part.attribute for part in (*own.partition, *own.sort)}
-    if made:
+    if not key.issuperset(ids) and identified(entity, key):
+        natural = natural_order(key)
+        yield (
+            f"{coded(natural)} {verb(natural, 'is', 'are')} unique, and the key keeps it so: a second item with the same "
+            "value is refused."
+        )
+    elif made:
         yield f"{coded(made)} {verb(made, 'is', 'are')} generated, so two writers never create the same key."
     elif extendable(workload, entity):
         yield (
@@ -134,18 +141,27 @@ def _counted(workload: Workload, entity: Entity, design: Design) -> Iterator[str
     )
 
 
-def _beside(workload: Workload, entity: Entity) -> Iterator[str]:
+def _beside(workload: Workload, design: Design, entity: Entity) -> Iterator[str]:
     """Its large contents, with the price of parts and of S3."""
-    for one in entity_contents(workload, entity):
-        yield (
-            f"`{one.attribute}` is kept beside the item, in {count(one.parts, 'part')} in its item collection: storing "
-            f"one of {size(one.size)} takes {count(one.write_units, 'write unit')}, reading it "
-            f"{count(one.read_units, 'read unit')}. The item has its size, checksum and place."
-        )
-        yield (
-            f"At these rates, writing costs {money(one.dollars)} a month and storage {money(one.stored)}; in S3 both "
-            f"would be {money(one.objects)}, in a second service with permissions and backups of its own."
-        )
+    for one in entity_contents(workload, design, entity):
+        costs = f"At these rates, writing costs {money(one.written)} a month and storage {money(one.kept)}"
+        if one.stored:
+            yield (
+                f"`{one.attribute}` is in an object store, {count(one.object_count, 'object')} for each of "
+                f"{size(one.size)}: S3 takes a request to write or to read one, and the table no units beside those of "
+                "the item, which has its size, checksum and place."
+            )
+            yield f"{costs}; in parts in the table both would be {money(one.parts)}."
+        else:
+            yield (
+                f"`{one.attribute}` is kept beside the item, in {count(one.part_count, 'part')} in its item "
+                f"collection: storing one of {size(one.size)} takes {count(one.write_units, 'write unit')}, reading it "
+                f"{count(one.read_units, 'read unit')}. The item has its size, checksum and place."
+            )
+            yield (
+                f"{costs}; in S3 both would be {money(one.objects)}, in a second service with permissions and backups "
+                f"of its own. `{one.name} in a store` decides for it, and so does `minimise money`."
+            )
 
 
 def _followed(one: Refresh) -> str:

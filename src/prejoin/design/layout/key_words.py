@@ -189,12 +189,23 @@ class KeyWords:
                         if not one.candidate.sk:
                             ends.setdefault(one, set()).add(_end(question))
             self._name(there, sets, {one: min(wanted) for one, wanted in ends.items() if len(wanted) == 1})
-            whole = [meant for deep, meant in sets if not deep]
-            if (
-                all(p.item == OWN and not p.candidate.type_position for p in there)
-                and contiguous_order(there, whole) is None
-            ):
-                self.apart.append(frozenset(ways[one] for one in excluding_sets(there, whole)))
+            for types, wanted in self._orders(there, sets):
+                if all(p.item == OWN for p in types) and contiguous_order(types, wanted) is None:
+                    self.apart.append(frozenset(ways[one] for one in excluding_sets(types, wanted)))
+
+    def _orders(
+        self, there: Sequence[Placement], sets: Sequence[tuple[bool, frozenset[Placement]]]
+    ) -> Iterator[tuple[list[Placement], list[frozenset[Placement]]]]:
+        """The types of a partition that need an order, and the sets of them that have to be contiguous.
+
+        That is all of them, or those that follow the same attributes: `ORDER#{orderId}#ITEM`, `ORDER#{orderId}#NOTE`.
+        """
+        late = [one for one in there if one.candidate.type_position]
+        if not late:
+            yield list(there), [found for deep, found in sets if not deep]
+        for label in dict.fromkeys(map(self._label, late)):
+            types = [one for one in late if self._label(one) == label]
+            yield types, [found for deep, found in sets if deep and found <= set(types)]
 
     def facet(self, placed: Placement, slot: str) -> Facet:
         candidate = placed.candidate

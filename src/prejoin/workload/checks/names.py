@@ -14,6 +14,7 @@ from prejoin.workload.lookup import EITHER, bare_name, bindings, changes, sugges
 from prejoin.workload.model import (
     Accept,
     Check,
+    ContentPlace,
     CounterShards,
     Entity,
     FixedKey,
@@ -308,7 +309,7 @@ def _decisions(r: Reporter) -> None:
                 _known_entity(r, path, decision.pin.parent)
             case Without() | Spread():
                 _known_entity(r, path, decision.pin.entity)
-            case CounterShards() as pin:
+            case CounterShards() | ContentPlace() as pin:
                 known = _known_entity(r, path, pin.entity) and r.workload.entity(pin.entity)
                 if known and not known.attribute(pin.attribute):
                     _unknown_attribute(r, path, pin.attribute, [known])

@@ -524,6 +524,8 @@ DECISIONS = GrammarTable(
         ("Sample in buckets of a year", "a partition for each year"),
         ("Order in 8 shards", "a partition of many orders is cut into that many"),
         ("Page.views in 4 shards", "a number is added to in one of that many items, and read as their sum; `no shards for Page` refuses it"),
+        ("Document.body in a store", "a large content is in an object store such as S3, and not in the table", ("Document.body in an object store",)),
+        ("Document.body in parts", "a large content is in parts beside its item: the default, unless money is minimised"),
         ("Order has key `USER#{userId}` and `ORDER#{orderId}`", "that key is in production, or wanted so"),
         ("Order has key `STATUS#{status}` and `{placedAt}` in gsi1", "the same in an index, which is made if there is none of that name"),
         ("minimise money", "before the number of structures", ("minimize money",)),
