@@ -33,6 +33,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.tenants import common_tenant
 
 SEVERAL = 2
 """How many items a write of many writes."""
@@ -435,12 +436,18 @@ def _nobody(case: WriteCase, entity: Entity, steps: Iterable[WriteStep]) -> Valu
     return found
 
 
-def _looked_at(case: WriteCase, entity: Entity, checks: Sequence[Check], steps: Iterable[WriteStep]) -> Values:
+def _looked_at(case: WriteCase, entity: Entity, checks: Sequence[Check], steps: Sequence[WriteStep]) -> Values:
     """The item that the write checks without writing it: one that the other items refer to."""
-    items = case.sample.items.get(entity.name, [])
-    named = [i for s in steps for i in _referred(case, s.entity, s.after or s.before or {}, entity)]
+    written = [s.after or s.before or {} for s in steps]
+    shared = common_tenant(case.sample.workload, entity.name)
+    tenant = {name: item[name] for name in shared for item in written if name in item}
+    items = [i for i in case.sample.items.get(entity.name, []) if all(i.get(n) == v for n, v in tenant.items())]
+    named = [i for s, item in zip(steps, written, strict=True) for i in _referred(case, s.entity, item, entity)]
     fitting = [i for i in items if all(holds(case, check, entity, i) for check in checks)]
-    found = [i for i in named if any(i is one for one in fitting)] or fitting or [_provide(case, entity, {})]
+    found = [i for i in named if any(i is one for one in fitting)] or fitting
+    if not found:
+        case.given |= tenant
+        found = [_provide(case, entity, {name: name for name in tenant})]
     if named and found:
         return found[0]
     for item in found:
