@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.render.designed import WITH_COPY, designed
+from tests.render.designed import KEPT, WITH_COPY, designed
 from tests.solutions import solve
 
 from prejoin.design.model import Billing, Design, KeyAttribute, Projection, ProjectionKind, Slot
@@ -184,3 +184,10 @@ def test_hostile_names_round_trip(name: str) -> None:
     workload = read_text(text.replace("`placedAt`", f"`{name}`").replace("placedAt", cell), "md").workload
     design = solve(workload).design
     assert read_workbench(text_of(workload, design)).design == carried(design)
+
+
+def test_shards_of_counters_and_earlier_versions_are_described() -> None:
+    workload = read_text(KEPT, "md").workload
+    said = json.loads(text_of(workload, solve(workload).design))["ModelMetadata"]["Description"]
+    assert "- `views` of `Video` is the sum of 4 items, `VIDEO#{videoId}#COUNTER#{shard}`, `COUNTER#Video`" in said
+    assert "- earlier versions of `Page` are items, `PAGE#{pageId}#PAGE#HISTORY`, `{version}`" in said
