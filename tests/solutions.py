@@ -1,12 +1,16 @@
-"""`solve` for tests of what is made from a design: the same document is solved once in a process, and proven once.
+"""`solve` for tests that need a design: each document is solved once by all processes, and proven once in each.
 
-A solution is a function of the document and the design that is kept; `tests/design/test_solve.py` says so. Tests of the
+A solution is a function of the document and the kept design; `tests/design/test_solve.py` tests that. Tests of the
 solver and of the proof import them from `prejoin`.
 """
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +32,7 @@ from prejoin.proof import prove as prover
 from prejoin.proof.result import Proof
 from prejoin.transport import Transport
 from prejoin.workload.model import Workload
+from tests.conftest import SHARED
 
 USERS = (
     prejoin.design.explain.alternatives,
@@ -55,17 +60,31 @@ def solve(
         return solver.solve(workload, kept, told, limit)
     key = repr((workload, kept))
     if key not in _SOLVED:
-        progress: list[str] = []
-        if len(_SOLVED) == 200:
-            _SOLVED.clear()
-        _SOLVED[key] = solver.solve(workload, kept, progress.append), progress
+        _SOLVED[key] = _shared(key, lambda progress: solver.solve(workload, kept, progress))
     solution, progress = _SOLVED[key]
     for text in progress if told else ():
         told(text)
     return solution
 
 
-_SOLVED: dict[str, tuple[Solution, list[str]]] = {}
+Solved = tuple[Solution, list[str]]
+"""A solution, and what was told of the progress."""
+_SOLVED: dict[str, Solved] = {}
+
+
+def _shared(key: str, work: Callable[[Callable[[str], None]], Solution]) -> Solved:
+    """What another process of this run has found, or what the work gives."""
+    folder = Path(os.environ[SHARED])
+    path = folder / f"{sha256(key.encode()).hexdigest()}.solution"
+    if path.exists():
+        found: Solved = pickle.loads(path.read_bytes())
+        return found
+    progress: list[str] = []
+    solved = work(progress.append), progress
+    new = folder / f"{os.getpid()}.new"
+    new.write_bytes(pickle.dumps(solved))
+    new.replace(path)
+    return solved
 
 
 def _prove(workload: Workload, design: Design, transport: Transport, progress: Callable[[str], None]) -> Proof:
@@ -85,7 +104,7 @@ _PROVEN: dict[str, tuple[Proof, list[str]]] = {}
 
 @pytest.fixture(autouse=True)
 def solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let commands solve and prove a document once. A conftest that imports this fixture does so for its folder."""
+    """Makes commands solve and prove a document once. A conftest that imports it does so for its folder."""
     for module in USERS:
         monkeypatch.setattr(module, "solve", solve)
     monkeypatch.setattr(prejoin.pipeline.design.design_table, "run_proof", _prove)

@@ -16,7 +16,7 @@ from prejoin.engine import Embedded
 ROOT = Path(__file__).parents[2]
 
 
-def test_its_items_are_those_that_the_typed_client_writes() -> None:
+def test_items_equal_those_of_the_typed_client() -> None:
     seen: list[Call] = []
     with Embedded() as engine:
         db = Client(SCHEMA, TABLE, engine, observe=seen.append)

@@ -1,4 +1,4 @@
-"""`prejoin.toml`: what is made, what AWS is told about the table and who may use it; each key checked."""
+"""`prejoin.toml`: generated files, properties of the table, roles; each key is checked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prejoin.pipeline.build.settings import FILE, Language, read_settings
 from prejoin.render.infrastructure.languages import LANGUAGES
 from tests.cli.conftest import Prejoin
 
-TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
+TEAMS = Path(__file__).parents[1] / "small.md"
 ALL = """
 style = "msgspec"
 package = "club"

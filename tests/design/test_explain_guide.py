@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.solutions import solve
 
 from prejoin.design.explain import Explanation, add_alternatives, explain, why, without
 from prejoin.design.explain.text import block_lines, partition_block, sections
-from prejoin.design.solver.solve import Solution, solve
+from prejoin.design.solver.solve import Solution
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
 

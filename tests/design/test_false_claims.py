@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 from tests.design.workloads import workloads
 from tests.place import examples
+from tests.solutions import solve
 
 from prejoin.design.checks.claims import false_claims
 from prejoin.design.explain import explain
 from prejoin.design.model import Design, Facet, Item, KeyAttribute, Operation, Slot, Units
-from prejoin.design.solver.solve import Solution, solve
+from prejoin.design.solver.solve import Solution
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Workload
 

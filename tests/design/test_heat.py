@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 from tests.design.brute_force import best_design
+from tests.solutions import solve
 
 from prejoin.design import codes
 from prejoin.design.checks import check_design
@@ -14,7 +15,6 @@ from prejoin.design.cost.objective import IN_WORDS, objective
 from prejoin.design.explain import explain
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Severity
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Combine, Decision, Minimise, Workload

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 from tests.design.workloads import workloads
 from tests.place import examples
+from tests.solutions import solve
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
@@ -19,7 +20,7 @@ from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Projection
 from prejoin.design.solver.candidates import identifies
 from prejoin.design.solver.integer_program import InfeasibleError
-from prejoin.design.solver.solve import Solution, solve
+from prejoin.design.solver.solve import Solution
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.grammar.statements import read_pin
 from prejoin.workload.model import Decision, Op, Workload

@@ -9,11 +9,11 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 from tests.design.brute_force import best_design
+from tests.solutions import solve
 
 from prejoin.design.cost.objective import objective
 from prejoin.design.explain.explanation import claim_sentences
 from prejoin.design.model import ProjectionKind
-from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Severity
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Decision, Under, Workload

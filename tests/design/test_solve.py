@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.place import examples
 from tests.solutions import USERS
+from tests.solutions import solve as solved
 
 from prejoin.design.cost.objective import WEIGHTS, complexity
 from prejoin.design.files import write_design
@@ -61,7 +62,7 @@ def named(path: Path) -> str:
 def test_every_read_that_is_counted_as_served_is_served_by_the_planner(path: Path) -> None:
     workload = document(path)
     _, refused = read_needs(workload)
-    solution = solve(workload)
+    solution = solved(workload)
     lost = {*solution.chosen.unserved, *refused}
     design = solution.design
     reads = {read.id for read in workload.reads}
@@ -70,7 +71,7 @@ def test_every_read_that_is_counted_as_served_is_served_by_the_planner(path: Pat
 
 @pytest.mark.parametrize("name", EXPERTS)
 def test_no_more_complexity_than_the_expert_has(name: str) -> None:
-    design = solve(document(ROOT / "tests" / "corpus" / name / "access-patterns.md")).design
+    design = solved(document(ROOT / "tests" / "corpus" / name / "access-patterns.md")).design
     assert len(design.indexes) * WEIGHTS["index"] + len(design.copies) * WEIGHTS["copy"] <= EXPERTS[name]
 
 
@@ -84,7 +85,7 @@ def test_the_order_of_the_document_changes_nothing(path: Path, random: object) -
     for one in (entities, reads, writes):
         random.shuffle(one)  # type: ignore[attr-defined]
     shuffled = msgspec.structs.replace(workload, entities=tuple(entities), reads=tuple(reads), writes=tuple(writes))
-    ours, theirs = solve(workload).design, solve(shuffled).design
+    ours, theirs = solved(workload).design, solve(shuffled).design
     assert sorted(map(repr, ours.items)) == sorted(map(repr, theirs.items))
     assert write_design(solve(workload).design) == write_design(ours)
 
@@ -153,7 +154,7 @@ def test_a_small_choice_is_as_good_as_the_best_of_all_choices(workload: Workload
 def test_search_that_is_cut_off_reports_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """With hardly a step allowed a design comes out all the same, and no more is claimed than is known."""
     workload = document(ROOT / "examples" / "blog" / "access-patterns.md")
-    best = solve(workload)
+    best = solved(workload)
     assert best.ended
     assert best.chosen.least == complexity(workload, best.design)
     monkeypatch.setitem(integer_program._OPTIONS, "mip_max_nodes", 1)
@@ -167,7 +168,7 @@ def test_search_that_is_cut_off_reports_its_bound(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("path", DOCUMENTS[::3], ids=named)
 def test_seed_of_the_solver_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workload = document(path)
-    usual = solve(workload).design
+    usual = solved(workload).design
     monkeypatch.setitem(integer_program._OPTIONS, "random_seed", 4711)
     assert solve(workload).design == usual
 
@@ -189,7 +190,7 @@ def test_text_of_the_tie_break_is_frozen() -> None:
 
 def keyed(name: str) -> set[str]:
     """The keys of an example, without saying of which item they are."""
-    design = solve(document(ROOT / "examples" / name / "access-patterns.md")).design
+    design = solved(document(ROOT / "examples" / name / "access-patterns.md")).design
     return {f"{i.entity}: {f.pk[0]} / {f.sk[0]}" for i in design.items for f in i.facets}
 
 

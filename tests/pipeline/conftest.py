@@ -11,6 +11,8 @@ import pytest
 from tests.solutions import solved_once as solved_once
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL = Path(__file__).parents[1] / "small.md"
+"""Two reads and a write: for tests of files and steps, whatever is in them."""
 
 
 @dataclass
@@ -28,6 +30,13 @@ class Recorder:
 
     def result(self, summary: str) -> None:
         self.results.append(summary)
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The small document, alone in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copy(SMALL, tmp_path / "access-patterns.md"))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The pytest plugin, in pytest runs of their own."""
+"""The pytest plugin, in separate pytest runs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_schema_makes_its_table(prejoin_engine, prejoin_table):
 @pytest.mark.parametrize("arguments", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_each_test_has_a_dynamodb_of_its_own(pytester: pytest.Pytester, arguments: tuple[str, ...]) -> None:
     pytester.makepyfile(FILE)
-    ran = pytester.runpytest_subprocess(*arguments)
+    ran = pytester.runpytest(*arguments)
     ran.assert_outcomes(passed=7)
 
 

@@ -1,4 +1,4 @@
-"""Servers as processes of their own, ours and another's; and where scripts/wide put the clients."""
+"""Servers as processes, and the paths where scripts/wide installed the clients."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def other_url() -> Iterator[str]:
-    """dynoxide, a DynamoDB that others wrote."""
+    """dynoxide, another local DynamoDB."""
     port = unused_port()
     binary = tool("js/node_modules/@dynoxide/linux-x64/dynoxide")
     with running(binary, "--host", "127.0.0.1", "--port", str(port)) as process:
@@ -90,7 +90,7 @@ def local_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def moto_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """moto, which many test with. It tells of every request: that goes to a file, as nobody empties a pipe."""
+    """moto. It logs every request into a file, because nothing would empty a pipe."""
     port = unused_port()
     told = tmp_path_factory.mktemp("wide") / "moto.log"
     with told.open("w") as log, running(tool("aws/bin/moto_server"), "-p", str(port), log=log) as process:
@@ -104,7 +104,7 @@ def unused_port() -> int:
 
 
 def wait_for(port: int, process: subprocess.Popen[str]) -> None:
-    """Until somebody listens."""
+    """Waits until a server listens on the port."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         assert process.poll() is None, f"{process.args!r} has ended"
@@ -117,7 +117,7 @@ def wait_for(port: int, process: subprocess.Popen[str]) -> None:
 
 @pytest.fixture(autouse=True)
 def _account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Every client signs with the same made-up key, and finds no other."""
+    """Credentials for all clients, without those of the user."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     for name, value in KEYS.items():

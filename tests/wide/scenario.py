@@ -1,4 +1,4 @@
-"""One application's requests, in boto3: what is answered to each, without what differs from run to run."""
+"""The requests of an application with boto3, and their responses without parts that differ from run to run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _WITHOUT_TABLE = frozenset(
 
 
 class Scenario:
-    """Sends requests to a table and keeps what came of each."""
+    """Sends requests to a table, and keeps the responses and errors."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -81,7 +81,7 @@ def run_everywhere(url: str) -> dict[str, Any]:
 
 
 def run(client: Any) -> dict[str, Any]:
-    """The whole scenario; the table is made before and removed after."""
+    """Runs the scenario on a new table, and deletes it."""
     client.create_table(**TABLE)
     client.get_waiter("table_exists").wait(TableName=TABLE["TableName"], WaiterConfig={"Delay": 1})
     scenario = Scenario(client)
@@ -267,7 +267,7 @@ def _errors(step: Any) -> None:
 
 
 def _legacy(step: Any) -> None:
-    """The parameters from before expressions."""
+    """Legacy parameters, from before expressions."""
     profile = key("USER#9", "PROFILE")
 
     def compared(operator: str, *operands: Any) -> dict[str, Any]:
@@ -454,7 +454,7 @@ def run_expressions(client: Any) -> dict[str, Any]:
 
 
 def run_statements(client: Any) -> dict[str, Any]:
-    """Further statements of PartiQL, right and wrong ones. dynoxide does not know many of them."""
+    """Further statements of PartiQL, valid and invalid. dynoxide does not support many of them."""
     client.create_table(**TABLE)
     client.get_waiter("table_exists").wait(TableName=TABLE["TableName"], WaiterConfig={"Delay": 1})
     scenario = Scenario(client)
@@ -520,7 +520,7 @@ def _time_to_live(step: Any) -> None:
 
 
 def _tags(step: Any, arn: str) -> None:
-    """Tags. Their order is free, so there is one at a time."""
+    """Tags, one at a time, because their order is undefined."""
     step("tag", "tag_resource", ResourceArn=arn, Tags=[{"Key": "team", "Value": "a"}])
     step("tag again", "tag_resource", ResourceArn=arn, Tags=[{"Key": "team", "Value": "b"}])
     step("tags", "list_tags_of_resource", ResourceArn=arn)
@@ -566,7 +566,7 @@ def run_backups(client: Any) -> dict[str, Any]:
 
 
 def misuse_streams(client: Any, streams: Any) -> dict[str, Any]:
-    """What is answered to wrong requests about streams."""
+    """The responses to invalid requests about streams."""
     name = "misused"
     write_to_stream(client, name, "KEYS_ONLY")
     arn = client.describe_table(TableName=name)["Table"]["LatestStreamArn"]
@@ -607,7 +607,7 @@ def run_stream(client: Any, streams: Any, view: str) -> list[Any]:
 
 
 def consume(client: Any, streams: Any, name: str) -> list[Any]:
-    """The records of a stream as a consumer of shards reads them, without what differs from server to server."""
+    """The records of a stream as a consumer reads them, without parts that differ between servers."""
     arn = client.describe_table(TableName=name)["Table"]["LatestStreamArn"]
     found: list[Any] = []
     for shard in streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
@@ -626,7 +626,7 @@ def consume(client: Any, streams: Any, name: str) -> list[Any]:
 
 
 def write_to_stream(client: Any, name: str, view: str) -> None:
-    """A table with a stream, and writes of every kind."""
+    """Creates a table with a stream, and writes items of every kind."""
     stream = {"StreamEnabled": True, "StreamViewType": view}
     client.create_table(**{**TABLE, "TableName": name}, StreamSpecification=stream)
     client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1})

@@ -1,4 +1,4 @@
-"""boto3 over HTTP, client and resource; and the same requests on an engine that others wrote."""
+"""boto3 over HTTP, client and resource, compared with other engines."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_errors_are_of_their_class(ours: dict[str, Any]) -> None:
 
 
 def _alike(value: Any) -> Any:
-    """An answer without what is free to differ: the order in sets, and in maps."""
+    """A response without the order in sets and maps, which is undefined."""
     if isinstance(value, dict):
         return {
             name: sorted(inner) if name in ("SS", "NS", "BS") and isinstance(inner, list) else _alike(inner)
@@ -84,7 +84,7 @@ DIFFERENT = {
     "statement no table": "we do not name the table, as with every other operation",
     "statements cancelled": "dynoxide has no EXISTS; DynamoDB Local answers as we do",
 }
-"""Answers in which we differ from dynoxide, and why."""
+"""Responses that differ from dynoxide's, with the reason."""
 
 
 def test_another_engine_answers_alike(ours: dict[str, Any], other_url: str) -> None:
@@ -104,8 +104,8 @@ DIFFERENT_LOCAL = {
     "iterator short shard": "DynamoDB Local does not check lengths",
     "describe nothing": "AWS refuses what is no ARN: ScyllaDB's tests, run on AWS, tell so",
 }
-"""Answers in which we differ from DynamoDB Local, and why. Messages are compared only if they are about an expression: most
-others are its own.
+"""Responses that differ from DynamoDB Local's, with the reason. Messages are compared only if they are about an
+expression, because most others differ.
 """
 
 
