@@ -1,6 +1,6 @@
-"""Renew docs/conformance.md, and conformance-failures.md beside it, from results of other people's test suites.
+"""Writes docs/conformance.md and docs/conformance-failures.md from results of other projects' test suites.
 
-The suites are not ours to include.
+The repository does not include these suites.
 
     scripts/conformance.py                                        write the page again from docs/conformance.json
     scripts/conformance.py alternator:prejoin=results.xml …       read results first: SUITE:SERVER=FILE

@@ -3,9 +3,9 @@
 
     scripts/convert_corpus.py FOLDER OUT [--experts]
 
-writes OUT/NAME/access-patterns.md for every FOLDER/*.yaml; with --experts instead OUT/NAME/expert.yaml: the solution
-that the file tells, as a design, for whoever checks or compares designs. Exits with 1 where a file cannot be carried
-over whole; the message names the file and the field. Remarks below a name are about what the source itself leaves open.
+writes OUT/NAME/access-patterns.md for every FOLDER/*.yaml; with --experts OUT/NAME/expert.yaml, the expert's
+solution as a design. Exits with 1 if a file cannot be converted completely; the message names the file and the field.
+Remarks below a name are about the source.
 """
 
 from __future__ import annotations

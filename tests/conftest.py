@@ -1,4 +1,4 @@
-"""What all tests share: the number of examples of a property, the tier of a test, and tidiness in another DynamoDB.
+"""Shared by all tests: the number of examples of a property, the tier of a test, and cleaning up a remote DynamoDB.
 
 Properties have no deadlines, because machines are busy. In CI they see the same examples each time, elsewhere new ones.
 """
@@ -35,7 +35,7 @@ Their builds reach 98 % of the branches of all builds in 28 % of the time.
 LONG = "ranges"
 """A document of tests/render/python that takes seconds to solve."""
 BY_DOCUMENT = ("tests/design/", "tests/proof/", "tests/render/", "tests/workload/test_data.py")
-"""Where tests do the same with every document. With a document that is not representative a test is slow."""
+"""Folders whose tests run with every document. Those with a document that is not representative are marked slow."""
 
 
 def _documents() -> frozenset[str]:
@@ -45,7 +45,7 @@ def _documents() -> frozenset[str]:
 
 
 def _names(*values: object) -> Iterator[str]:
-    """What may be the name of a document in parameters: a name, a path, or either within a tuple."""
+    """Possible names of documents in parameters: a name, a path, or either within a tuple."""
     for value in values:
         if isinstance(value, tuple):
             yield from _names(*value)
@@ -57,7 +57,7 @@ def _names(*values: object) -> Iterator[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests as slow by their parameters, before `-m` chooses."""
+    """Marks tests as slow by their parameters, before `-m` selects."""
     documents = _documents()
     assert documents >= REPRESENTATIVE
     others = documents - REPRESENTATIVE | {LONG}
@@ -75,9 +75,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class _Doctests:
-    """Looks for doctests only where there are some: looking takes longer than all of them.
+    """Collects doctests only from files that contain some, because collecting takes longer than running them.
 
-    A hook of this file would reach the files of `tests` only, and not those of `src`.
+    It is a plugin, because a hook in this file would not apply to `src`.
     """
 
     @pytest.hookimpl(wrapper=True)
@@ -104,9 +104,9 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage from here on, and never look at the ten thousand tests again.
+    """Enables garbage collection, without the ten thousand collected tests, and less often than Python's default.
 
-    Rarely: after each 700 objects, the default, it took a tenth of the tests' time.
+    With the default, a collection after each 700 new objects, it took a tenth of the CPU time.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

@@ -12,7 +12,7 @@ from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
 
 DESIGN = Path(__file__).parent / "designs" / "shop.yaml"
-"""Written by hand, so that it stays as it is when the designer learns."""
+"""Written by hand, so that it does not change with the designer."""
 FOLDER = Path(__file__).parents[1] / "examples" / "shop"
 
 

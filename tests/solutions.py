@@ -1,7 +1,7 @@
-"""`solve` for tests of what is made from a design: the same document is solved once by all processes, and proven once in each.
+"""`solve` for tests that need a design: each document is solved once by all processes of a run, and proven once in each.
 
-A solution is a function of the document and the design that is kept; `tests/design/test_solve.py` says so. Tests that change
-the solver, watch it or compare two of its runs import it from `prejoin`, and so do tests of the proof.
+A solution is a function of the document and the kept design; `tests/design/test_solve.py` tests that. Tests that change
+the solver, or compare two of its runs, import it from `prejoin`, and so do tests of the proof.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ _PROVEN: dict[str, tuple[Proof, list[str]]] = {}
 
 @pytest.fixture(autouse=True)
 def solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let commands solve and prove a document once. A conftest that imports this fixture does so for its folder."""
+    """Makes commands solve and prove a document once. A conftest that imports it does so for its folder."""
     for module in USERS:
         monkeypatch.setattr(module, "solve", solve)
     monkeypatch.setattr(prejoin.pipeline.design.design_table, "run_proof", _prove)

@@ -1,4 +1,4 @@
-"""Test ids are constant: the workers of a parallel run collect the tests each for itself, and have to agree."""
+"""Test ids are constant, because each worker of a parallel run collects the tests, and all must agree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ sys.exit(pytest.main(["--collect-only", "-p", "no:cacheprovider", "-m", "", "tes
 
 @pytest.mark.slow
 def test_two_collections_give_the_same_ids(tmp_path: Path) -> None:
-    """At another time of day and with another hash seed."""
+    """Collects at another time of day and with another hash seed."""
     runs = []
     for seed in ("1", "2"):
         place = tmp_path / seed

@@ -1,4 +1,4 @@
-"""docs/conformance.md is made from data, and every failure has a reason."""
+"""docs/conformance.md is generated from data, and every failure has a reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _script() -> Any:
 conformance = _script()
 
 
-def test_the_pages_are_what_the_script_writes() -> None:
+def test_pages_are_up_to_date() -> None:
     kept = json.loads((ROOT / "docs" / "conformance.json").read_text())
     reasons = tomllib.loads((ROOT / "docs" / "conformance.toml").read_text())
     explained, unexplained = conformance.explain(kept, reasons)

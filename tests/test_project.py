@@ -1,4 +1,4 @@
-"""The project itself: imports that point one way, a light base install, pages that are what the code says."""
+"""The project: import rules, a light base install, and pages that match the code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_imports_point_one_way() -> None:
 @pytest.mark.parametrize(
     "module", ["table", "engine", "keys", "transport", "protocol", "workload.model", "design.model"]
 )
-def test_what_runs_in_an_application_needs_the_base_install_only(module: str) -> None:
+def test_application_code_needs_only_the_base_install(module: str) -> None:
     assert all(map(find_spec, HEAVY))
     result = python("-c", f"import sys, prejoin.{module}; print(*(set({HEAVY!r}) & set(sys.modules)))")
     assert (result.stdout.strip(), result.stderr) == ("", "")
@@ -96,13 +96,13 @@ SLOW = (
 )
 
 
-def test_a_function_that_starts_and_gets_an_item_loads_nothing_for_writes_queries_or_those_who_await() -> None:
+def test_cold_get_loads_no_modules_for_writes_queries_or_asyncio() -> None:
     assert [name for name in SLOW if find_spec(name) is None] == []
     result = python("-c", FIRST_ANSWER)
     assert (set(result.stdout.split()) & SLOW, result.stderr) == (set(), "")
 
 
-def test_the_reference_pages_are_what_the_code_says() -> None:
+def test_reference_pages_match_the_code() -> None:
     for path, text in run_path(str(ROOT / "scripts" / "reference.py"))["pages"]().items():
         assert (ROOT / "docs" / path).read_text("utf-8") == text, f"{path}: run scripts/reference.py"
 
@@ -135,10 +135,10 @@ order = replace(seed.order(), order_id=ulid())
 items = [replace(seed.order_item(), order_id=order.order_id, quantity=1)]
 user_id = order.user_id
 """
-"""What the README's last lines take for granted: the generated package, and something to order."""
+"""The setup that the README's last lines need: the generated package, and a product."""
 
 
-def test_links_between_our_pages_lead_somewhere() -> None:
+def test_links_between_pages_exist() -> None:
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")]
     dead = [
         f"{page.relative_to(ROOT)}: {link}"
@@ -168,7 +168,7 @@ def test_files_that_contributing_names_exist() -> None:
     assert {name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in listed)} == set()
 
 
-def test_nothing_refers_to_a_place_outside_the_project() -> None:
+def test_no_file_refers_to_paths_outside_the_project() -> None:
     listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=ROOT).stdout.split()
     files = [f for f in listed if (ROOT / f).is_file()]
     outside = re.compile(r"\.\./shared|/work/|/root/|pypi\.org|registry\.npmjs|files\.pythonhosted|\"resolved\"")

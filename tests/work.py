@@ -1,4 +1,4 @@
-"""Work as a number: calls of functions, which a busy machine does not change."""
+"""Counts calls of functions, a measure of work that does not depend on the machine's load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def calls(function: Callable[..., object], *arguments: Any) -> int:
-    """How many calls of functions, Python's and built-in ones, `function(*arguments)` makes."""
+    """The number of calls of Python and built-in functions in `function(*arguments)`."""
     count = 0
 
     def profile(_frame: FrameType, event: str, _argument: object) -> None:

@@ -1,1 +1,1 @@
-"""What a call costs the client: ours beside others for Python, in one run. `python benchmarks/client`."""
+"""Compares the CPU and time of calls with other clients for Python. `python benchmarks/client`."""

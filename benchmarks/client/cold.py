@@ -1,4 +1,4 @@
-"""From nothing to the first answer, in a new process each time: the time, the import's part of it, the memory later."""
+"""Measures cold starts in new processes: time to the first response, time of the import, and memory later."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from dataclasses import dataclass
 from statistics import median
 
 from common.figures import Figure, figure
-from common.told import ContenderError
+from common.worker_process import ContenderError
 
 from .measure import Pace, Say
-from .served import Tables
+from .server import Tables
 from .ways import HERE, Way, environment, python
 
 
 @dataclass(frozen=True)
 class Start:
-    """A process that gets one item, from its start to the answer."""
+    """The start of a process until it has its first item."""
 
     wall: Figure
     cpu: Figure
-    """Of the process, with the interpreter's start in it."""
+    """CPU time of the process, including the start of the interpreter."""
     imported: Figure
-    """The import of the library alone, by the clock."""
+    """Wall time of the library's import."""
     bytes: float
-    """What the process holds in memory after many gets."""
+    """Resident memory after many gets."""
 
 
 def starts(ways: Sequence[Way], tables: Tables, pace: Pace, say: Say) -> dict[str, Start]:
-    """Of each way whose table is there."""
+    """Measures the starts of each way. Its table must exist."""
     say("first answer, memory")
-    taken: dict[str, list[_Taken]] = {way.id: [] for way in ways}
+    samples: dict[str, list[_Sample]] = {way.id: [] for way in ways}
     order = random.Random(2)
-    # The first start of each is not counted: it reads from disk, and writes what Python compiles.
+    # The first start is not counted: it reads from disk, and Python compiles modules.
     for at in range(pace.starts + 1):
         for way in order.sample(ways, len(ways)):
             gets = pace.gets if at > pace.starts - pace.memories else 0
             one = _start(way, tables.url, gets)
             if at:
-                taken[way.id].append(one)
+                samples[way.id].append(one)
     return {
         way: Start(
             figure([one.wall for one in some]),
@@ -50,20 +50,20 @@ def starts(ways: Sequence[Way], tables: Tables, pace: Pace, say: Say) -> dict[st
             figure([one.imported for one in some]),
             median(one.bytes for one in some if one.bytes),
         )
-        for way, some in taken.items()
+        for way, some in samples.items()
     }
 
 
 @dataclass(frozen=True)
-class _Taken:
+class _Sample:
     wall: float
     cpu: float
     imported: float
     bytes: int
 
 
-def _start(way: Way, url: str, gets: int) -> _Taken:
-    # -P: the folder of the program is not looked into for modules.
+def _start(way: Way, url: str, gets: int) -> _Sample:
+    # -P keeps the folder of the program out of the module path.
     command = [python(way), "-P", str(HERE / "first.py"), way.module, url, way.id, "thousand", "7"]
     pipe = subprocess.PIPE
     begin = time.perf_counter()
@@ -75,4 +75,4 @@ def _start(way: Way, url: str, gets: int) -> _Taken:
     if process.returncode or not first:
         raise ContenderError(f"{way.name} did not start: exit code {process.returncode}")
     found = json.loads(first)
-    return _Taken(wall, found["cpu"], found["import"], json.loads(rest)["bytes"] if rest else 0)
+    return _Sample(wall, found["cpu"], found["import"], json.loads(rest)["bytes"] if rest else 0)

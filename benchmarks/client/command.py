@@ -1,4 +1,4 @@
-"""The command: what to measure, and where the results go."""
+"""The command: parses options, measures, and writes the results."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 from common import before
 from common.tables import write_into
-from common.told import ContenderError
+from common.worker_process import ContenderError
 from engine.machine import machine
 from engine.ways import DYNOXIDE
 
-from . import cold, measure, report, served
+from . import cold, measure, report, server
 from .results import Results, to_json
 from .sizes import sizes, versions
 from .ways import BY_ID, WAYS, missing
@@ -28,18 +28,18 @@ def main(arguments: list[str]) -> int:
     left_out = {way.id: why for way in chosen if (why := missing(way))}
     ways = [way for way in chosen if way.id not in left_out]
     if given.server == "dynoxide" and not DYNOXIDE.exists():
-        print("dynoxide is not installed: benchmarks/client/install does it; or say --server serve", file=sys.stderr)
+        print("dynoxide is not installed: run benchmarks/client/install, or use --server serve", file=sys.stderr)
         return 1
     here = machine() | {"server": "prejoin serve" if given.server == "serve" else given.server}
     if float(here["load"]) > 0.5 * int(here["cores"]):
-        _say(f"this machine is busy (load {here['load']}): the ratios are less sure than they could be")
+        _say(f"this machine is busy (load {here['load']}): ratios are less accurate")
     pace = measure.QUICK if given.quick else measure.BEFORE if given.before else measure.FULL
     if given.before:
         ways = before.twins([way for way in ways if way.ours], given.before)
     try:
         with (
             tempfile.TemporaryDirectory(prefix="prejoin-bench-") as scratch,
-            served.serving(given.server) as tables,
+            server.serving(given.server) as tables,
         ):
             operations, failed = measure.operations(ways, tables, scratch, pace, _say)
             ways = [way for way in ways if way.id not in failed]
@@ -63,17 +63,17 @@ def main(arguments: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks/client", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a look in half a minute; nothing is written")
-    parser.add_argument("--ours", action="store_true", help="only those that are ours; nothing is written")
-    parser.add_argument("--only", metavar="IDS", help=f"only some, by comma: {', '.join(BY_ID)}; nothing is written")
+    parser.add_argument("--quick", action="store_true", help="measure for half a minute; nothing is written")
+    parser.add_argument("--ours", action="store_true", help="only prejoin; nothing is written")
+    parser.add_argument("--only", metavar="IDS", help=f"only {', '.join(BY_ID)}; nothing is written")
     parser.add_argument(
-        "--before", metavar="FOLDER", help="ours beside ours of another clone: the ratio of the CPU; nothing is written"
+        "--before", metavar="FOLDER", help="compare the CPU with prejoin in another clone; nothing is written"
     )
     parser.add_argument(
         "--server",
         choices=["dynoxide", "serve"],
         default="dynoxide",
-        help="whom they ask: the fastest that others wrote, or our own; with that, nothing is written",
+        help="the server: dynoxide, or prejoin serve, with which nothing is written",
     )
     return parser
 

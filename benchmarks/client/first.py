@@ -1,7 +1,7 @@
-"""A program that gets one item, as a function that starts would: run by its path, its time to the answer is measured.
+"""A program that gets one item, like a Lambda function that starts. Its time to the response is measured.
 
-It says how long the library took to import, and what CPU the process has used when the answer is there. Told a
-number, it gets so many more, and says what memory it holds. It imports nothing that its library might not.
+It prints the time of the library's import and the CPU used until the response. Then it reads a number, gets so many
+more items, and prints its memory. It must not import modules that the library does not need.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .asking import Asking
+    from .adapter import Adapter
 
 
 def resident() -> int:
@@ -19,35 +19,34 @@ def resident() -> int:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
 
 
-def answered(import_seconds: float) -> None:
+def report(import_seconds: float) -> None:
     print(f'{{"import": {import_seconds}, "cpu": {time.process_time()}}}', flush=True)
 
 
-def told() -> int:
-    """How many more are to be got."""
+def further_gets() -> int:
     return int(sys.stdin.readline() or 0)
 
 
-def waiting(asking: Asking, user: str, number: int, import_seconds: float) -> None:
-    asking.open()
-    assert asking.get(user, number)
-    answered(import_seconds)
-    if more := told():
+def run_sync(adapter: Adapter, user: str, number: int, import_seconds: float) -> None:
+    adapter.open()
+    assert adapter.get(user, number)
+    report(import_seconds)
+    if more := further_gets():
         for _ in range(more):
-            asking.get(user, number)
+            adapter.get(user, number)
         print(f'{{"bytes": {resident()}}}', flush=True)
-    asking.close()
+    adapter.close()
 
 
-async def awaiting(asking: Asking, user: str, number: int, import_seconds: float) -> None:
-    await asking.open()
-    assert await asking.get(user, number)
-    answered(import_seconds)
-    if more := told():
+async def run_async(adapter: Adapter, user: str, number: int, import_seconds: float) -> None:
+    await adapter.open()
+    assert await adapter.get(user, number)
+    report(import_seconds)
+    if more := further_gets():
         for _ in range(more):
-            await asking.get(user, number)
+            await adapter.get(user, number)
         print(f'{{"bytes": {resident()}}}', flush=True)
-    await asking.close()
+    await adapter.close()
 
 
 def main() -> None:
@@ -55,13 +54,13 @@ def main() -> None:
     begin = time.perf_counter()
     module = getattr(__import__(f"client.clients.{library}").clients, library)
     import_seconds = time.perf_counter() - begin
-    asking = module.connect(url, table)
-    if asking.awaited:
+    adapter = module.connect(url, table)
+    if adapter.is_async:
         import asyncio
 
-        asyncio.run(awaiting(asking, user, int(number), import_seconds))
+        asyncio.run(run_async(adapter, user, int(number), import_seconds))
     else:
-        waiting(asking, user, int(number), import_seconds)
+        run_sync(adapter, user, int(number), import_seconds)
 
 
 main()

@@ -1,6 +1,6 @@
-"""An order as the item that all contenders store: the same attributes, and keys of the same making.
+"""The item of an order, which all contenders store with the same attributes and keys.
 
-Imports nothing: it is loaded in the processes whose start is measured.
+It imports nothing, because the start of processes that load it is measured.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .asking import Row
+    from .adapter import Row
     from .workload import Order
 
 
@@ -26,7 +26,7 @@ def index_pk(status: str) -> str:
 
 
 def item(order: Order) -> dict[str, Any]:
-    """The item in Python's values."""
+    """The item as Python values."""
     return {
         "pk": pk(order.user),
         "sk": sk(order.number),
@@ -43,11 +43,11 @@ def item(order: Order) -> dict[str, Any]:
 
 
 def typed(order: Order) -> dict[str, dict[str, str]]:
-    """The item in DynamoDB's JSON."""
+    """The item as DynamoDB's JSON."""
     return {name: {"N": str(value)} if isinstance(value, int) else {"S": value} for name, value in item(order).items()}
 
 
 def row(found: dict[str, Any]) -> Row:
-    """What is in an item of Python's values, whatever its numbers are."""
+    """The contents of an item of Python values, with any type of number."""
     number, total = int(found["number"]), int(found["total"])
     return [found["user"], number, found["placed"], found["status"], total, found["note"]]

@@ -1,4 +1,4 @@
-"""Measuring side by side: short stretches of each contender in turn, so that noise hits all alike; then medians."""
+"""Measures operations: short runs of all contenders in turn, so that noise affects all alike; then medians."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.figures import Figure, figure
-from common.told import ContenderError, Told
+from common.worker_process import ContenderError, WorkerProcess
 
-from .served import Tables
+from .server import Tables
 from .ways import Way, environment, python
 
 Say = Callable[[str], None]
@@ -26,28 +26,28 @@ class Pace:
     repetitions: int
     starts: int
     memories: int
-    """In how many of the starts the memory is looked at too."""
+    """The number of starts that also measure memory."""
     gets: int
-    """After how many gets that is."""
+    """The number of gets before memory is measured."""
 
 
 FULL = Pace(warm_seconds=0.3, stretch_seconds=0.08, repetitions=11, starts=9, memories=2, gets=1000)
 BEFORE = Pace(warm_seconds=0.3, stretch_seconds=0.04, repetitions=51, starts=0, memories=0, gets=0)
-"""Many short stretches: two trees differ by less than two libraries."""
+"""Many short runs, because two versions of prejoin differ less than two libraries."""
 QUICK = Pace(warm_seconds=0.03, stretch_seconds=0.02, repetitions=3, starts=1, memories=1, gets=20)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a call costs."""
+    """The cost of a call."""
 
     cpu: Figure
-    """Of the client's process, with all its threads."""
+    """CPU time of the client's process, with all threads."""
     wall: Figure
 
 
-class Contender(Told):
-    """A way, in a process of its own that waits while others are measured."""
+class Contender(WorkerProcess):
+    """A way, in its own process, which waits while others are measured."""
 
     def __init__(self, way: Way, url: str, scratch: str) -> None:
         self.way = way
@@ -58,7 +58,7 @@ class Contender(Told):
 def operations(
     ways: Iterable[Way], tables: Tables, scratch: str, pace: Pace, say: Say
 ) -> tuple[dict[str, dict[str, Cost]], dict[str, str]]:
-    """What a call of each operation costs, by way; and which ways were left out, and why."""
+    """The cost of a call by operation and way, and the ways that failed, with the reason."""
     left_out: dict[str, str] = {}
     with ExitStack() as stack:
         contenders = [stack.enter_context(Contender(way, tables.url, scratch)) for way in ways]
@@ -73,7 +73,7 @@ def operations(
 
 
 def _all(contenders: list[Contender], left_out: dict[str, str], do: str = "") -> list[tuple[Contender, dict[str, Any]]]:
-    """What each answers, all at work at once, since this is not measured. Those that fail are dropped from the list."""
+    """The responses of all contenders, which work concurrently. Those that fail are removed from the list."""
     for contender in contenders:
         if do:
             contender.tell(do)
@@ -110,13 +110,13 @@ def _timed(contenders: Sequence[tuple[Contender, list[str]]], pace: Pace, say: S
 
 
 def _compare(answers: Sequence[tuple[Contender, dict[str, Any]]], tables: Tables) -> None:
-    """Costs are comparable only where the answers are the same, and what was written."""
+    """Raises a `ContenderError` unless all read the same and wrote the same."""
     if not answers:
-        raise ContenderError("there is nobody to measure")
+        raise ContenderError("there are no contenders to measure")
     expected: dict[str, tuple[Way, Any]] = {}
-    for contender, given in answers:
+    for contender, responses in answers:
         way = contender.way
-        for what, found in [*given.items(), ("what was written", tables.items(way.id))]:
+        for what, found in [*responses.items(), ("what was written", tables.items(way.id))]:
             first, wanted = expected.setdefault(what, (way, found))
             if found != wanted:
                 raise ContenderError(f"{way.name} differs from {first.name}: {what}")

@@ -1,4 +1,4 @@
-"""Results as people read them: tables of ratios in Markdown, for the terminal and for the README."""
+"""Formats results as Markdown tables of ratios, for the terminal and the README."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from .results import AROUND, CPU, MEMORY, SIZE, TARGETS, WALL, Results, reached
 from .ways import BY_ID
 
 _HEADS = {
-    CPU: "Times as little CPU of the client's process",
-    WALL: "Times as fast, by the clock and with the server's part in it",
-    AROUND: "Times as little around the calls: time to import, time and CPU to the first answer, memory, bytes on disk",
+    CPU: "How many times less CPU in the client's process",
+    WALL: "How many times less wall time (including the server)",
+    AROUND: "How many times less for import, first answer, memory and disk",
 }
 
 
 def report(results: Results) -> str:
-    """All of it, in ratios."""
+    """The results as ratios."""
     parts = [_where(results), *(_ratios(results, kind) for kind in results.columns), _targets(results)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def measured(results: Results) -> str:
-    """What was measured, for whoever looks on: not for keeping, another machine has others."""
+    """The measured times, for the terminal. They depend on the machine, and are not written."""
     tables = []
     for kind, columns in results.columns.items():
         rows = [
@@ -37,7 +37,7 @@ def _where(results: Results) -> str:
     lines = [
         f"Measured on {results.machine['cores']} cores, {results.machine['system']}; {versions}; "
         f"the server was {results.machine['server']}.",
-        f"In the median case the middle half of the repetitions lies within {results.spread:.0%} of the median.",
+        f"The interquartile range of a measurement is {results.spread:.0%} of its median (median of all).",
     ]
     lines += [f"Left out: {BY_ID[way].name} ({why})." for way, why in results.left_out.items()]
     return "\n".join(lines)
@@ -54,7 +54,7 @@ def _ratios(results: Results, kind: str) -> str:
             cells.append(f"**{ratio}**" if way.id == reference else ratio)
         rows.append([way.name, *cells])
     beside = " and ".join(BY_ID[reference].name for reference in dict.fromkeys(references.values()))
-    return f"{_HEADS[kind]}, beside {beside} (bold, 1×):\n\n{table(['', *columns], rows)}"
+    return f"{_HEADS[kind]} than {beside} (bold, 1×):\n\n{table(['', *columns], rows)}"
 
 
 def _targets(results: Results) -> str:
@@ -67,7 +67,7 @@ def _targets(results: Results) -> str:
             rows.append([what, BY_ID[target.beside].name, f"{target.times:.0f}×", f"{ratio:.1f}×", verdict])
     if not rows:
         return ""
-    return f"What the project has set itself:\n\n{table(['', 'beside', 'target', 'reached', ''], rows)}"
+    return f"Targets:\n\n{table(['', 'compared with', 'target', 'reached', ''], rows)}"
 
 
 def _amount(column: str, cost: float | None) -> str:

@@ -1,4 +1,4 @@
-"""What a run found: figures, the ratios between contenders, and the targets beside them. Plain data, and its JSON."""
+"""Results of a run: figures, ratios between contenders, targets, and their JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEMORY, SIZE = "memory", "installed size"
 
 @dataclass(frozen=True)
 class Results:
-    """All of a run. Times are seconds, by operation and way."""
+    """The results of a run. Times are seconds, by operation and way."""
 
     machine: Mapping[str, Any]
     versions: Mapping[str, str]
@@ -37,32 +37,32 @@ class Results:
 
     @property
     def columns(self) -> dict[str, list[str]]:
-        """What there are figures of, in each kind of cost."""
+        """The columns of each kind of cost."""
         around = [IMPORT, FIRST_ANSWER, FIRST_CPU, MEMORY, *([SIZE] if self.sizes else [])]
         return {CPU: list(self.operations), WALL: list(self.operations), AROUND: around}
 
     def cost(self, kind: str, column: str) -> dict[str, float]:
-        """What each way takes: seconds, or bytes."""
+        """The cost by way, in seconds or bytes."""
         if kind == AROUND:
             if column == SIZE:
                 return {way: float(size) for way, size in self.sizes.items()}
-            told = {
+            value = {
                 IMPORT: lambda start: start.imported.median,
                 FIRST_ANSWER: lambda start: start.wall.median,
                 FIRST_CPU: lambda start: start.cpu.median,
                 MEMORY: lambda start: start.bytes,
             }[column]
-            return {way: told(start) for way, start in self.starts.items()}
+            return {way: value(start) for way, start in self.starts.items()}
         costs = self.operations[column]
         return {way: (cost.cpu if kind == CPU else cost.wall).median for way, cost in costs.items()}
 
     def reference(self, kind: str, column: str) -> str:
-        """boto3's client; where it does not take part, aioboto3; without either, whoever is first."""
+        """The way that others are compared with: boto3's client, otherwise aioboto3, otherwise the first."""
         costs = self.cost(kind, column)
         return next((way for way in ("boto3", "aioboto3") if way in costs), next(iter(costs)))
 
     def ratio(self, kind: str, column: str, way: str, reference: str) -> float | None:
-        """How many times as little as the reference; None where one of them does not offer it."""
+        """The cost of the reference divided by the way's; None if one of them does not offer the operation."""
         costs = self.cost(kind, column)
         return costs[reference] / costs[way] if way in costs and reference in costs else None
 
@@ -73,7 +73,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Target:
-    """So many times as little as another contender."""
+    """The ratio to reach, compared with another contender."""
 
     kind: str
     column: str

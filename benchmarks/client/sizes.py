@@ -1,4 +1,4 @@
-"""What an installation takes on disk, with all that it depends on, and which versions those are."""
+"""The size on disk and the version of each installation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .ways import Way, is_installed
 
 
 def sizes(ways: Iterable[Way]) -> dict[str, int]:
-    """Bytes of a fresh `pip install --target`, with what pip compiles; of those ways that are installed so."""
+    """Bytes of a fresh `pip install --target` with dependencies and compiled files, for installed ways."""
     return {
         way.id: sum(file.stat().st_size for file in way.folder.rglob("*") if file.is_file())
         for way in ways
@@ -27,6 +27,7 @@ def versions(ways: Iterable[Way]) -> dict[str, str]:
 
 
 def _version(way: Way) -> str:
-    told = {one.name: one.version for one in distributions(path=[str(way.folder)])}
-    beside = {"pynamodb": "botocore", "aioboto3": "boto3", "aiodynamo": "aiohttp"}.get(way.package)
-    return f"{told[way.package]} (with {beside} {told[beside]})" if beside else told[way.package]
+    installed = {one.name: one.version for one in distributions(path=[str(way.folder)])}
+    dependency = {"pynamodb": "botocore", "aioboto3": "boto3", "aiodynamo": "aiohttp"}.get(way.package)
+    found = installed[way.package]
+    return f"{found} (with {dependency} {installed[dependency]})" if dependency else found

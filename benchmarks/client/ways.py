@@ -1,4 +1,4 @@
-"""The contenders: clients for DynamoDB, ours and others'. Data only; whoever runs them opens them."""
+"""The contenders, as data: prejoin and other clients for DynamoDB."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 INSTALLED = PEERS / "client"
 PYTHON = INSTALLED / "python" / "bin" / "python"
-"""An interpreter with nothing beside it: each contender finds its own library, and no other's."""
+"""An interpreter without packages: each contender gets only its own library."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A library, and which of its faces is asked."""
+    """A library, and the one of its interfaces that is measured."""
 
     id: str
     name: str
     module: str
-    """The module of `clients` that asks it."""
+    """Its adapter, a module of `clients`."""
     package: str
-    """What is installed for it: a folder of `.tools/bench/client`, and what its version is told by."""
+    """The package to install; also the name of its folder in `.tools/bench/client`."""
     tree: Path = ROOT
-    """The clone whose `src` is run, if it is ours."""
+    """For prejoin, the clone whose `src` is run."""
 
     @property
     def ours(self) -> bool:
@@ -40,13 +40,13 @@ class Way:
 
 
 WAYS = (
-    Way("prejoin", "prejoin", "prejoin_waiting", "prejoin"),
-    Way("prejoin-async", "prejoin, awaited", "prejoin_awaited", "prejoin"),
+    Way("prejoin", "prejoin", "prejoin_sync", "prejoin"),
+    Way("prejoin-async", "prejoin, async", "prejoin_async", "prejoin"),
     Way("boto3", "boto3 client", "boto3_client", "boto3"),
     Way("boto3-resource", "boto3 resource", "boto3_resource", "boto3"),
     Way("pynamodb", "PynamoDB", "pynamodb_models", "pynamodb"),
-    Way("pydynox", "pydynox", "pydynox_waiting", "pydynox"),
-    Way("pydynox-async", "pydynox, awaited", "pydynox_awaited", "pydynox"),
+    Way("pydynox", "pydynox", "pydynox_sync", "pydynox"),
+    Way("pydynox-async", "pydynox, async", "pydynox_async", "pydynox"),
     Way("aiodynamo", "aiodynamo", "aiodynamo_table", "aiodynamo"),
     Way("aioboto3", "aioboto3 resource", "aioboto3_resource", "aioboto3"),
 )
@@ -54,8 +54,8 @@ BY_ID = {way.id: way for way in WAYS}
 
 
 def missing(way: Way) -> str:
-    """Why a contender cannot be asked here; empty if it can."""
-    return "" if way.ours or is_installed(way) else "not installed: benchmarks/client/install does it"
+    """Why a contender cannot be measured here; empty if it can."""
+    return "" if way.ours or is_installed(way) else "not installed: run benchmarks/client/install"
 
 
 def is_installed(way: Way) -> bool:
@@ -63,11 +63,11 @@ def is_installed(way: Way) -> bool:
 
 
 def python(way: Way) -> str:
-    """The interpreter. Ours can be asked without an installation too, with the one that runs this."""
+    """The interpreter. prejoin needs no installation: it can use the current interpreter."""
     return str(PYTHON) if is_installed(way) else sys.executable
 
 
 def environment(way: Way) -> dict[str, str]:
-    """No account, no proxy, nothing of the user's; and the contender's library, ours as it is in its tree."""
+    """The environment of a contender: its library, without the user's AWS account and proxy."""
     paths = [HERE.parent, *([way.tree / "src"] if way.ours else []), *([way.folder] if is_installed(way) else [])]
     return {**clean(), "PYTHONPATH": os.pathsep.join(map(str, paths))}

@@ -1,4 +1,4 @@
-"""One contender's process: asks its library what it is told to, and says what that took. A line of JSON each way."""
+"""The process of a contender: runs and times operations. Commands and responses are lines of JSON."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from . import workload
 
 if TYPE_CHECKING:
-    from .asking import Asking
+    from .adapter import Adapter
 
 Call = Callable[[], Any]
 
 
-class InTurn:
-    """Calls one after the other, by a client that waits for its answers."""
+class Sync:
+    """Runs calls of a synchronous client."""
 
     def do(self, calls: Iterable[Call]) -> None:
         for call in calls:
@@ -30,8 +30,8 @@ class InTurn:
         return call()
 
 
-class Awaited:
-    """Calls one after the other in an event loop."""
+class Async:
+    """Runs calls of an async client in an event loop."""
 
     def __init__(self) -> None:
         import asyncio
@@ -47,7 +47,7 @@ class Awaited:
         return self._loop.run_until_complete(call())
 
     async def together(self, calls: list[Call]) -> list[Any]:
-        """All at once."""
+        """Runs calls concurrently."""
         return await self._gather(*(call() for call in calls))
 
     async def _all(self, calls: Iterable[Call]) -> None:
@@ -56,15 +56,15 @@ class Awaited:
 
 
 class Worker:
-    """The loops that are timed."""
+    """Runs and times operations of an adapter."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
-        self._runs: InTurn | Awaited = Awaited() if asking.awaited else InTurn()
-        if asking.awaited:
-            self._runs.answer(asking.open)
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self._runner: Sync | Async = Async() if adapter.is_async else Sync()
+        if adapter.is_async:
+            self._runner.answer(adapter.open)
         else:
-            asking.open()
+            adapter.open()
         self._calls = self._all_calls()
         self._rounds = {operation: cycle(calls) for operation, calls in self._calls.items()}
 
@@ -72,56 +72,58 @@ class Worker:
         return {"operations": list(self._calls)}
 
     def warm(self, operation: str, seconds: float) -> dict[str, Any]:
-        """Ask for a while, at least once; says how long a call takes."""
+        """Runs an operation for a while, at least once; returns the time of a call."""
         begin, count = time.perf_counter(), 0
         while (spent := time.perf_counter() - begin) < seconds or count < 1:
-            self._runs.do(islice(self._rounds[operation], 1))
+            self._runner.do(islice(self._rounds[operation], 1))
             count += 1
         return {"seconds": spent / count}
 
     def time(self, operation: str, count: int) -> dict[str, Any]:
-        """What a call takes, over so many: seconds of this process's CPU, with all its threads, and of the clock."""
+        """The mean CPU and wall time of `count` calls, in seconds. CPU includes all threads."""
         some = list(islice(self._rounds[operation], count))
         cpu, wall = time.process_time(), time.perf_counter()
-        self._runs.do(some)
+        self._runner.do(some)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         each = count * (workload.AT_ONCE if operation == workload.TOGETHER else 1)
         return {"cpu": cpu / each, "wall": wall / each}
 
     def answers(self) -> dict[str, Any]:
-        """What it reads, to be compared with what others do; and one call of each write, so that tables can be."""
+        """Runs each operation once and returns what was read. The caller compares it, and the written tables."""
         found = {}
         for operation, (first, *_) in self._calls.items():
-            answer = self._runs.answer(first)
+            answer = self._runner.answer(first)
             if operation in (workload.GET, workload.QUERY_100, workload.QUERY_1000, workload.TOGETHER):
                 objects = answer if isinstance(answer, list) else [answer]
-                found[operation] = [self._asking.row(one) for one in objects]
+                found[operation] = [self._adapter.row(one) for one in objects]
         return found
 
     def close(self) -> None:
-        if self._asking.awaited:
-            self._runs.answer(self._asking.close)
+        if self._adapter.is_async:
+            self._runner.answer(self._adapter.close)
         else:
-            self._asking.close()
+            self._adapter.close()
 
     def _all_calls(self) -> dict[str, list[Call]]:
-        ask, given = self._asking, workload.arguments()
+        adapter, inputs = self._adapter, workload.arguments()
         calls: dict[str, list[Call]] = {
-            workload.GET: [partial(ask.get, *key) for key in given.gets],
-            workload.PUT: [partial(ask.put, ask.made(one)) for one in given.puts],
-            workload.ADD: [partial(ask.add, *key) for key in given.adds],
-            workload.MOVE: [partial(ask.move, *key, status) for key, status in given.moves],
-            workload.QUERY_100: [partial(ask.query, "hundred")],
-            workload.QUERY_1000: [partial(ask.query, "thousand")],
+            workload.GET: [partial(adapter.get, *key) for key in inputs.gets],
+            workload.PUT: [partial(adapter.put, adapter.to_native(one)) for one in inputs.puts],
+            workload.ADD: [partial(adapter.add, *key) for key in inputs.adds],
+            workload.MOVE: [partial(adapter.move, *key, status) for key, status in inputs.moves],
+            workload.QUERY_100: [partial(adapter.query, "hundred")],
+            workload.QUERY_1000: [partial(adapter.query, "thousand")],
             workload.TRANSACT: [
-                partial(ask.transact, ask.made(put), add, check) for put, add, check in given.transactions
+                partial(adapter.transact, adapter.to_native(put), add, check) for put, add, check in inputs.transactions
             ],
-            workload.BATCH: [partial(ask.batch, [ask.made(one) for one in batch]) for batch in given.batches],
+            workload.BATCH: [
+                partial(adapter.batch, [adapter.to_native(one) for one in batch]) for batch in inputs.batches
+            ],
         }
-        if isinstance(self._runs, Awaited):
+        if isinstance(self._runner, Async):
             gets, size = calls[workload.GET], workload.AT_ONCE
             calls[workload.TOGETHER] = [
-                partial(self._runs.together, gets[at : at + size]) for at in range(0, len(gets), size)
+                partial(self._runner.together, gets[at : at + size]) for at in range(0, len(gets), size)
             ]
         return calls
 

@@ -1,6 +1,6 @@
-"""What is asked of every contender: the table, its items of about 200 bytes, and the arguments of each operation.
+"""The work of every contender: the table, its items of about 200 bytes, and the arguments of each operation.
 
-Plain data, without any library: each contender's process makes it for itself, and all make the same.
+It is plain data without libraries. Each contender's process makes the same data.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STATUSES = ("OPEN", "PAID", "SENT", "DONE")
 
 
 class Order(NamedTuple):
-    """One item's attributes, before any library has made its object of them."""
+    """The attributes of an item, for the library's own object."""
 
     user: str
     number: int
@@ -41,7 +41,7 @@ class Order(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What an order is found by."""
+    """The key of an order."""
 
     user: str
     number: int
@@ -58,18 +58,18 @@ def next_status(status: str) -> str:
 
 
 def moved(one: Order) -> Order:
-    """The same order under another key of the index."""
+    """The order with another status, and so with another index key."""
     return one._replace(status=next_status(one.status))
 
 
 _OWNERS = {GET: range(10), PUT: range(10, 20), ADD: range(20, 30), MOVE: range(30, 40), TRANSACT: range(40, 50)} | {
     BATCH: range(50, 75)
 }
-"""Who is read and written by each operation: those that write keep to users of their own."""
+"""The users of each operation. Operations that write have users of their own."""
 
 
 def population() -> Iterator[Order]:
-    """All that is in the table."""
+    """All items of the table."""
     for owners in _OWNERS.values():
         for at in owners:
             for number in range(OF_A_USER):
@@ -107,14 +107,14 @@ def create_table(table: str) -> dict[str, Any]:
 
 
 class Arguments(NamedTuple):
-    """What each operation is called with, in turn; writes go to their items twice, the second time back."""
+    """The arguments of each operation. Writes change each item twice: the second write restores it."""
 
     gets: list[Key]
     puts: list[Order]
     adds: list[Key]
     moves: list[tuple[Key, str]]
     transactions: list[tuple[Order, Key, Key]]
-    """One to put, one to update, one that must be there."""
+    """An order to put, one to update, one that must exist."""
     batches: list[list[Order]]
 
 
@@ -146,7 +146,7 @@ def _key(one: Order) -> Key:
 
 
 def _orders(pick: random.Random, owners: range) -> list[Order]:
-    """All orders of these users, in no order."""
+    """All orders of these users, shuffled."""
     found = [order(_user(at), number) for at in owners for number in range(OF_A_USER)]
     pick.shuffle(found)
     return found

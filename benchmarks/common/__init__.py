@@ -1,1 +1,1 @@
-"""What the benchmarks share: processes that do what they are told, figures, tables."""
+"""Shared code of the benchmarks: worker processes, figures, tables."""

@@ -1,4 +1,4 @@
-"""This tree beside an older one: each of our contenders has a twin that runs the older code."""
+"""Compares this tree with an older one: each contender has a twin that runs the older code."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def twins(ways: Sequence[Way], tree: str) -> list[Way]:
 
 
 def report(ways: Sequence[Way], operations: Mapping[str, Mapping[str, Figure]]) -> str:
-    """The cost of this tree's calls as a part of the older tree's: above 1.00 is slower.
+    """The cost of this tree's calls divided by the older tree's: above 1.00 is slower.
 
-    By the lower quartiles: a machine that others use too is slowed down for moments, and never sped up.
+    It compares lower quartiles, because noise on a shared machine only makes calls slower.
     """
     rows = []
     for way in ways:

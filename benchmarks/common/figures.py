@@ -1,4 +1,4 @@
-"""A figure: what several repetitions of a measurement come to."""
+"""A figure: the median and quartiles of several measurements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import median, quantiles
 
 @dataclass(frozen=True)
 class Figure:
-    """The median of the repetitions, and their quartiles. Seconds, unless it is said otherwise."""
+    """The median and quartiles of the repetitions, in seconds unless stated otherwise."""
 
     median: float
     low: float
@@ -17,7 +17,7 @@ class Figure:
 
     @property
     def spread(self) -> float:
-        """The middle half of the repetitions, as a part of the median."""
+        """The interquartile range divided by the median."""
         return (self.high - self.low) / self.median if self.median else 0.0
 
 
@@ -27,11 +27,11 @@ def figure(samples: Sequence[float]) -> Figure:
 
 
 def usual_spread(figures: Iterable[Figure]) -> float:
-    """The spread of the median case."""
+    """The median of the spreads."""
     parts = sorted(figure.spread for figure in figures)
     return parts[len(parts) // 2]
 
 
 def rounded(number: float) -> float:
-    """With the digits that a measurement has."""
+    """Rounds to four significant digits."""
     return float(f"{number:.4g}")

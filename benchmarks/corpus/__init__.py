@@ -1,1 +1,1 @@
-"""Published designs in corpus form (a YAML file each), turned into our documents. Their solutions are not read here."""
+"""Converts published designs in corpus form (YAML files) into our documents and, for comparison, into designs."""

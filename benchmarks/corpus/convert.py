@@ -1,4 +1,4 @@
-"""Corpus files to workloads, and a folder of them to documents: `convert_folder(folder, out)`."""
+"""Converts corpus files to workloads, and folders of them to documents: `convert_folder(folder, out)`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from corpus.entities import convert_entities
-from corpus.reads import asked_together, convert_read
+from corpus.reads import convert_read, read_together
 from corpus.source import CorpusError, Fields, in_words, load
 from corpus.writes import changed_attributes, convert_write, is_delete
 from prejoin.diagnostics import Diagnostic, Severity
@@ -23,7 +23,7 @@ from prejoin.workload.tenants import expand
 DOCUMENT = "access-patterns.md"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\Z")
 _NOT_THE_WORKLOAD = ("expert_solution", "observations")
-"""The answer, and remarks on it: read by whoever compares designs, never by whoever makes one."""
+"""The expert's solution and remarks on it. They are for comparison, and not part of the document."""
 
 
 def convert(fields: Fields) -> Workload:
@@ -31,7 +31,7 @@ def convert(fields: Fields) -> Workload:
     entries = fields.entries("access_patterns", "id")
     attributes = {str(e.data.get("name")): _attribute_names(e) for e in fields.entries("entities", "name")}
     entities = convert_entities(
-        fields.entries("entities", "name"), changed_attributes(entries, attributes), asked_together(entries)
+        fields.entries("entities", "name"), changed_attributes(entries, attributes), read_together(entries)
     )
     if not entities:
         raise fields.error("entities", "is missing")
@@ -81,7 +81,7 @@ def _context(fields: Fields) -> Context | None:
 
 
 def _elsewhere(entry: Fields) -> bool:
-    """Whether the source says that another table answers: `bonus challenge on the archive table`."""
+    """Whether the source says that another table serves it: `bonus challenge on the archive table`."""
     stated = in_words(entry.data.get("stated"))
     return (
         re.search(r"\b(?:on|in|from) (?:the|an?|an?other) (?!main|base|same|one|single)\w+ table\b", stated) is not None
@@ -100,7 +100,7 @@ def _once(fields: Fields, field: str, names: list[str]) -> None:
 
 
 def _unique(entities: tuple[Entity, ...], writes: tuple[Write, ...]) -> tuple[Entity, ...]:
-    """What a write demands to be unique is so, whether or not the entity says it."""
+    """Marks attributes as unique that a write requires to be unique."""
     demanded = {
         (check.entity or write.entities[0], check.attribute)
         for write in writes
@@ -153,7 +153,7 @@ def convert_file(path: Path) -> tuple[str, Workload, str]:
 
 
 def convert_folder(folder: Path, out: Path, say: Callable[[str], None]) -> bool:
-    """Writes `OUT/NAME/access-patterns.md` for each corpus file; False where some could not be carried over."""
+    """Writes `OUT/NAME/access-patterns.md` for each corpus file; False if some could not be converted."""
     paths = sorted(p for p in folder.iterdir() if p.suffix in {".yaml", ".yml"}) if folder.is_dir() else []
     if not paths:
         say(f"{folder}: holds no corpus files (*.yaml)")
@@ -180,5 +180,5 @@ def convert_folder(folder: Path, out: Path, say: Callable[[str], None]) -> bool:
 
 
 def remarks(document: str) -> Iterator[Diagnostic]:
-    """What is to be said about a document beyond hints: about the source then, not about the conversion."""
+    """The errors and warnings of a document, which are about the source, not the conversion."""
     yield from (d for d in read_text(document, "md").diagnostics if d.severity is not Severity.HINT)

@@ -1,4 +1,4 @@
-"""Entities of a corpus file: types, flags, references, relationships and figures, as exact as the source is."""
+"""Converts the entities of a corpus file: types, flags, references, relationships and figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from corpus.references import Shape, find_references, made_up
+from corpus.references import Shape, find_references, looks_generated
 from corpus.source import Fields, in_words, own_titles
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.document.tables import ENTITY_LABELS
@@ -36,19 +36,19 @@ VOLUME_WORDS = "Volume in words"
 
 
 def convert_entities(
-    entries: Sequence[Fields], changed: Mapping[str, set[str]], asked_with: Mapping[str, set[tuple[str, str]]]
+    entries: Sequence[Fields], changed: Mapping[str, set[str]], read_with: Mapping[str, set[tuple[str, str]]]
 ) -> tuple[Entity, ...]:
-    """The entities; `changed` has the attributes of each that some pattern updates, `asked_with` those of reads."""
+    """The entities. `changed` has the attributes that patterns update, `read_with` those of common reads."""
     drafts = [_Draft(fields, changed.get(str(fields.data.get("name")), set())) for fields in entries]
     for draft in drafts:
-        draft.shape.asked_with = frozenset(asked_with.get(draft.name, ()))
+        draft.shape.read_with = frozenset(read_with.get(draft.name, ()))
     find_references([d.shape for d in drafts])
     by_name = {d.shape.name: d.shape for d in drafts}
     return _same_types(tuple(d.entity(by_name) for d in drafts))
 
 
 def _same_types(entities: tuple[Entity, ...]) -> tuple[Entity, ...]:
-    """What holds an id has the id's type, where the source says only that it is text."""
+    """Gives attributes that hold an id the id's type, if the source says only that they are text."""
     workload = Workload(entities=entities)
 
     def typed(attribute: Attribute) -> Attribute:
@@ -61,7 +61,7 @@ def _same_types(entities: tuple[Entity, ...]) -> tuple[Entity, ...]:
 
 
 class _Draft:
-    """One entity between its first reading, which needs no other, and its second, which knows all names."""
+    """An entity after the first pass, which reads it alone; the second pass knows all names."""
 
     def __init__(self, fields: Fields, changed: set[str]) -> None:
         self.fields = fields
@@ -76,15 +76,15 @@ class _Draft:
         self.flags = {flag: self._listed(flag) for flag in ("mutable", "immutable", "optional", "unique", "ttl")}
         self.changed = changed | self.flags["mutable"]
         identifying = self._known("id", fields.names("id"))
-        # What changes cannot identify: a key cannot change. The source's own words stay, in a note.
+        # An attribute that changes cannot be an id, because a key cannot change. A note keeps the source's words.
         self.changing = tuple(a for a in identifying if a in self.changed)
         self.id = () if fields.flag("singleton") else tuple(a for a in identifying if a not in self.changed)
         self.constants = self._constants()
         self.defaults = {name: in_words(value) for name, value in fields.mapping("default").items()}
-        self.said = {name: _entity_names(value) for name, value in fields.mapping("references").items()}
-        """The entities that an attribute refers to, where the source says so."""
+        self.declared_references = {name: _entity_names(value) for name, value in fields.mapping("references").items()}
+        """The entities that attributes refer to, as the source declares them."""
         self._known("default", tuple(self.defaults))
-        self._known("references", tuple(self.said))
+        self._known("references", tuple(self.declared_references))
         self.shape = Shape(
             name=self.name,
             id=self.id,
@@ -100,11 +100,11 @@ class _Draft:
             return dict.fromkeys(self.fields.names("attributes"), STRING)
         types = {}
         for name, form in self.fields.mapping("attributes").items():
-            said = in_words(form.get("type") if isinstance(form, dict) else form)
-            word, _, rest = said.partition(" ")
+            text = in_words(form.get("type") if isinstance(form, dict) else form)
+            word, _, rest = text.partition(" ")
             known = _TYPES.get(word) or _TYPES.get(word.lower())
             if known is None and word:
-                raise self.fields.error(f"attributes.{name}", f"`{said}` is not a type")
+                raise self.fields.error(f"attributes.{name}", f"`{text}` is not a type")
             types[name] = known or STRING
             self.texts[name] = rest.strip("()")
         if not types:
@@ -125,8 +125,8 @@ class _Draft:
         match = re.search(r"\b(\w+) has the constant value ([^.;,]+)", self.notes)
         return {match[1]: match[2].strip()} if match and match[1] in self.types else {}
 
-    def _said(self, attribute: str, words: Mapping[str, Type]) -> str:
-        """The one of the words that the notes call an attribute: `photoId is a ULID`, `postId must be … (ULID)`."""
+    def _noted_word(self, attribute: str, words: Mapping[str, Type]) -> str:
+        """The word that the notes use for an attribute: `photoId is a ULID`, `postId must be … (ULID)`."""
         for word in words:
             called = (
                 rf"\b{re.escape(attribute)}\b[^.;,]*?(?:\bis an? (?:ISO |time.sortable )?|\(){word}\b\s*(?:$|[.;,()])"
@@ -135,7 +135,7 @@ class _Draft:
                 return word
         return ""
 
-    # --- The second reading ---------------------------------------------------------------------------------------
+    # --- Second pass ----------------------------------------------------------------------------------------------
 
     def entity(self, shapes: Mapping[str, Shape]) -> Entity:
         fields = self.fields
@@ -172,7 +172,7 @@ class _Draft:
         )
 
     def _retention(self) -> int | None:
-        """Seconds that an item is kept: `90 days`."""
+        """The lifetime of an item in seconds: `90 days`."""
         text = self.fields.words("retention")
         try:
             return read_retention(text) if text else None
@@ -180,8 +180,8 @@ class _Draft:
             raise self.fields.error("retention", problem.message) from problem
 
     def _references(self, name: str, shapes: Mapping[str, Shape]) -> tuple[str, ...]:
-        """The entities whose ids an attribute holds: those that the source says, or that the names show."""
-        found = tuple(one for one in self.said.get(name, ()) if one != self.name)
+        """The entities whose ids an attribute holds: declared by the source, or derived from names."""
+        found = tuple(one for one in self.declared_references.get(name, ()) if one != self.name)
         for one in found:
             if one not in shapes:
                 raise self.fields.error(f"references.{name}", f"there is no entity `{one}`")
@@ -218,16 +218,16 @@ class _Draft:
         return tuple(found)
 
     def _generated(self, name: str, own: Sequence[str]) -> bool | None:
-        """Whether the application makes an id up; None where that is said of the entity that the id comes from."""
+        """Whether the application generates an id; None for the id of another entity."""
         if name not in self.id:
             return None
-        if self._said(name, _GENERATED):
+        if self._noted_word(name, _GENERATED):
             return True
         if name not in own:
             return None if own else False
-        # `orderId` is nobody's natural name. Beside other parts it may be the id of something that is not described.
+        # `orderId` is not a natural id. As one of several parts it may be the id of an entity that is not described.
         of = self.name if len(self.id) > 1 else ""
-        return made_up(name, of, alone=len(own) == 1) and name not in self.flags["unique"]
+        return looks_generated(name, of, alone=len(own) == 1) and name not in self.flags["unique"]
 
     def _type(self, name: str, type_: Type) -> Type:
         if name in self.constants:
@@ -236,7 +236,7 @@ class _Draft:
             return Type(Kind.ENUM, values=self.enums[name])
         if type_ is STRING and name in self.flags["ttl"]:
             return _TIMES["datetime"]
-        if type_ is STRING and (word := self._said(name, {**_GENERATED, **_TIMES})):
+        if type_ is STRING and (word := self._noted_word(name, {**_GENERATED, **_TIMES})):
             return {**_GENERATED, **_TIMES}[word]
         return type_
 
@@ -248,7 +248,7 @@ class _Draft:
         return {n: f"{source.name}.{n}" for n in names if source and n in source.attributes and n in self.types}
 
     def _via(self, name: str, derived: Mapping[str, object], shapes: Mapping[str, Shape]) -> str:
-        """`via session` where a Session has an attribute of the same name."""
+        """The attribute behind `via session`, if Session has one of the same name."""
         match = re.fullmatch(r"via (?:the )?(\w+)", in_words(derived.get(name)))
         source = _called(match[1], shapes) if match else None
         return f"{source.name}.{name}" if source and name in source.attributes else ""
@@ -256,7 +256,7 @@ class _Draft:
     # --- Relationships and figures --------------------------------------------------------------------------------
 
     def _relationships(self, shapes: Mapping[str, Shape]) -> tuple[list[Relationship], list[Cardinality], str]:
-        """What the prose says exactly, the figures in it, and the prose itself where something of it is left."""
+        """Exact relationships and figures in the prose, and the prose itself if some of it is not exact."""
         found: list[Relationship] = []
         figures: list[Cardinality] = []
         left = False
@@ -277,7 +277,7 @@ class _Draft:
         return found, figures, self.relationship if left else ""
 
     def _same_id(self, parent: Shape) -> bool:
-        """Whether it has exactly the id of its parent: there is one of it then."""
+        """Whether its id is that of its parent, so that there is one for each parent."""
         return all(self.shape.found.get(a, "").partition(".")[0] == parent.name for a in self.id)
 
     def _clause(self, clause: str, shapes: Mapping[str, Shape]) -> Relationship | None:
@@ -303,7 +303,7 @@ class _Draft:
         return None
 
     def _held(self, entity: str) -> tuple[str, ...]:
-        """The attributes that hold an entity's id, if it is held once."""
+        """The attributes that hold an entity's id, if only one set of them does."""
         held = [a for a, r in self.shape.found.items() if r.partition(".")[0] == entity]
         return tuple(held) if len({self.shape.found[a] for a in held}) == len(held) else ()
 
@@ -329,10 +329,10 @@ def _called(word: str, shapes: Mapping[str, Shape]) -> Shape | None:
 
 
 def _figures(words: str, shapes: Mapping[str, Shape]) -> list[Cardinality]:
-    """`~100 per user, ~1M total` or `1K-10K users`, where it is exact and nothing else is said."""
+    """Figures such as `~100 per user, ~1M total` or `1K-10K users`, if the text contains nothing else."""
     if not words:
         return []
-    # `10K users` says what is counted; only `per` and `total` say among what.
+    # `10K users` names the counted entity; only `per` and `total` name the scope.
     plain = re.sub(r"(\d\s*[kKmMbB]?)\s+[a-z]+(?=\s*(?:,|;|$))(?<!total)", r"\1 total", words)
     try:
         figures = read_cardinality(plain)[1]
@@ -348,7 +348,7 @@ def _figures(words: str, shapes: Mapping[str, Shape]) -> list[Cardinality]:
 
 
 def _firmest(figures: Sequence[Cardinality]) -> tuple[Cardinality, ...]:
-    """Each figure once; an estimate that is also a limit is the limit."""
+    """Each figure once; a limit takes precedence over an estimate."""
     limits = {(f.count, f.per) for f in figures if f.at_most}
     return tuple(dict.fromkeys(f for f in figures if f.at_most or (f.count, f.per) not in limits))
 

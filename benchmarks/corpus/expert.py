@@ -1,8 +1,7 @@
-"""The expert's solution in a corpus file as a hand-written design: `expert_design(fields, workload)`.
+"""Converts the expert's solution in a corpus file to a design: `expert_design(fields, workload)`.
 
-Keys stand as the expert has them, so the design has raw keys. What the file says in its own words becomes a template:
-`pad3(100-score)` is `{score:03d,desc}`, `rand(0..4)` five shards, a list of composite attributes `mallId_{mallId}#…`.
-What a source tells beside its keys is under `_TOLD`.
+The design has raw keys, as the expert wrote them. Notations of the file become templates: `pad3(100-score)` is
+`{score:03d,desc}`, `rand(0..4)` is five shards, a list of composite attributes is `mallId_{mallId}#…`.
 """
 
 from __future__ import annotations
@@ -35,22 +34,22 @@ from prejoin.keys.template.natural import tag_of
 from prejoin.workload.model import Entity, Workload
 
 EXPERT = "expert.yaml"
-_TOLD: Mapping[str, Mapping[str, str]] = {
+_VALUE_FORMATS: Mapping[str, Mapping[str, str]] = {
     "aws_ski_resort": {"{Date}": "{Date:MM/DD/YY}"},
 }
-"""How values are written in keys, where the source shows it in its data."""
+"""Formats of values in keys that a source shows only in its data."""
 
 _TYPES = {"houlihan_flight_fares": "type"}
-"""The type attribute, where the source names it."""
+"""Type attributes that sources name."""
 
 _REWRITTEN: Mapping[str, tuple[str, ...]] = {"seed_music_ranking": ("AP-022",)}
-"""Updates that are said to be a Delete and a Put of every item of the first entity."""
+"""Updates that delete and put every item of the first entity, according to the source."""
 
 _SAME = "same"
 
 
 def expert_design(fields: Fields, workload: Workload) -> Design:
-    """The design of a corpus file; CorpusError where it has none for DynamoDB."""
+    """The design of a corpus file. Raises a `CorpusError` if it has none for DynamoDB."""
     name = fields.word("name")
     solution = fields.fields("expert_solution")
     keys = solution.mapping("keys")
@@ -61,11 +60,11 @@ def expert_design(fields: Fields, workload: Workload) -> Design:
     slots += [_slot(one.word("name"), one, local=True) for one in solution.entries("lsis", "name")]
     items: list[Item] = []
     guards: list[Guard] = []
-    for entity_name, said in keys.items():
+    for entity_name, declared in keys.items():
         entity = workload.entity(entity_name)
         if entity is None:
             raise solution.error("keys", f"there is no entity `{entity_name}`")
-        for number, one in enumerate(said if isinstance(said, list) else [said]):
+        for number, one in enumerate(declared if isinstance(declared, list) else [declared]):
             if not isinstance(one, dict):
                 raise solution.error("keys", f"the keys of `{entity_name}` are not a mapping")
             written = {k: _template(v, entity, name, k, one) for k, v in one.items() if k != "item"}
@@ -92,24 +91,24 @@ def expert_design(fields: Fields, workload: Workload) -> Design:
 
 
 def has_design(fields: Fields) -> bool:
-    """Whether a corpus file tells keys for DynamoDB; those from other databases do not."""
+    """Whether a corpus file has keys for DynamoDB; those from other databases do not."""
     solution = fields.fields("expert_solution")
     return bool(solution.mapping("keys")) and solution.fields("table").word("pk").lower() not in ("", "n/a")
 
 
 def _slot(name: str, fields: Fields, local: bool = False) -> Slot:
     sk = fields.word("sk")
-    said = fields.word("projection") or "ALL"
-    if said.split()[0] not in ProjectionKind.__members__:
-        raise fields.error("projection", f"`{said}` is not ALL, KEYS_ONLY or INCLUDE [attributes]")
-    kind = ProjectionKind(said.split()[0])
-    included = tuple(re.findall(r"[\w-]+", said.partition("[")[2])) if kind is ProjectionKind.INCLUDE else ()
+    projection = fields.word("projection") or "ALL"
+    if projection.split()[0] not in ProjectionKind.__members__:
+        raise fields.error("projection", f"`{projection}` is not ALL, KEYS_ONLY or INCLUDE [attributes]")
+    kind = ProjectionKind(projection.split()[0])
+    included = tuple(re.findall(r"[\w-]+", projection.partition("[")[2])) if kind is ProjectionKind.INCLUDE else ()
     pk = (KeyAttribute(fields.word("pk")),)
     return Slot(name, pk, (KeyAttribute(sk),) if sk else (), Projection(kind, included), local=local)
 
 
 def _typed(slot: Slot, items: list[Item], workload: Workload) -> Slot:
-    """The slot with the types of its key attributes: a number that stands alone, under its own name, is a number."""
+    """The slot with the types of its key attributes: a number alone under its own name has the type number."""
 
     def typed(attribute: KeyAttribute, place: int) -> KeyAttribute:
         for item in items:
@@ -125,13 +124,13 @@ def _typed(slot: Slot, items: list[Item], workload: Workload) -> Slot:
     return Slot(slot.name, pk, sk, slot.projection, slot.purpose, slot.local)
 
 
-def _template(said: object, entity: Entity, name: str, attribute: str, others: Mapping[str, object]) -> str:
-    """What a key attribute holds, as a template of ours."""
-    if isinstance(said, list):
-        # ElectroDB writes the names of the attributes, and in the sort key the entity first.
-        parts = [f"{part}_{{{part}}}" for part in said]
+def _template(declared: object, entity: Entity, name: str, attribute: str, others: Mapping[str, object]) -> str:
+    """The content of a key attribute as a key template."""
+    if isinstance(declared, list):
+        # ElectroDB writes names of attributes, and begins the sort key with the entity.
+        parts = [f"{part}_{{{part}}}" for part in declared]
         return "#".join([*([entity.name] if attribute.endswith("sk") else []), *parts])
-    text = str(said)
+    text = str(declared)
     if text == _SAME:
         return _template(others[_second(others)], entity, name, attribute, others)
     if random := re.fullmatch(r"rand\(0\.\.(\d+)\)", text):
@@ -139,13 +138,13 @@ def _template(said: object, entity: Entity, name: str, attribute: str, others: M
     text = re.sub(r"\{pad(\d)\(\d+-floor\((\w+)\)\)\}", r"{\2:0\1d,desc,floor}", text)
     text = re.sub(r"\{pad(\d)\(\d+-(\w+)\)\}", r"{\2:0\1d,desc}", text)
     text = re.sub(r"\{(lower|upper)\((\w+)\)\}", r"{\2:\1}", text)
-    for plain, told in _TOLD.get(name, {}).items():
-        text = text.replace(plain, told)
+    for plain, template in _VALUE_FORMATS.get(name, {}).items():
+        text = text.replace(plain, template)
     return text
 
 
 def _second(others: Mapping[str, object]) -> str:
-    """The attribute that `same` means: the table's sort key, which is written second."""
+    """The attribute that `same` refers to: the table's sort key, which is the second one."""
     return [key for key in others if key != "item"][1]
 
 
@@ -163,7 +162,7 @@ def _item(entity: Entity, copy: str, written: Mapping[str, str], slots: list[Slo
 
 
 def _on_edges(written: Mapping[str, str], slots: list[Slot], workload: Workload) -> Iterator[Item]:
-    """An entity that is kept on the edges to others only: those edges, the other way round."""
+    """Items of an entity that is stored only on the edges to others: these edges reversed."""
     table = slots[0]
     texts = [written[a.name] for a in (*table.pk, *table.sk)]
     own = fields_of(texts[0])
@@ -177,19 +176,19 @@ def _on_edges(written: Mapping[str, str], slots: list[Slot], workload: Workload)
 
 
 def _once(items: list[Item]) -> Iterator[Item]:
-    """Each kind of item once: an edge may be told by both of its ends."""
+    """Each kind of item once, because both ends of an edge may declare it."""
     seen = set()
     for item in items:
         base = item.facet(TABLE)
         if base is None:
-            continue  # it lies in another table
+            continue  # it is in another table
         if (item.entity, base.pk, base.sk) not in seen:
             seen.add((item.entity, base.pk, base.sk))
             yield item
 
 
 def _guards(solution: Fields, workload: Workload) -> Iterator[Guard]:
-    """What a write is said to keep unique by an item."""
+    """The guards that a write keeps, according to the source."""
     for one in solution.entries("operations", "ap"):
         if "guard" in one.word("op"):
             pattern = workload.pattern(one.word("ap"))
@@ -222,7 +221,7 @@ def _operations(
         shards = int(found[1]) if (found := re.search(r"x(\d+)\Z", op)) else 1
         reverse = bool(re.search(r"ScanIndexForward=false|\bdesc\b", key))
         if read.sort and not one.words("params"):
-            # The file does not tell the way: then it is read as the key wants it.
+            # Without a direction in the file, the key's order is used.
             turned = any(",desc" in text for i in items for f in i.facets if f.slot == slot for text in f.sk)
             reverse = (read.sort[0].direction == "DESC") != turned
         filters = (one.words("filter"),) if one.words("filter") else ()
@@ -235,7 +234,7 @@ def _operations(
 
 
 def _begins(key: str) -> str:
-    """The prefix of the sort key, where the file tells one."""
+    """The prefix of the sort key, if the file has one."""
     found = re.search(r"begins_with\s*\(?([^\s,)]*[A-Z#{][^\s,)]*)", key)
     return f"begins_with {found[1]}" if found else ""
 
@@ -264,7 +263,7 @@ def _key(item: Item) -> tuple[str, str]:
 
 
 def write_experts(folder: Path, out: Path, say: Callable[[str], None]) -> bool:
-    """Writes `OUT/NAME/expert.yaml` for each corpus file with a design for DynamoDB; False where one is not whole."""
+    """Writes `OUT/NAME/expert.yaml` for each corpus file with a design for DynamoDB; False if one is incomplete."""
     well = True
     for path in sorted(p for p in folder.iterdir() if p.suffix in {".yaml", ".yml"}):
         fields = load(path)

@@ -1,4 +1,4 @@
-"""Reads of a corpus file, and what reads and writes have in common: inputs, filters, rates, columns of their own."""
+"""Converts reads of a corpus file, and parts that reads and writes share: inputs, filters, rates, extra columns."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def convert_description(fields: Fields) -> str:
 
 
 def own_columns(fields: Fields, columns: dict[str, str]) -> dict[str, str]:
-    """The columns that the document has for this source, and what the source has beyond what is known."""
+    """The extra columns of the document for this source, with fields that are not known."""
     columns = {"Stated": fields.words("stated"), **columns}
     found = {name: text for name, text in columns.items() if text}
     return {**found, **own_titles(fields.rest(), (*READS, *WRITES, NAME), found)}
@@ -112,7 +112,7 @@ def own_columns(fields: Fields, columns: dict[str, str]) -> dict[str, str]:
 
 
 def convert_inputs(fields: Fields) -> tuple[Input, ...]:
-    """What is given, then the range, then the filters: in the source's order."""
+    """The inputs: `given`, then `range`, then `filter`, each in the source's order."""
     inputs = _given(fields)
     inputs += _in_grammar(fields, "range")
     for one in [] if isinstance(fields.get("range"), str) else _each(fields, "range"):
@@ -129,7 +129,7 @@ def convert_inputs(fields: Fields) -> tuple[Input, ...]:
 
 
 def _in_grammar(fields: Fields, name: str) -> list[Input]:
-    """A field that is a text in the document's own grammar: `createdAt last 7 days`."""
+    """The inputs of a field that is a text in the document's grammar: `createdAt last 7 days`."""
     text = fields.get(name)
     if not isinstance(text, str):
         return []
@@ -151,7 +151,7 @@ def _given(fields: Fields) -> list[Input]:
 
 
 def _each(fields: Fields, name: str) -> list[Fields]:
-    """A mapping, or several."""
+    """The mappings of a field that has one or several."""
     value = fields.get(name)
     if isinstance(value, dict):
         return [fields.fields(name)]
@@ -195,7 +195,7 @@ def _values(value: object) -> tuple[Value, ...]:
     return tuple(Value(const=in_words(one)) for one in (value if isinstance(value, list) else [value]))
 
 
-# --- What comes back --------------------------------------------------------------------------------------------------
+# --- Results ----------------------------------------------------------------------------------------------------------
 
 
 def _result(fields: Fields, workload: Workload, entities: Sequence[str], inputs: Sequence[Input]) -> Result:
@@ -237,39 +237,39 @@ def _direction(fields: Fields, word: str) -> Direction:
 
 
 def _combine(workload: Workload, entities: Sequence[str], inputs: Sequence[Input]) -> Combine:
-    """A join where an entity has not what is asked by, and one that has it names it; a collection otherwise.
+    """A join if an entity lacks the inputs and one that has them refers to it; a collection otherwise.
 
     Followers of a user with their profiles: `Follow` has `followedUsername`, `User` has not, and another attribute of
     `Follow` holds a user's id.
     """
-    asked = {i.attribute for i in inputs if i.op is Op.EQ and not i.filter}
-    having = _having(workload, entities, asked)
+    given = {i.attribute for i in inputs if i.op is Op.EQ and not i.filter}
+    having = _having(workload, entities, given)
     lacking = [e for e in entities if e not in {h.name for h in having}]
-    joined = asked and any(_named_by(workload, name, having, asked) for name in lacking)
+    joined = given and any(_named_by(workload, name, having, given) for name in lacking)
     return Combine.JOIN if joined else Combine.COLLECTION
 
 
-def _having(workload: Workload, entities: Sequence[str], asked: set[str]) -> list[Entity]:
-    """The entities that have what is asked by under that very name."""
-    found = [e for e in map(workload.entity, entities) if e and all(e.attribute(a) for a in asked)]
-    return found or [e for e in map(workload.entity, entities) if e and any(e.attribute(a) for a in asked)]
+def _having(workload: Workload, entities: Sequence[str], given: set[str]) -> list[Entity]:
+    """The entities that have the inputs as attributes: all of them or, if there are none, some of them."""
+    found = [e for e in map(workload.entity, entities) if e and all(e.attribute(a) for a in given)]
+    return found or [e for e in map(workload.entity, entities) if e and any(e.attribute(a) for a in given)]
 
 
-def _named_by(workload: Workload, name: str, others: Sequence[Entity], asked: set[str]) -> bool:
-    """Whether an attribute that is not asked by holds its id."""
-    held = (a for e in others for a in e.attributes if a.name not in asked)
+def _named_by(workload: Workload, name: str, others: Sequence[Entity], given: set[str]) -> bool:
+    """Whether an attribute that is not an input holds its id."""
+    held = (a for e in others for a in e.attributes if a.name not in given)
     return any(found[0].name == name for a in held if (found := target(workload, a)))
 
 
 def _naming_first(workload: Workload, entities: Sequence[str], inputs: Sequence[Input]) -> tuple[str, ...]:
-    """The entity that names the others first: that is how a join is written."""
-    asked = {i.attribute for i in inputs if i.op is Op.EQ and not i.filter}
-    having = {e.name for e in _having(workload, entities, asked)}
+    """The entities with the one that refers to the others first, as a join is written."""
+    given = {i.attribute for i in inputs if i.op is Op.EQ and not i.filter}
+    having = {e.name for e in _having(workload, entities, given)}
     return (*(e for e in entities if e in having), *(e for e in entities if e not in having))
 
 
-def asked_together(entries: Sequence[Fields]) -> dict[str, set[tuple[str, str]]]:
-    """For each entity what reads ask it and others by, with the others' names."""
+def read_together(entries: Sequence[Fields]) -> dict[str, set[tuple[str, str]]]:
+    """For each entity, the inputs of reads of it and others, with the others' names."""
     found: dict[str, set[tuple[str, str]]] = {}
     for fields in entries:
         names = fields.names("entities")
@@ -280,11 +280,11 @@ def asked_together(entries: Sequence[Fields]) -> dict[str, set[tuple[str, str]]]
     return found
 
 
-# --- How often --------------------------------------------------------------------------------------------------------
+# --- Rates ------------------------------------------------------------------------------------------------------------
 
 
 def convert_rate(fields: Fields) -> tuple[Rate | None, str]:
-    """The rate, and what was said about it in words that give no figure."""
+    """The rate, and words about it that contain no figure."""
     known: dict[str, object] = {}
     words: list[str] = []
     for name in ("rate", "frequency"):

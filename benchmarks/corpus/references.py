@@ -1,4 +1,4 @@
-"""Whose id an attribute holds, from names, parents and relationships; where that is not certain, nothing is said."""
+"""Finds the entity whose id an attribute holds, from names, parents and relationships. Uncertain ones are left out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _GENERIC = frozenset({"id", "key", "name", "type", "date", "time", "status", "state", "code", "number"})
-"""Names that say nothing about whose they are."""
+"""Names that do not identify an entity."""
 _IDENTIFYING = re.compile(r"(?:id|key|sku|uuid|username|handle|slug|email|token)\Z", re.IGNORECASE)
 
 _MADE_UP = frozenset({"id", "uuid", "ulid", "guid", "ksuid"})
@@ -15,7 +15,7 @@ _MADE_UP = frozenset({"id", "uuid", "ulid", "guid", "ksuid"})
 
 @dataclass(slots=True)
 class Shape:
-    """What of an entity the names are compared by."""
+    """The parts of an entity that matter for references."""
 
     name: str
     id: tuple[str, ...]
@@ -23,11 +23,11 @@ class Shape:
     parent: str = ""
     relationship: str = ""
     constants: frozenset[str] = frozenset()
-    """Attributes with one fixed value: they refer to nothing."""
-    asked_with: frozenset[tuple[str, str]] = frozenset()
-    """Attributes that some read asks this entity and another by, with the other's name: they hold the same value."""
+    """Attributes with one fixed value, which refer to nothing."""
+    read_with: frozenset[tuple[str, str]] = frozenset()
+    """Inputs of reads of this entity and another, with the other's name: both have the same value."""
     found: dict[str, str] = field(default_factory=dict)
-    """What each attribute refers to, `User` or `Photo.photoId`."""
+    """The target of each attribute, `User` or `Photo.photoId`."""
 
     def mentions(self, other: str) -> bool:
         return other == self.parent or re.search(rf"\b{re.escape(other)}\b", self.relationship) is not None
@@ -62,10 +62,10 @@ Owner = tuple[Shape, str]
 
 
 def _beside(entity: Shape, by_name: Mapping[str, Shape]) -> set[str]:
-    """Attributes that are also part of the id of its parent, or of an entity that it is asked for together with."""
+    """Attributes that are also part of the id of its parent, or of an entity in the same read."""
     parent = by_name.get(entity.parent)
     found = set(parent.id) if parent else set()
-    return found | {a for a, other in entity.asked_with if other in by_name and a in by_name[other].id}
+    return found | {a for a, other in entity.read_with if other in by_name and a in by_name[other].id}
 
 
 def _written(owner: Shape, attribute: str) -> str:
@@ -73,7 +73,7 @@ def _written(owner: Shape, attribute: str) -> str:
 
 
 def _owners(entities: Sequence[Shape]) -> dict[str, Owner]:
-    """The entity that each identifying attribute comes from: others that have it hold that entity's id."""
+    """The entity that owns each identifying attribute: the same attribute of others holds its id."""
     names = dict.fromkeys(a for e in entities for a in e.id)
     found: dict[str, Owner] = {}
     for name in names:
@@ -85,8 +85,8 @@ def _owners(entities: Sequence[Shape]) -> dict[str, Owner]:
         holders = [e for e in entities if name in e.id and name not in e.constants]
         if _role(name, found, entities) and not any(_named_after(name, e) for e in holders):
             continue
-        # It belongs to the entity that it is named after, or whose other parts of the id all come from elsewhere.
-        # What stands between two has the id of neither for its own.
+        # Its owner is the entity that it is named after, or whose other parts of the id all come from elsewhere.
+        # An edge between two entities owns neither of their ids.
         own = [
             e
             for e in holders
@@ -102,7 +102,7 @@ def _between(entity: Shape) -> bool:
 
 
 def _one(candidates: Sequence[Shape], attribute: str) -> Shape | None:
-    """The one candidate that is not another one's child; among several the one that the attribute is named after."""
+    """The only candidate that is not another one's child; of several, the one that the attribute is named after."""
     names = {e.name for e in candidates}
     top = [e for e in candidates if e.parent not in names or e.parent == e.name]
     if len(top) > 1:
@@ -119,7 +119,7 @@ def _named_after(attribute: str, entity: Shape) -> bool:
 
 
 def _same_name(entity: Shape, attribute: str, owners: dict[str, Owner], beside: set[str]) -> Owner | None:
-    """`Order.customerId` where `customerId` identifies a Customer."""
+    """The target of `Order.customerId`, if `customerId` identifies a Customer."""
     owner = owners.get(attribute)
     if owner is None or owner[0] is entity:
         return None
@@ -134,7 +134,7 @@ def _same_name(entity: Shape, attribute: str, owners: dict[str, Owner], beside: 
 
 
 def _role(attribute: str, owners: dict[str, Owner], entities: Sequence[Shape]) -> Owner | None:
-    """`likingUsername` where `username` identifies a User; `userId` and `ownerUserId` where a User has the id `id`."""
+    """The target of `likingUsername`, if `username` identifies a User; of `userId`, if a User has the id `id`."""
     endings = [(_plain(e.name) + _plain(e.id[0]), (e, e.id[0])) for e in entities if len(e.id) == 1]
     endings += [(_plain(name), owner) for name, owner in owners.items() if name.lower() not in _GENERIC]
     matches = [(len(ending), owner) for ending, owner in endings if _ends_with_word(attribute, ending)]
@@ -143,16 +143,18 @@ def _role(attribute: str, owners: dict[str, Owner], entities: Sequence[Shape]) -
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def made_up(attribute: str, of: str = "", alone: bool = True) -> bool:
-    """Whether an identifying attribute is called as ids are that an application generates: for anything, or `of` this.
+def looks_generated(attribute: str, of: str = "", alone: bool = True) -> bool:
+    """Whether an identifying attribute has the name of a generated id: of any entity, or of the entity `of`.
 
-    Beside other parts of an id it is the entity's own only where the entity's name ends with it: a device's log has
-    the id of a device.
+    As one of several parts it is the entity's own only if the entity's name ends with it: a device's log has the id of
+    a device.
 
-    >>> [name for name in ("orderId", "OrderID", "id", "token_uuid", "paid", "username", "isbn") if made_up(name)]
+    >>> list(filter(looks_generated, ("orderId", "OrderID", "id", "token_uuid", "paid", "username", "isbn")))
     ['orderId', 'OrderID', 'id', 'token_uuid']
-    >>> made_up("equipId", "Equipment"), made_up("authorId", "TimelineEntry"), made_up("deviceId", "DeviceLog", False)
-    (True, False, False)
+    >>> looks_generated("equipId", "Equipment"), looks_generated("authorId", "TimelineEntry")
+    (True, False)
+    >>> looks_generated("deviceId", "DeviceLog", alone=False)
+    False
     """
     *words, last = _words(attribute) or [""]
     stem, name = "".join(words), _plain(of)
@@ -164,13 +166,13 @@ def _words(attribute: str) -> list[str]:
 
 
 def _ends_with_word(attribute: str, ending: str) -> bool:
-    """Whether the attribute ends with these letters, beginning where a word of its name begins."""
+    """Whether the attribute ends with these letters, at the beginning of a word."""
     words = _words(attribute)
     return any("".join(words[at:]) == ending for at in range(len(words)))
 
 
 def _by_relationship(entity: Shape, entities: Sequence[Shape], owners: dict[str, Owner]) -> None:
-    """`M:N User-User`: the parts of the id that are not known yet hold the two sides' ids."""
+    """Resolves `M:N User-User`: the unresolved parts of the id hold the ids of both sides."""
     match = re.search(r"\b[MN]:[MN]\s+(\w+)\s*-\s*(\w+)", entity.relationship)
     known = {e.name: e for e in entities if len(e.id) == 1}
     if not match or match[1] not in known or match[2] not in known or entity.name in {match[1], match[2]}:

@@ -1,4 +1,4 @@
-"""Corpus files as they stand: strict YAML, each field with its place for a message. What a field means is not known."""
+"""Reads corpus files: strict YAML, each field with its position for messages. It does not interpret fields."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from prejoin.workload.document.tables import KnownNames
 
 MOST_BYTES = 2_000_000
 _NOTHING = frozenset({"", "-", "–", "—", "n/a", "none"})
-"""What a table cell reads as nothing, and so says nothing here either."""
+"""Texts that mean an empty cell in the document."""
 
 
 class CorpusError(ValueError):
-    """Something in a corpus file that cannot be carried over; the message names the file and the field."""
+    """A field of a corpus file cannot be converted."""
 
 
 @dataclass(slots=True)
 class Fields:
-    """The fields of one mapping. What nobody asked for is left over: `rest()`."""
+    """The fields of one mapping. `rest()` has those that were not read."""
 
     data: dict[str, object]
     where: str
     """`shop.yaml: access_patterns[3] (AP4)`."""
-    asked: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
 
     def error(self, name: str, problem: str) -> CorpusError:
         return CorpusError(f"{self.where}: {name}: {problem}")
 
     def get(self, name: str) -> object:
-        self.asked.add(name)
+        self.read.add(name)
         return self.data.get(name)
 
     def words(self, name: str) -> str:
-        """The field as one line of prose, whatever its form."""
+        """The field as one line of prose."""
         return in_words(self.get(name))
 
     def word(self, name: str) -> str:
-        """A name or another short text; a figure is read as its digits."""
+        """A name or another short text; a number as its digits."""
         value = self.get(name)
         if value is None:
             return ""
@@ -92,7 +92,7 @@ class Fields:
         return Fields(self.mapping(name), f"{self.where}: {name}")
 
     def entries(self, name: str, called: str) -> list[Fields]:
-        """A list of mappings, each known in messages by its field `called`."""
+        """A list of mappings. Messages identify each by its field `called`."""
         value = self.get(name)
         if value is None:
             return []
@@ -109,8 +109,8 @@ class Fields:
         return found
 
     def rest(self) -> dict[str, str]:
-        """What nobody asked for, as prose under its name: `field_notes` is `Field notes`."""
-        left = {name: in_words(value) for name, value in self.data.items() if name not in self.asked}
+        """The fields that were not read, as prose by title: `field_notes` is `Field notes`."""
+        left = {name: in_words(value) for name, value in self.data.items() if name not in self.read}
         return {name.replace("_", " ").capitalize(): text for name, text in left.items() if text}
 
 
@@ -133,7 +133,7 @@ def in_words(value: object) -> str:
 
 
 def own_titles(rest: Mapping[str, str], known: Iterable[str], taken: Container[str]) -> dict[str, str]:
-    """Labels or columns of the source's own, named so that no reader takes one for a known one.
+    """Titles for extra labels or columns that cannot be mistaken for known ones.
 
     >>> own_titles({"Sizes": "large"}, ("Size",), ())
     {'Sizes in words': 'large'}
@@ -155,7 +155,7 @@ def _texts(value: dict[object, object], where: str) -> dict[str, object]:
     last = ""
     for key, one in value.items():
         before = found.get(last)
-        # Prose without quotes in a flow mapping: YAML takes what follows a comma for a key without a value.
+        # Unquoted prose in a flow mapping: YAML reads the words after a comma as a key without a value.
         if one is None and " " in str(key) and isinstance(before, str):
             found[last] = f"{before}, {key}"
         else:
@@ -165,7 +165,7 @@ def _texts(value: dict[object, object], where: str) -> dict[str, object]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain data only, and no key twice: the second would silently replace the first."""
+    """Loads plain data only, and refuses duplicate keys, of which YAML keeps the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, object]:
         seen: set[str] = set()

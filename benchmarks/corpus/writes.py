@@ -1,4 +1,4 @@
-"""Writes and deletes of a corpus file: from an action, entities and attributes to what happens to which item."""
+"""Converts writes and deletes of a corpus file into actions on items."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def is_delete(fields: Fields) -> bool:
 
 
 def _verb(fields: Fields) -> Verb:
-    """What happens to the first entity: as the action says, or else the first word of the name."""
+    """The verb for the first entity, from the action or the first word of the name."""
     words = re.findall(r"[a-z]+", f"{fields.word('action')} {fields.word('kind')}".lower())
     verb = next((_ACTIONS[word] for word in words if word in _ACTIONS), None)
     if verb:
@@ -81,7 +81,7 @@ def convert_write(fields: Fields, workload: Workload) -> Write:
         description=convert_description(fields),
         inputs=inputs,
         actions=tuple(actions),
-        # Sources that mean a transaction say so; everything else is item by item.
+        # Sources name transactions; everything else writes item by item.
         atomic="transact" in fields.word("action").lower(),
         checks=checks,
         rate=rate,
@@ -90,7 +90,7 @@ def convert_write(fields: Fields, workload: Workload) -> Write:
 
 
 def changed_attributes(entries: Sequence[Fields], attributes: dict[str, tuple[str, ...]]) -> dict[str, set[str]]:
-    """The attributes of each entity that some pattern updates: they are mutable, whether or not the source says so."""
+    """The attributes of each entity that some pattern updates, and that are therefore mutable."""
     changed: dict[str, set[str]] = {name: set() for name in attributes}
     for fields in entries:
         names = [n for n in fields.names("entities") if n in attributes]
@@ -136,7 +136,7 @@ class _Actions:
             if not holders:
                 raise self.fields.error("sets" if op is ChangeOp.SET else "removes", f"no entity of it has `{name}`")
             if self.verb in {Verb.CREATE, Verb.PUT} and len(holders) > 1:
-                holders = holders[1:]  # what is created has all its attributes anyway
+                holders = holders[1:]  # a new item has all attributes anyway
             change = Change(name, op)
             if op is ChangeOp.SET and (attribute := holders[0].attribute(name)) and self._counts(attribute):
                 change = self._counted(name)
@@ -164,7 +164,7 @@ class _Actions:
         return [Action(verb, entity.name, not self._addressed(entity))]
 
     def _upsert(self, entity: Entity, changes: Sequence[Change]) -> Action:
-        """An upsert, if what it sets is enough to create the item; a put otherwise, which has all attributes."""
+        """An upsert, if it sets enough to create the item; otherwise a put, which has all attributes."""
         sets = {change.attribute for change in changes}
         needed = [a for a in entity.attributes if not (a.id or a.optional or a.default is not None)]
         unique = bool(entity.unique) or any(a.unique for a in entity.attributes if not a.id)
@@ -188,19 +188,19 @@ class _Actions:
         return [Action(Verb.UPDATE, entity.name, many, tuple(changes))]
 
     def _addressed(self, entity: Entity) -> bool:
-        """Whether the id is given, by its own names or by attributes that hold the same values."""
+        """Whether the inputs contain the id, by its own names or by attributes with the same values."""
         roots = {root(self.workload, e, a) for e in self.entities for a in e.attributes if a.name in self.given}
         return all(a.name in self.given or root(self.workload, entity, a) in roots for a in entity.id)
 
     def _belongs(self, entity: Entity) -> bool:
-        """Whether it holds the first entity's id: an order's items, a user's songs."""
+        """Whether it holds the first entity's id, as an order's items do."""
         return any(a.references.partition(".")[0] == self.first.name for a in entity.attributes)
 
     def _several(self, entity: Entity) -> bool:
         return entity is not self.first and self._belongs(entity) and len(entity.id) > len(self.first.id)
 
     def _mutable(self, entity: Entity) -> list[Change]:
-        """What an update that names no changes can change at all; of several counters those it speaks of."""
+        """Attributes that an update without listed changes can change; of several counters, those it names."""
         mutable = [a for a in entity.attributes if a.mutable and not a.id]
         spoken = " ".join((self.fields.words("name"), self.fields.words("description"), *self.given)).lower()
         counters = [a for a in mutable if self._counts(a)]
@@ -209,7 +209,7 @@ class _Actions:
         return [self._counted(a.name) if self._counts(a) else Change(a.name) for a in left]
 
     def _counts(self, attribute: Attribute) -> bool:
-        """A number called a count, beside an item that comes or goes: it goes up or down by one."""
+        """Whether a number is a count of items that the write adds or removes."""
         other = len(self.entities) > 1 and self.verb is not Verb.UPDATE
         return other and attribute.type.numeric and _COUNTER.search(attribute.name) is not None
 
@@ -218,20 +218,20 @@ class _Actions:
 
 
 def _ends(counters: Sequence[str], sides: Sequence[str]) -> dict[str, str]:
-    """Whose two counters are, of the two ends of an edge: followers are counted where someone is followed.
+    """The end of an edge that each of two counters belongs to: followers are counted on the followed user.
 
     >>> _ends(["followerCount", "followingCount"], ["followerId", "followeeId"])
     {'followerCount': 'followeeId', 'followingCount': 'followerId'}
     """
     doing = [side for side in sides if _DOING.search(side)]
-    first, second = sides if sides[-1:] != doing else reversed(sides)  # who does it, and to whom
+    first, second = sides if sides[-1:] != doing else reversed(sides)  # actor and target
     counts_doers = [name for name in counters if not re.search(r"ings?(?![a-z])", name)]
     order = (second, first) if counts_doers[:1] == list(counters[:1]) else (first, second)
     return dict(zip(counters, order, strict=True))
 
 
 def _anything(entity: Entity) -> list[Change]:
-    """An update of which nothing is said may change whatever does not identify the item."""
+    """The changes of an unspecified update: all attributes that are not part of the id."""
     return [Change(a.name) for a in entity.attributes if not a.id and a.mutable is not False]
 
 
@@ -241,7 +241,7 @@ def _anything(entity: Entity) -> list[Change]:
 def _checks(
     fields: Fields, workload: Workload, entities: Sequence[str], inputs: frozenset[str]
 ) -> tuple[tuple[Check, ...], str]:
-    """The conditions that are exact, and in words those that are not."""
+    """The exact conditions, and the other ones as words."""
     found: list[Check] = []
     words: list[str] = []
     text = fields.words("condition")
@@ -270,7 +270,7 @@ def _exact(part: str, workload: Workload, entities: Sequence[str], inputs: froze
 
 
 def _resolved(check: Check, workload: Workload, entities: Sequence[str]) -> Check | None:
-    """The check with the names as the entities have them, or None where one is not found."""
+    """The check with the names of the entities; None if a name is not found."""
     entity = next((e for e in workload.entities if e.name.lower() == check.entity.lower()), None)
     if check.entity and entity is None:
         return None
@@ -286,14 +286,14 @@ def _resolved(check: Check, workload: Workload, entities: Sequence[str]) -> Chec
 
 
 def _attribute(entity: Entity, name: str) -> Attribute | None:
-    """The attribute of that name, whatever its case; or the one whose name ends with it: `token` of `sessionToken`."""
+    """The attribute with the name, ignoring case, or ending with it: `token` of `sessionToken`."""
     exact = [a for a in entity.attributes if a.name.lower() == name.lower()]
     ending = [a for a in entity.attributes if a.name.lower().endswith(name.lower())]
     return exact[0] if exact else ending[0] if len(ending) == 1 else None
 
 
 def _input_or_constant(value: Value, attribute: Attribute) -> Value:
-    """A word that is no member of an enum and no figure is what the caller gives: `Currency >= minAmount`."""
+    """A word that is neither a member of an enum nor a number is an input: `Currency >= minAmount`."""
     word = value.const or ""
     upper = word.isupper() or word.lower() in {"true", "false"}
     member = attribute.type.kind is Kind.ENUM and word in attribute.type.values

@@ -10,12 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from common.tables import write_into
-from designs import large, report
+from designs import interlocking, large, report
 from designs.exam import Place, examine
 from prejoin.engine import Embedded
 from prejoin.transport import Credentials, Endpoint, Transport
 
 HERE = Path(__file__).resolve().parent
+SIZE = (13, 60)
+"""The size of the random documents that are published: entities and patterns."""
 
 
 def main(arguments: list[str]) -> int:
@@ -24,6 +26,9 @@ def main(arguments: list[str]) -> int:
     places |= {name or url: partial(_endpoint, url) for name, url in map(_named, given.on)}
     if given.large:
         print(large.measured(places, _say))
+        return 0
+    if given.size:
+        print(interlocking.measured(*given.size, _say))
         return 0
     if given.folder is None:
         _say("which folder? It holds published designs in corpus form (*.yaml); see benchmarks/corpus/README.md")
@@ -39,7 +44,8 @@ def main(arguments: list[str]) -> int:
     text = report.as_json(results) if given.format == "json" else report.as_table(results, list(places))
     print(text)
     if given.publish:
-        write_into(HERE / "README.md", report.published(results, list(places), large.measured(places, _say)))
+        made_up = large.measured(places, _say), interlocking.measured(*SIZE, _say)
+        write_into(HERE / "README.md", report.published(results, list(places), *made_up))
         _say("wrote the results in README.md")
     return 1 if any(one.error for one in results) else 0
 
@@ -53,9 +59,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", metavar="NAMES", default="", help="only some files, by comma, without their ending")
     parser.add_argument("--unproven", action="store_true", help="solve only; with --on, prove only there")
     parser.add_argument("--format", choices=("table", "json"), default="table")
-    parser.add_argument("--publish", action="store_true", help="write the results, and those of --large, in README.md")
+    parser.add_argument(
+        "--publish", action="store_true", help="write the results, and those of --large and --size, in README.md"
+    )
     parser.add_argument("--large", action="store_true", help="large workloads, made up, instead of a folder")
+    parser.add_argument(
+        "--size", metavar="ENTITIESxPATTERNS", type=_size, help="random documents of a size, instead of a folder: 13x60"
+    )
     return parser
+
+
+def _size(text: str) -> tuple[int, int]:
+    """`13x60`: entities and patterns."""
+    entities, _, patterns = text.partition("x")
+    return int(entities), int(patterns)
 
 
 def _named(place: str) -> tuple[str, str]:

@@ -36,7 +36,7 @@ def as_table(results: Sequence[Result], places: Sequence[str]) -> str:
     return "\n\n".join(filter(None, [table(head, rows), summary(results, places), "\n".join(notes)]))
 
 
-def published(results: Sequence[Result], places: Sequence[str], large: str) -> str:
+def published(results: Sequence[Result], places: Sequence[str], large: str, interlocking: str) -> str:
     """What stands in the README."""
     here = machine()
     return f"""Measured on {here["cores"]} cores, {here["system"]}.
@@ -48,6 +48,10 @@ def published(results: Sequence[Result], places: Sequence[str], large: str) -> s
 ### Large workloads, made up
 
 {large}
+
+### Documents with interlocking reads
+
+{interlocking}
 """
 
 

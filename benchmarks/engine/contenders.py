@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from common.told import ContenderError, Told
+from common.worker_process import ContenderError, WorkerProcess
 
 from .ways import Way, command, environment
 
@@ -26,7 +26,7 @@ class Setting:
     large: bool
 
 
-class Contender(Told):
+class Contender(WorkerProcess):
     """A way, in a process of its own that waits while others are measured."""
 
     def __init__(self, way: Way, setting: Setting, *, cold: bool = False) -> None:

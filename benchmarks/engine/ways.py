@@ -47,6 +47,7 @@ WAYS = (
     Way("typed", "prejoin, call to object", "embedded", "typed"),
     Way("typed-file", "prejoin, call to object, on a file", "file", "typed"),
     Way("bytes", "prejoin, bytes in and out", "embedded", "bytes"),
+    Way("bytes-file", "prejoin, bytes in and out, on a file", "file", "bytes"),
     Way("adapter", "prejoin, boto3 through the adapter", "adapter", "boto3"),
     Way("adapter-resource", "prejoin, boto3 resource through the adapter", "adapter", "boto3 resource"),
     Way("serve", "prejoin serve, boto3", "serve", "boto3"),

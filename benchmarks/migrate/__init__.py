@@ -1,1 +1,1 @@
-"""Rows of PostgreSQL into one table: `migrate load` beside a loop of SQLAlchemy and boto3."""
+"""Compares `migrate load` from PostgreSQL with a loop of SQLAlchemy and boto3."""

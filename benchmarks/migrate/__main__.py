@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# Run by its path, and not as a module: then only this folder and the servers of the wide tests can be imported from.
+# Python adds only this folder to the path, because it is run by its path.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

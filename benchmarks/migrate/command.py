@@ -1,4 +1,4 @@
-"""The command: loads of growing size, each in a process of its own, and the results in the README."""
+"""The command: runs loads of growing size, each in its own process, and writes the results into the README."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _INTO_DYNOXIDE = {
 
 @dataclass(frozen=True)
 class Load:
-    """One load: its rows, its time, the CPU time of the loading process and of the server, its memory."""
+    """One load: rows, time, CPU time of the loading process and of the server, memory."""
 
     rows: int
     seconds: float
@@ -70,17 +70,17 @@ def main(arguments: list[str]) -> int:
         seconds = 3 if quick else 30
         fill(source.url, RATE * seconds * 2)
         lag = _lag(Path(folder), url, seconds)
-    said = f"{_report(rows, loads, sizes)}\n\n{lag}"
-    print(said)
+    results = f"{_report(rows, loads, sizes)}\n\n{lag}"
+    print(results)
     if not quick:
         here = machine()
-        write_into(HERE / "README.md", f"{said}\n\n{here['cores']} cores, {here['system']}, load {here['load']}.")
+        write_into(HERE / "README.md", f"{results}\n\n{here['cores']} cores, {here['system']}, load {here['load']}.")
     return 0
 
 
 @contextmanager
 def _dynoxide(folder: Path, url: str) -> Iterator[tuple[int, str]]:
-    """A dynoxide with the table; its process and its address."""
+    """Starts dynoxide with the table, and returns its process and its URL."""
     with running("dynoxide", {}) as (process, port):
         wait_for(port, process)
         endpoint = f"http://127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""The lag of `follow`: an application changes rows at a steady rate, and each change carries the time of its commit.
+"""Measures the lag of `follow`: an application changes rows at a steady rate, and stores the time of each commit.
 
 `lag.py FOLDER URL SECONDS` loads, follows while a second process writes, and prints the lags and the CPU time as JSON.
 """
@@ -20,11 +20,11 @@ from prejoin import TablePlace, follow_table, load_table, open_migration
 from prejoin.pipeline.throttle import Throttle
 
 RATE = 1_000
-"""Changes a second, each a transaction of its own."""
+"""Changes a second, each in its own transaction."""
 
 
 def write(url: str, seconds: float) -> None:
-    """The application: updates one row after the other, and stores the time in it."""
+    """The application: updates row after row, and stores the time in each."""
     with psycopg.connect(url, autocommit=True) as connection:
         began = time.time()
         for number in range(int(RATE * seconds)):
@@ -64,7 +64,7 @@ def main(folder: str, url: str, seconds: str) -> None:
     wanted = int(RATE * float(seconds))
     with open_migration(Path(folder) / "access-patterns.md", Path(folder) / "mapping.toml", url) as migration:
         load_table(migration, place, table="shop", state=state, create=True, follow=True)
-        import prejoin.migrate.follow.follow as follow  # its throttle is replaced by one that looks at the writes
+        import prejoin.migrate.follow.follow as follow  # replaces the throttle, which sees all writes
 
         follow.Throttle = _Lags  # type: ignore[misc]
         writer = subprocess.Popen([sys.executable, __file__, "write", url, seconds])

@@ -1,4 +1,4 @@
-"""The database that is moved: users, and ten times as many orders."""
+"""The source database: users, and ten times as many orders."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SELECT * FROM orders WHERE user_id = ? ORDER BY placed_at;
 
 
 def fill(url: str, rows: int) -> None:
-    """Fills the database with this many rows in all."""
+    """Fills the database with `rows` rows in total."""
     users = max(1, rows // 11)
     engine = sa.create_engine(url)
     with engine.begin() as connection:

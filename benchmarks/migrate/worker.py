@@ -1,4 +1,4 @@
-"""One load in a process of its own: `worker.py WAY FOLDER URL ENDPOINT` prints time, CPU and memory as JSON."""
+"""Runs one load: `worker.py WAY FOLDER URL ENDPOINT` prints time, CPU and memory as JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def prejoin_load(folder: Path, url: str, endpoint: str) -> int:
 
 
 def boto3_loop(folder: Path, url: str, endpoint: str) -> int:
-    """What people write: a SELECT, a dict for each row, a batch writer. It makes the same items."""
+    """The usual loop: a SELECT, a dict for each row, a batch writer. It writes the same items."""
     dynamodb = boto3.resource(
         "dynamodb",
         endpoint_url=endpoint,
@@ -102,7 +102,7 @@ def recorded(folder: Path, url: str) -> tuple[list[bytes], int]:
 
 
 def send_raw(bodies: list[bytes], endpoint: str) -> None:
-    """Only the requests, ready as bytes: how fast the server takes them is the bound for any client."""
+    """Sends requests that are ready as bytes. The server's speed is the bound for any client."""
     place = Endpoint(endpoint, credentials=Credentials("local", "local"))
     with ThreadPoolExecutor(WORKERS) as threads:
         for _ in threads.map(lambda body: place.send("BatchWriteItem", body), bodies):

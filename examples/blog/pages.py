@@ -1,6 +1,6 @@
 """The blog as a static site: `python pages.py public` writes the front page, every post with its comments, and authors.
 
-The table is in blog.db; `--db FILE`, `--endpoint URL` or `--aws` say where else.
+The table is in blog.db; `--db FILE`, `--endpoint URL` or `--aws` select another location.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def front_page(blog: BlogRepository) -> str:
 
 
 def post_page(blog: BlogRepository, post_id: str) -> str | None:
-    """A post and all that was said to it: one request for every hundred comments. Nothing of a draft is shown."""
+    """A post and its comments: one request for every hundred comments. None for a draft."""
     found = blog.post_with_comments(post_id)
     items = list(found.items)
     while found.cursor is not None:
@@ -51,7 +51,7 @@ def post_page(blog: BlogRepository, post_id: str) -> str | None:
 
 
 def author_page(blog: BlogRepository, user_id: UUID) -> str | None:
-    """Who somebody is, and what they have published."""
+    """An author and their published posts."""
     user = blog.user_profile(user_id)
     if user is None:
         return None
@@ -60,7 +60,7 @@ def author_page(blog: BlogRepository, user_id: UUID) -> str | None:
 
 
 def remark(comment: Comment) -> str:
-    """A comment; its author's name and picture stand on it.
+    """A comment with the name and picture of its author.
 
     >>> from blog.seed import comment
     >>> from dataclasses import replace
@@ -68,7 +68,7 @@ def remark(comment: Comment) -> str:
     '<p><b>Bob</b>: 1 &lt; 2 &lt;script&gt;</p>'
     """
     avatar = comment.user_avatar_url or ""
-    # Whoever comments chooses the address: only that of a picture somewhere else becomes part of the page.
+    # Authors choose the URL: `javascript:` and others must not get into the page.
     picture = f'<img src="{escape(avatar)}" alt=""> ' if avatar.startswith(("https://", "http://")) else ""
     return f"<p>{picture}<b>{escape(comment.user_name)}</b>: {escape(comment.text)}</p>"
 
@@ -84,7 +84,7 @@ def page(title: str, *body: str) -> str:
 
 
 def everything(read: Callable[[str | None], Page[T]]) -> Iterator[T]:
-    """All that a read finds, page after page."""
+    """All items of a read, from all pages."""
     found = read(None)
     yield from found
     while found.cursor is not None:
@@ -93,12 +93,12 @@ def everything(read: Callable[[str | None], Page[T]]) -> Iterator[T]:
 
 
 def write_site(blog: BlogRepository, folder: Path) -> int:
-    """The whole site into a folder; how many pages it has."""
+    """Writes the site into a folder and returns the number of pages."""
     posts = list(everything(lambda after: blog.front_page(after=after)))
     pages: dict[str, str | None] = {"index.html": front_page(blog)}
     pages |= {f"post-{one.post_id}.html": post_page(blog, one.post_id) for one in posts}
     pages |= {f"author-{user_id}.html": author_page(blog, user_id) for user_id in {one.user_id for one in posts}}
-    written = {name: text for name, text in pages.items() if text}  # what is gone by now has no page
+    written = {name: text for name, text in pages.items() if text}  # deleted meanwhile
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in written.items():
         (folder / name).write_text(text, "utf-8")
@@ -106,23 +106,23 @@ def write_site(blog: BlogRepository, folder: Path) -> int:
 
 
 def connect(db: str = "blog.db", endpoint: str | None = None, aws: bool = False) -> BlogRepository:
-    """The blog in a file, at a server, or at AWS."""
+    """Opens the blog in a file, on a server or on AWS, and creates the table if it is missing."""
     place: AWS | Endpoint | Embedded = AWS() if aws else Endpoint(endpoint) if endpoint else Embedded(db)
     client = Client(SCHEMA, TABLE, place)
-    if not aws:  # there template.yaml makes the table
+    if not aws:  # template.yaml creates it there
         client.create_table(if_absent=True)
     return BlogRepository(client)
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="where the pages go")
+    parser.add_argument("folder", type=Path, help="the output folder")
     parser.add_argument(
-        "--db", default="blog.db", metavar="FILE", help="a file of the embedded engine; blog.db if not said"
+        "--db", default="blog.db", metavar="FILE", help="a file of the embedded engine; default: blog.db"
     )
-    parser.add_argument("--endpoint", metavar="URL", help="a server that speaks DynamoDB's protocol")
-    parser.add_argument("--aws", action="store_true", help="AWS itself; template.yaml makes the table")
-    parser.add_argument("--sample", action="store_true", help="write something to read about first")
+    parser.add_argument("--endpoint", metavar="URL", help="a DynamoDB-compatible server")
+    parser.add_argument("--aws", action="store_true", help="AWS; template.yaml creates the table")
+    parser.add_argument("--sample", action="store_true", help="add sample posts first")
     given = parser.parse_args(arguments)
     blog = connect(given.db, given.endpoint, given.aws)
     with closing(blog.db):

@@ -1,4 +1,4 @@
-"""Something to read about: two people, two posts and a draft, and comments of which one is up to no good."""
+"""Sample data: two users, two posts and a draft, and comments, one of them malicious."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def register(blog: BlogRepository, name: str, avatar_url: str | None = None) -> 
 
 
 def write(blog: BlogRepository, author: User, title: str, content: str) -> str:
-    """A draft; its id."""
+    """Adds a draft and returns its id."""
     post = Post(
         post_id=ulid(),
         user_id=author.user_id,
@@ -51,7 +51,7 @@ def publish(blog: BlogRepository, post_id: str) -> str:
 
 
 def comment(blog: BlogRepository, post_id: str, user: User, text: str) -> None:
-    """A comment, with its author's name and picture on it."""
+    """Adds a comment with copies of its author's name and picture."""
     blog.comment_on_post(
         Comment(
             post_id=post_id,

@@ -8,9 +8,9 @@
     python archive.py versions ID
     python archive.py forget ID 1                    an old version
     python archive.py delete ID
+    python archive.py clean                          what uploads left that were refused or cut off, a day ago or more
 
-The table is in documents.db; `--db FILE`, `--endpoint URL` or `--aws` say where else. What is larger than 8 MB lies in
-the folder `--objects`, and the table knows where.
+The table is in documents.db; `--db FILE`, `--endpoint URL` or `--aws` say where else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from prejoin import AWS, Client, Embedded, Endpoint
 
 from documents.repository import DocumentsRepository
 from documents.schema import SCHEMA, TABLE
-from texts import Archive, ArchiveError
+from texts import Archive, ArchiveError, text_of
 
 
 def run(archive: Archive, said: argparse.Namespace) -> None:
@@ -37,7 +37,8 @@ def run(archive: Archive, said: argparse.Namespace) -> None:
             print(archive.add(said.file).document_id)
         case "get":
             saved = archive.save(said.id, said.file, said.version)
-            print(f"version {saved.version}, {saved.bytes_:,} bytes, sha256 {saved.sha256}")
+            text = text_of(saved)
+            print(f"version {saved.version}, {text.size:,} bytes, sha256 {text.sha256}")
         case "head":
             print(archive.beginning(said.id)[:400].decode(errors="replace"))
         case "list":
@@ -46,12 +47,15 @@ def run(archive: Archive, said: argparse.Namespace) -> None:
                 print(f"{document.document_id}  {when}  {document.bytes_:>12,}  {document.title}")
         case "versions":
             for version in archive.versions(said.id):
-                where = version.location or f"{version.part_count} parts"
-                print(f"{version.version:>4}  {version.saved_at:%Y-%m-%d %H:%M:%S}  {version.bytes_:>12,}  {where}")
+                text = text_of(version)
+                where = f"{text.parts} parts" if text.parts else "in the item"
+                print(f"{version.version:>4}  {version.saved_at:%Y-%m-%d %H:%M:%S}  {text.size:>12,}  {where}")
         case "forget":
             archive.forget(said.id, said.version)
         case "delete":
             archive.delete(said.id)
+        case "clean":
+            print(f"{archive.clean()} parts removed")
 
 
 def place(said: argparse.Namespace) -> Embedded | Endpoint | AWS:
@@ -67,9 +71,6 @@ def arguments() -> argparse.ArgumentParser:
     one.add_argument("--endpoint", metavar="URL", help="a server that speaks DynamoDB's protocol")
     one.add_argument("--aws", action="store_true", help="AWS itself; template.yaml makes the table")
     parser.add_argument("--owner", default=getpass.getuser(), help="whose documents; %(default)s")
-    parser.add_argument(
-        "--objects", type=Path, default=Path("objects"), help="where what is too large goes; %(default)s"
-    )
     commands = parser.add_subparsers(dest="command", required=True)
     put = commands.add_parser("put", help="enter a document, or a new version of one")
     put.add_argument("file", type=Path)
@@ -79,6 +80,7 @@ def arguments() -> argparse.ArgumentParser:
     get.add_argument("file", type=Path)
     get.add_argument("--version", type=int)
     commands.add_parser("list", help="your documents, last changed first")
+    commands.add_parser("clean", help="remove what uploads left that were refused or cut off")
     for name, help_ in (
         ("head", "how a document begins"),
         ("versions", "the versions of a document, newest first"),
@@ -100,7 +102,7 @@ def main(words: Sequence[str] | None = None) -> int:
             db.create_table(if_absent=True)
         owner = uuid5(NAMESPACE_URL, f"archive:{said.owner}")
         try:
-            run(Archive(DocumentsRepository(db), owner, said.objects), said)
+            run(Archive(DocumentsRepository(db), owner), said)
         except (ArchiveError, FileNotFoundError) as error:
             print(error, file=sys.stderr)
             return 1

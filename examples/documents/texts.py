@@ -1,25 +1,33 @@
-"""An archive: texts of any size in versions, byte for byte. Up to 8 MB they are in the table, in parts."""
+"""An archive: texts of any size in versions, byte for byte. They are in the table, in parts that `Large` keeps."""
 
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
 
-from prejoin import Page, TransactionCancelled, ulid
+from prejoin import (
+    LargeContentError,
+    LargeValue,
+    Page,
+    TransactionCancelled,
+    delete_large,
+    read_large,
+    remove_garbage,
+    store_large,
+    stream_large,
+    ulid,
+)
 
-from documents.entities import Document, DocumentPart, DocumentVersion, DocumentView
+from documents.entities import Document, DocumentVersion, DocumentView
 from documents.repository import DocumentsRepository
 
 T = TypeVar("T")
-PART = 300 * 1024
-"""Bytes of a part: three fit into the 1 MB that a Query answers with, and an item may have 400 KB."""
-LARGE = 8 * 1024 * 1024
-"""What is larger goes to object storage."""
+DAY = dt.timedelta(days=1)
+BEGINNING = 4000
+"""Bytes of a text that are shown of it."""
 
 
 class ArchiveError(Exception):
@@ -27,12 +35,11 @@ class ArchiveError(Exception):
 
 
 class Archive:
-    """The documents of one owner. `objects` is a folder that stands where a bucket would."""
+    """The documents of one owner."""
 
-    def __init__(self, repository: DocumentsRepository, owner: UUID, objects: Path) -> None:
+    def __init__(self, repository: DocumentsRepository, owner: UUID) -> None:
         self.repository = repository
         self.owner = owner
-        self.objects = objects
 
     def documents(self) -> Iterator[DocumentView]:
         """Last changed first."""
@@ -65,7 +72,7 @@ class Archive:
             title=source.name,
             updated_at=stored.saved_at,
             version=1,
-            bytes_=stored.bytes_,
+            bytes_=text_of(stored).size,
         )
         self.repository.import_document(document, stored)
         return document
@@ -75,77 +82,39 @@ class Archive:
         newest = self.document(document_id).version if newest is None else newest
         stored = self._store(document_id, newest + 1, source)
         try:
-            self.repository.make_stored_version_valid_one(stored, stored.saved_at, newest)
+            self.repository.make_stored_version_valid_one(stored, stored.saved_at, text_of(stored).size, newest)
         except TransactionCancelled as error:
-            self._discard(stored)
             raise ArchiveError(f"version {newest} of {document_id} is not the newest any more") from error
         return stored
 
     def _store(self, document_id: str, number: int, source: Path) -> DocumentVersion:
-        """The text of a version that nobody can see yet."""
-        version = DocumentVersion(
-            document_id=document_id,
-            version=number,
-            saved_at=dt.datetime.now(dt.UTC),
-            bytes_=0,
-            sha256="",
-            upload_id=ulid(),
-            part_count=0,
-        )
-        if source.stat().st_size > LARGE:
-            self.objects.mkdir(parents=True, exist_ok=True)
-            source = shutil.copyfile(source, self.objects / version.upload_id)
-            version.location = str(source.resolve())
-        sha256 = hashlib.sha256()
+        """A version whose text is stored, and that nobody can see yet."""
         with source.open("rb") as file:
-            while body := file.read(PART):
-                sha256.update(body)
-                version.bytes_ += len(body)
-                if version.location is None:
-                    version.part_count += 1
-                    part = DocumentPart(
-                        document_id=document_id, upload_id=version.upload_id, part=version.part_count, body=body
-                    )
-                    self.repository.store_one_part_of_text(part)
-        version.sha256 = sha256.hexdigest()
-        return version
+            text = store_large(
+                self.repository.db, DocumentVersion, "text", file, document_id=document_id, version=number
+            )
+        return DocumentVersion(document_id=document_id, version=number, saved_at=dt.datetime.now(dt.UTC), text=text)
 
     # --- Out of it ----------------------------------------------------------------------------------------------------
 
     def save(self, document_id: str, target: Path, number: int | None = None) -> DocumentVersion:
         """Writes a version to a file, which is there when it is whole and right, and not before."""
         version = self.version(document_id, number)
-        unfinished = target.with_name(f"{target.name}.{version.upload_id}")
-        sha256 = hashlib.sha256()
+        unfinished = target.with_name(f"{target.name}.{text_of(version).upload}")
         try:
             with unfinished.open("wb") as file:
-                for piece in self._pieces(version):
-                    sha256.update(piece)
+                for piece in stream_large(self.repository.db, version, "text"):
                     file.write(piece)
-            if sha256.hexdigest() != version.sha256:
-                raise ArchiveError(f"version {version.version} of {document_id} is damaged")
             unfinished.replace(target)
+        except LargeContentError as error:
+            raise ArchiveError(f"version {version.version} of {document_id} is damaged: {error}") from error
         finally:
             unfinished.unlink(missing_ok=True)
         return version
 
     def beginning(self, document_id: str) -> bytes:
-        """The first part of the valid version."""
-        version = self.version(document_id)
-        if version.location:
-            return next(self._pieces(version))
-        first = self.repository.one_part(document_id, version.upload_id, 1)
-        return first.body if first else b""
-
-    def _pieces(self, version: DocumentVersion) -> Iterator[bytes]:
-        if version.location:
-            with open(version.location, "rb") as file:
-                while piece := file.read(PART):
-                    yield piece
-            return
-        key = version.document_id, version.upload_id
-        for part in in_pages(lambda after: self.repository.parts_of_text(*key, after=after)):
-            yield part.body
+        """The first bytes of the valid version: one part is read, however many there are."""
+        return read_large(self.repository.db, self.version(document_id), "text", 0, BEGINNING)
 
     # --- Away ---------------------------------------------------------------------------------------------------------
 
@@ -162,18 +131,19 @@ class Archive:
             self._forget(version)
 
     def _forget(self, version: DocumentVersion) -> None:
-        parts = range(1, version.part_count + 1)
-        self.repository.forget_version_and_text(version.document_id, version.version, version.upload_id, parts)
-        self._unlink(version)
+        # AP-030, and then the text, which a plain delete would leave to `clean`.
+        key = {"document_id": version.document_id, "version": version.version}
+        delete_large(self.repository.db, DocumentVersion, **key)
 
-    def _discard(self, stored: DocumentVersion) -> None:
-        parts = range(1, stored.part_count + 1)
-        self.repository.discard_upload(stored.document_id, stored.upload_id, parts)
-        self._unlink(stored)
+    def clean(self, older_than: dt.timedelta = DAY) -> int:
+        """Removes the texts of uploads that were refused or cut off, and returns the number of their parts."""
+        return remove_garbage(self.repository.db, DocumentVersion, "text", older_than=older_than).done
 
-    def _unlink(self, version: DocumentVersion) -> None:
-        if version.location:
-            Path(version.location).unlink(missing_ok=True)
+
+def text_of(version: DocumentVersion) -> LargeValue:
+    """Every version that the archive writes has a text."""
+    assert version.text is not None
+    return version.text
 
 
 def in_pages(ask: Callable[[str | None], Page[T]]) -> Iterator[T]:

@@ -2,12 +2,14 @@
 
     python drive.py mkdir /Documents/2026
     python drive.py put report.pdf /Documents/2026
+    python drive.py get /Documents/2026/report.pdf copy.pdf
     python drive.py tree /
     python drive.py mv /Documents /Archive/Documents
     python drive.py ls /Archive/Documents/2026        newest first
     python drive.py rm /Archive/Documents/2026/report.pdf
 
 The table is in files.db; `--db FILE`, `--endpoint URL` or `--aws` say where else, `--owner NAME` whose drive it is.
+The bytes of files are in the folder `--objects`, or in the bucket `--bucket`.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from uuid import NAMESPACE_URL, uuid5
 
-from prejoin import AWS, Client, Embedded, Endpoint
+from prejoin import AWS, Client, Embedded, Endpoint, FolderStore, ObjectStore, S3Store
 
 from files.repository import FilesRepository
-from files.schema import SCHEMA, TABLE
-from folders import Drive, DriveError
+from files.schema import TABLE, schema
+from folders import Drive, DriveError, size_of
 
 
 def run(drive: Drive, said: argparse.Namespace) -> None:
@@ -32,11 +34,13 @@ def run(drive: Drive, said: argparse.Namespace) -> None:
             drive.make(said.path)
         case "put":
             drive.upload(said.source, said.path)
+        case "get":
+            drive.download(said.path, said.target)
         case "tree":
             print("\n".join(drive.tree(said.path)))
         case "ls":
             for file in drive.files(drive.folder(said.path)):
-                print(f"{file.uploaded_at:%Y-%m-%d %H:%M:%S}  {file.bytes_:>12,}  {file.name}")
+                print(f"{file.uploaded_at:%Y-%m-%d %H:%M:%S}  {size_of(file):>12,}  {file.name}")
         case "mv":
             print(drive.move(said.path, said.target))
         case "rm":
@@ -47,6 +51,10 @@ def place(said: argparse.Namespace) -> Embedded | Endpoint | AWS:
     if said.aws:
         return AWS()
     return Endpoint(said.endpoint) if said.endpoint else Embedded(said.db)
+
+
+def store(said: argparse.Namespace) -> ObjectStore:
+    return S3Store(said.bucket) if said.bucket else FolderStore(said.objects)
 
 
 def a_path(text: str) -> str:
@@ -68,10 +76,14 @@ def arguments() -> argparse.ArgumentParser:
     one.add_argument("--endpoint", metavar="URL", help="a server that speaks DynamoDB's protocol")
     one.add_argument("--aws", action="store_true", help="AWS itself; template.yaml makes the table")
     parser.add_argument("--owner", default=getpass.getuser(), help="whose drive; %(default)s")
+    two = parser.add_mutually_exclusive_group()
+    two.add_argument("--objects", metavar="FOLDER", default="objects", help="where the bytes are; %(default)s")
+    two.add_argument("--bucket", metavar="NAME", help="a bucket instead; template.yaml makes one")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, help_ in (
         ("mkdir", "make a folder, and those above it"),
         ("put", "enter a file of this machine into a folder"),
+        ("get", "write a file to this machine"),
         ("tree", "show a folder with all below it"),
         ("ls", "list the files of a folder, newest first"),
         ("mv", "move or rename a folder or a file"),
@@ -81,15 +93,15 @@ def arguments() -> argparse.ArgumentParser:
         if name == "put":
             command.add_argument("source", type=Path)
         command.add_argument("path", type=a_path)
-        if name == "mv":
-            command.add_argument("target", type=a_path)
+        if name in ("mv", "get"):
+            command.add_argument("target", type=a_path if name == "mv" else Path)
     return parser
 
 
 def main(words: Sequence[str] | None = None) -> int:
     said = arguments().parse_args(words)
     with place(said) as transport:
-        db = Client(SCHEMA, TABLE, transport)
+        db = Client(schema(store(said)), TABLE, transport)
         if not said.aws:
             db.create_table(if_absent=True)
         drive = Drive(FilesRepository(db), uuid5(NAMESPACE_URL, f"drive:{said.owner}"))

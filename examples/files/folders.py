@@ -1,4 +1,4 @@
-"""A drive: folders in folders, and files in them, by their paths. The bytes stay where they are."""
+"""A drive: folders in folders, and files in them, by their paths. The bytes are in an object store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 from uuid import UUID
 
-from prejoin import NotUnique, Page, TransactionCancelled, ulid
+from prejoin import NotUnique, Page, TransactionCancelled, delete_large, store_large, stream_large, ulid
 
 from files.entities import File, Folder
 from files.repository import FilesRepository
@@ -66,22 +66,32 @@ class Drive:
 
     def upload(self, source: Path, into: str) -> File:
         """Enters a file of this machine. One of the same name that is there goes when the new one is in place."""
-        folder = self.make(into)
-        file = File(
-            file_id=ulid(),
-            folder_id=folder.folder_id,
-            name=source.name,
-            bytes_=source.stat().st_size,
-            location=source.resolve().as_uri(),
-            uploaded_at=now(),
-        )
+        with source.open("rb") as opened:
+            folder, file_id = self.make(into), ulid()
+            content = store_large(self.repository.db, File, "content", opened, file_id=file_id)
+        file = File(file_id=file_id, folder_id=folder.folder_id, name=source.name, content=content, uploaded_at=now())
         before = [one for one in self.files(folder) if one.name == file.name]
         try:
             self.repository.upload_file(file)
         except TransactionCancelled as error:
             raise DriveError(f"{into} was removed meanwhile") from error
         for one in before:
-            self.repository.remove_file(one.file_id)
+            self._remove_file(one)
+        return file
+
+    def download(self, path: str, target: Path) -> File:
+        """Writes the bytes of a file to one of this machine, which is there when it is whole."""
+        file = self.find(path)
+        if isinstance(file, Folder):
+            raise DriveError(f"{path} is a folder")
+        unfinished = target.with_name(f"{target.name}.{file.file_id}")
+        try:
+            with unfinished.open("wb") as opened:
+                for piece in stream_large(self.repository.db, file, "content"):
+                    opened.write(piece)
+            unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)
         return file
 
     def move(self, source: str, target: str) -> str:
@@ -125,11 +135,15 @@ class Drive:
     def remove(self, path: str) -> None:
         found = self.find(path)
         if isinstance(found, File):
-            self.repository.remove_file(found.file_id)
+            self._remove_file(found)
         elif self.below(path) or any(self.files(found)):
             raise DriveError(f"{path} is not empty")
         else:
             self.repository.remove_folder_that_is_empty(found.folder_id)
+
+    def _remove_file(self, file: File) -> None:
+        # AP-030, and then the bytes, which a plain delete would leave.
+        delete_large(self.repository.db, File, file_id=file.file_id)
 
     def tree(self, path: str) -> Iterator[str]:
         """A folder and all below it, a line each."""
@@ -145,7 +159,7 @@ class Drive:
         for number, entry in enumerate(entries, 1):
             arm, more = ("└── ", "    ") if number == len(entries) else ("├── ", "│   ")
             if isinstance(entry, File):
-                yield f"{margin}{arm}{entry.name} ({entry.bytes_:,} bytes)"
+                yield f"{margin}{arm}{entry.name} ({size_of(entry):,} bytes)"
             else:
                 yield f"{margin}{arm}{entry.name}/"
                 yield from self._lines(entry, inside, margin + more)
@@ -168,6 +182,11 @@ def split(path: str) -> tuple[str, str]:
     """
     pure = PurePosixPath(path)
     return str(pure.parent), pure.name
+
+
+def size_of(file: File) -> int:
+    """The bytes of a file, as the table knows them."""
+    return file.content.size if file.content else 0
 
 
 def now() -> dt.datetime:

@@ -1,6 +1,6 @@
-"""Clubs and who is in them, awaited: every action asks first whether whoever wants it is in the club, and as what.
+"""Clubs and their members, async, with a permission check before each action.
 
-`python clubs.py` lets three people meet, in memory; `--db FILE`, `--endpoint URL` or `--aws` say where else.
+`python clubs.py` runs a demo in memory; `--db FILE`, `--endpoint URL` or `--aws` select another location.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Clubs(AsyncGroupsRepository):
-    """The access patterns, and the rules of the house."""
+    """The access patterns and the rules of clubs."""
 
     async def add_user(self, name: str) -> UUID:
         user = User(user_id=uuid4(), name=name, created_at=now())
@@ -31,7 +31,7 @@ class Clubs(AsyncGroupsRepository):
         return user.user_id
 
     async def open(self, founder: UUID, name: str) -> str:
-        """A new club; its founder is its first member, and its first admin."""
+        """Creates a club with its founder as the first admin, and returns its id."""
         user = known(await self.user_profile(founder), "user", founder)
         group = Group(group_id=ulid(), name=name, member_count=1, created_at=now())
         await self.found_group(group, membership(user, group, "ADMIN"))
@@ -42,7 +42,7 @@ class Clubs(AsyncGroupsRepository):
         await self.join_group(membership(known(user, "user", user_id), known(group, "group", group_id), "MEMBER"))
 
     async def promote(self, admin: UUID, user_id: UUID, group_id: str) -> None:
-        """Another admin, by the word of one."""
+        """Makes a member an admin."""
         await self.only_admin(admin, group_id)
         await self.change_member_role(user_id, group_id, "ADMIN")
 
@@ -51,14 +51,14 @@ class Clubs(AsyncGroupsRepository):
         await self.leave_group(user_id, group_id)
 
     async def rename_club(self, admin: UUID, group_id: str, name: str) -> None:
-        """Another name for a club, in the list of everyone who is in it."""
+        """Renames a club, also in the lists of its members."""
         await self.only_admin(admin, group_id)
         group = known(await self.group_head(group_id), "group", group_id)
         await self.rename_group(group_id, name, group.description)
         await refresh(self.db, Group, group_id=group_id)
 
     async def rename_person(self, user_id: UUID, name: str) -> None:
-        """Another name for somebody, in the list of every club that they are in."""
+        """Renames a user, also in the lists of their clubs."""
         await self.rename_user(user_id, name)
         await refresh(self.db, User, user_id=user_id)
 
@@ -72,10 +72,10 @@ class Clubs(AsyncGroupsRepository):
 
 @asynccontextmanager
 async def opened(db: str | None = None, endpoint: str | None = None, aws: bool = False) -> AsyncIterator[Clubs]:
-    """The clubs in memory, in a file, at a server, or at AWS."""
+    """Opens the clubs in memory, in a file, on a server or on AWS, and creates the table if it is missing."""
     place: AWS | Endpoint | Embedded = AWS() if aws else Endpoint(endpoint) if endpoint else Embedded(db)
     async with AsyncClient(SCHEMA, TABLE, place) as client:
-        if not aws:  # there template.yaml makes the table
+        if not aws:  # template.yaml creates it there
             await client.create_table(if_absent=True)
         yield Clubs(client)
 
@@ -87,7 +87,7 @@ def known(found: T | None, what: str, key: object) -> T:
 
 
 def membership(user: User, group: Group, role: MembershipRole) -> Membership:
-    """Somebody in a club, with the names that both have now."""
+    """A membership with copies of both names."""
     return Membership(
         user_id=user.user_id,
         group_id=group.group_id,
@@ -103,7 +103,7 @@ def now() -> dt.datetime:
 
 
 async def meet(clubs: Clubs) -> AsyncIterator[str]:
-    """Three people and two clubs, and how it looks from either side."""
+    """The demo: three users and two clubs, listed from both sides."""
     ann, bob, cid = await asyncio.gather(*map(clubs.add_user, ("Ann", "Bob", "Cid")))
     chess, go = await asyncio.gather(clubs.open(ann, "Chess"), clubs.open(bob, "Go"))
     for user_id, group_id in ((bob, chess), (cid, chess), (cid, go)):
@@ -121,9 +121,9 @@ async def meet(clubs: Clubs) -> AsyncIterator[str]:
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--db", metavar="FILE", help="a file of the embedded engine; in memory if not said")
-    parser.add_argument("--endpoint", metavar="URL", help="a server that speaks DynamoDB's protocol")
-    parser.add_argument("--aws", action="store_true", help="AWS itself; template.yaml makes the table")
+    parser.add_argument("--db", metavar="FILE", help="a file of the embedded engine; default: in memory")
+    parser.add_argument("--endpoint", metavar="URL", help="a DynamoDB-compatible server")
+    parser.add_argument("--aws", action="store_true", help="AWS; template.yaml creates the table")
     async with opened(**vars(parser.parse_args())) as clubs:
         async for line in meet(clubs):
             print(line)

@@ -1,4 +1,4 @@
-"""Samples as people look at them: one machine over a span of time, and all of them now."""
+"""Charts of samples: one machine over time, all machines now, the busiest of a day."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from metrics.repository import MetricsRepository
 BARS = "▁▂▃▄▅▆▇█"
 
 
-def in_pages(ask: Callable[[str | None], Page[Sample]]) -> Iterator[Sample]:
+def all_pages(read: Callable[[str | None], Page[Sample]]) -> Iterator[Sample]:
     cursor = None
     while True:
-        page = ask(cursor)
+        page = read(cursor)
         yield from page
         if (cursor := page.cursor) is None:
             return
 
 
 def samples_of(repository: MetricsRepository, host: str, since: dt.datetime, until: dt.datetime) -> Iterator[Sample]:
-    return in_pages(lambda after: repository.resource_over_span_of_time(host, since, until, after=after))
+    return all_pages(lambda after: repository.resource_over_span_of_time(host, since, until, after=after))
 
 
 def show(repository: MetricsRepository, host: str, since: dt.datetime, until: dt.datetime, width: int = 60) -> str:
-    """A host between two times, a line for each thing that is measured."""
+    """A host between two times, one line for each measurement."""
     columns: list[list[Sample]] = [[] for _ in range(width)]
     for sample in samples_of(repository, host, since, until):
         columns[min(width - 1, int((sample.recorded_at - since) / (until - since) * width))].append(sample)
@@ -41,22 +41,22 @@ def show(repository: MetricsRepository, host: str, since: dt.datetime, until: dt
 
 
 def wall(repository: MetricsRepository, now: dt.datetime) -> str:
-    """The last word of every host that said something in the last minute."""
+    """The latest sample of every host, of the last minute."""
     latest: dict[str, Sample] = {}
-    for sample in in_pages(lambda after: repository.what_all_resources_said_in_last_minute(now=now, after=after)):
+    for sample in all_pages(lambda after: repository.what_all_resources_said_in_last_minute(now=now, after=after)):
         latest.setdefault(sample.resource_id, sample)
     rows = [f"{name:20} {s.cpu:>6} % {s.memory:>6} %  {s.recorded_at:%H:%M:%S}" for name, s in sorted(latest.items())]
     return "\n".join([f"{'host':20} {'cpu':>8} {'memory':>8}  at", *rows])
 
 
 def league(repository: MetricsRepository, day: dt.date) -> str:
-    """The busiest ten of a day."""
+    """The ten busiest machines of a day."""
     found = repository.busiest_resources_of_day(day)
     return "\n".join(f"{rank:>3}  {one.resource_id:20} {one.cpu_max:>6} %" for rank, one in enumerate(found, 1))
 
 
 def sparkline(values: Sequence[float | None]) -> str:
-    """A bar for each value, from 0 to the largest; a gap where there is none.
+    """A bar for each value, from 0 to the largest; a gap for None.
 
     >>> sparkline([0, 1, None, 2, 4])
     '▁▃ ▅█'

@@ -1,4 +1,4 @@
-"""One machine, measured: its processors, its memory and its network."""
+"""Measures this machine: processors, memory and network."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from metrics.entities import Sample
 
 KEPT = dt.timedelta(days=30)
-"""After this a sample ends."""
+"""The lifetime of a sample."""
 
 
 class Machine:
-    """This machine, as its kernel tells of it: Linux, or whatever has a /proc."""
+    """This machine, measured from /proc (Linux)."""
 
     def __init__(self, name: str, proc: Path = Path("/proc")) -> None:
         self.name = name
@@ -31,12 +31,12 @@ class Machine:
             recorded_at=now,
             cpu=per_cent(os.getloadavg()[0], os.cpu_count() or 1),
             memory=per_cent(total - free, total),
-            traffic=max(0, self._through - before),  # the kernel's counters begin anew with an interface
+            traffic=max(0, self._through - before),  # the counters of an interface restart at 0 when it does
             expires_at=int((now + KEPT).timestamp()),
         )
 
     def _network(self) -> int:
-        """Bytes received and sent since the machine was started, but for those to itself."""
+        """Bytes received and sent since the start of the machine, without the loopback interface."""
         lines = (self._proc / "net" / "dev").read_text().splitlines()[2:]
         rows = (line.partition(":") for line in lines)
         counts = (counts.split() for name, _, counts in rows if name.strip() != "lo")
@@ -44,7 +44,7 @@ class Machine:
 
 
 def per_cent(part: float, whole: float) -> Decimal:
-    """With one digit.
+    """A percentage with one decimal.
 
     >>> per_cent(1, 3)
     Decimal('33.3')

@@ -1,4 +1,4 @@
-"""Charts of a company: from its divisions down to its people, and from a person down to who reports to them."""
+"""Charts of a company: from its divisions down to its people, and from a person down to their reports."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from organisation.repository import OrganisationRepository
 
 
 class ChartError(Exception):
-    """What was asked for cannot be done; the message says why."""
+    """A request that cannot be carried out."""
 
 
 @dataclass
 class Node:
-    """A line of a chart, and what is below it."""
+    """A line of a chart, and the lines below it."""
 
     label: str
     below: list[Node] = field(default_factory=list)
@@ -41,20 +41,20 @@ class Node:
 
 
 class Charts:
-    """What is asked about companies, and done to them."""
+    """Reads and changes companies."""
 
     def __init__(self, repository: OrganisationRepository) -> None:
         self.repository = repository
 
     def load(self, org: str, rows: Sequence[dict[str, str]]) -> None:
-        """Enters a company, a row for each person. What is there already stays: load it again to go on with it."""
-        with unless_there():
+        """Loads a company, a row for each person. Existing items stay, so an interrupted load can be repeated."""
+        with ignore_existing():
             self.repository.set_up_organisation(Organisation(org_id=org, name=org.upper()))
         for row in rows:
             division, team = short(row["division"]), short(row["team"])
-            with unless_there():
+            with ignore_existing():
                 self.repository.add_division(Division(org_id=org, division_id=division, name=row["division"]))
-            with unless_there():
+            with ignore_existing():
                 self.repository.add_team(Team(org_id=org, division_id=division, team_id=team, name=row["team"]))
             employee = Employee(
                 employee_id=id_of(row["email"]),
@@ -65,7 +65,7 @@ class Charts:
                 name=row["name"],
                 title=row["title"],
             )
-            with unless_there():
+            with ignore_existing():
                 self.repository.hire(employee)
 
     def person(self, email: str) -> Employee:
@@ -102,20 +102,20 @@ class Charts:
 
     def _team(self, team: Team) -> Node:
         key = team.org_id, team.division_id, team.team_id
-        people = in_pages(lambda after: self.repository.people_of_team(*key, after=after))
+        people = all_pages(lambda after: self.repository.people_of_team(*key, after=after))
         return Node(team.name, [Node(f"{one.name}, {one.title}") for one in people])
 
     def reports(self, employee: Employee, above: frozenset[UUID] = frozenset()) -> Node:
-        """A person, and all who report to them, however indirectly."""
+        """A person and their direct and indirect reports."""
         above |= {employee.employee_id}
         below = [one for one in self._reporting(employee) if one.employee_id not in above]
         return Node(f"{employee.name}, {employee.title}", [self.reports(one, above) for one in below])
 
     def _reporting(self, manager: Employee) -> Iterator[Employee]:
-        return in_pages(lambda after: self.repository.who_reports_to_manager(manager.employee_id, after=after))
+        return all_pages(lambda after: self.repository.who_reports_to_manager(manager.employee_id, after=after))
 
     def move(self, employee: Employee, division_id: str, team_id: str, manager: Employee | None) -> None:
-        """Puts a person into a team, under a manager who does not report to them."""
+        """Moves a person to a team and a manager, who must not report to them."""
         up = manager
         while up:
             if up.employee_id == employee.employee_id:
@@ -139,18 +139,18 @@ class Charts:
         self.repository.person_leaves(employee.employee_id)
 
 
-def in_pages(ask: Callable[[str | None], Page[Employee]]) -> Iterator[Employee]:
+def all_pages(read: Callable[[str | None], Page[Employee]]) -> Iterator[Employee]:
     cursor = None
     while True:
-        page = ask(cursor)
+        page = read(cursor)
         yield from page
         if (cursor := page.cursor) is None:
             return
 
 
 @contextmanager
-def unless_there() -> Iterator[None]:
-    """What is to be made may be there already; whatever else is wrong is wrong."""
+def ignore_existing() -> Iterator[None]:
+    """Ignores the error that an item exists."""
     try:
         yield
     except AlreadyExists:
@@ -161,7 +161,7 @@ def unless_there() -> Iterator[None]:
 
 
 def id_of(email: str) -> UUID:
-    """The same for the same address: entered twice, a person is one."""
+    """An id derived from the address, so that loading a person twice makes one item."""
     return uuid5(NAMESPACE_URL, f"mailto:{email.lower()}")
 
 

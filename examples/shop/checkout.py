@@ -1,4 +1,4 @@
-"""From a form to an order, and from one status to the next: the shop's own rules, without HTTP and without a table."""
+"""The rules of the shop, without HTTP and without a table: new orders, repeated orders, status changes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from uuid import UUID, uuid4, uuid5
 
 from prejoin import AlreadyExists, Collection, TransactionCancelled, ulid
 
+from errors import HttpError, busy, not_found
 from forms import Basket, NewUser, text
-from refusals import Refused, busy, no_such
 from shop.entities import Order, OrderItem, OrderStatus, Product, User
 
 NEXT: dict[OrderStatus, OrderStatus] = {"PENDING": "PAID", "PAID": "SHIPPED", "SHIPPED": "DELIVERED"}
-"""How an order moves along. One that was delivered or cancelled stays."""
+"""The status after each status. An order that was delivered or cancelled keeps its status."""
 
 
 @dataclass(kw_only=True)
@@ -27,7 +27,7 @@ class WholeOrder:
 
     @property
     def quantities(self) -> dict[str, int]:
-        """Of each product, how many."""
+        """The quantity of each product, by its id."""
         return {item.product_id: item.quantity for item in self.items}
 
 
@@ -36,12 +36,12 @@ def new_user(form: NewUser) -> User:
 
 
 def new_order(user_id: UUID, basket: Basket, products: Sequence[Product | None], key: str | None) -> WholeOrder:
-    """An order at today's titles and prices. `products` are those of the basket's lines, in order."""
+    """Makes an order at the current titles and prices. `products` are in the order of the basket's lines."""
     order_id = _order_id(user_id, key)
     items = []
     for line, product in zip(basket.lines, products, strict=True):
         if product is None:
-            raise Refused(422, "no_such_product", f"there is no product {line.product_id}")
+            raise HttpError(422, "no_such_product", f"there is no product {line.product_id}")
         items.append(
             OrderItem(
                 order_id=order_id,
@@ -62,41 +62,41 @@ def new_order(user_id: UUID, basket: Basket, products: Sequence[Product | None],
     return WholeOrder(order=order, items=items)
 
 
-def is_repeated(error: TransactionCancelled) -> bool:
-    """Whether an order was not placed because it is there already."""
+def is_duplicate(error: TransactionCancelled) -> bool:
+    """Whether an order was refused because it exists."""
     return any(isinstance(failure, AlreadyExists) for failure in error.failures)
 
 
-def repeated(found: Collection, wanted: WholeOrder) -> WholeOrder:
-    """The order that is there already, if it is the one that is wanted."""
+def existing_order(found: Collection, wanted: WholeOrder) -> WholeOrder:
+    """The existing order with the same id. Raises an `HttpError` if its contents are not those of the request."""
     order = found.one(Order)
     if order is None:
-        raise busy()  # placed this very moment, and not to be seen everywhere yet
-    there = WholeOrder(order=order, items=found.all(OrderItem))
-    if there.quantities != wanted.quantities or order.ship_to != wanted.order.ship_to:
-        raise Refused(422, "key_used", "this Idempotency-Key was used for another order")
-    return there
+        raise busy()  # a concurrent request placed it, and an eventually consistent read does not find it yet
+    existing = WholeOrder(order=order, items=found.all(OrderItem))
+    if existing.quantities != wanted.quantities or order.ship_to != wanted.order.ship_to:
+        raise HttpError(422, "key_used", "this Idempotency-Key was used for another order")
+    return existing
 
 
-def whole(order_id: str, found: Collection) -> WholeOrder:
-    """What was read of an order, if there is one."""
+def whole_order(order_id: str, found: Collection) -> WholeOrder:
+    """The order in the result of a read. Raises an `HttpError` if there is none."""
     order = found.one(Order)
     if order is None:
-        raise no_such("order", order_id)
+        raise not_found("order", order_id)
     return WholeOrder(order=order, items=found.all(OrderItem))
 
 
 def check_step(order: Order, status: OrderStatus) -> None:
-    """Refuses a step that an order cannot take. That nobody takes another meanwhile is for the table to see to."""
+    """Raises an `HttpError` for a status that cannot follow. The condition of the write handles concurrent changes."""
     if not (order.status in ("PENDING", "PAID") if status == "CANCELLED" else NEXT.get(order.status) == status):
-        raise Refused(409, "wrong_status", f"an order that is {order.status} does not become {status}")
+        raise HttpError(409, "wrong_status", f"an order that is {order.status} does not become {status}")
 
 
 def _order_id(user_id: UUID, key: str | None) -> str:
-    """The id of a new order: a time and chance. With an Idempotency-Key, the same for the same user and key.
+    """The id of a new order: a ULID, or a hash of the user and the Idempotency-Key.
 
-    The order is there then when the request is repeated, and is placed once for ever: longer than the ten minutes of
-    a transaction's token, which also would have to be sent with the same time of day.
+    With a key, a repeated request finds the existing order at any time. The token of a transaction expires after ten
+    minutes, and requires an identical request, including its time.
     """
     if key is None:
         return ulid()

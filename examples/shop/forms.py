@@ -1,11 +1,11 @@
-"""What people send to the shop. Each form checks itself, whoever reads it from a request: FastAPI or msgspec."""
+"""Bodies of requests. Each validates itself, because both FastAPI and msgspec decode it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
 
-from refusals import invalid
+from errors import invalid
 from shop.entities import OrderStatus
 
 
@@ -21,7 +21,7 @@ class NewUser:
 
 @dataclass(kw_only=True)
 class Destination:
-    """Where things are brought: of an address, and of an order."""
+    """The fields of an address that an order copies."""
 
     street: str
     city: str
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass(kw_only=True)
 class Basket:
-    """What somebody wants to buy."""
+    """A new order."""
 
     ship_to: Destination
     lines: list[Line]
@@ -58,7 +58,7 @@ class Basket:
 
 @dataclass(kw_only=True)
 class Offer:
-    """A product as the shop describes it."""
+    """The data of a product."""
 
     name: str
     price: Decimal
@@ -73,27 +73,27 @@ class Offer:
 
 @dataclass(kw_only=True)
 class Step:
-    """What an order is to become."""
+    """A status change of an order."""
 
     status: OrderStatus
 
 
 def text(name: str, value: str) -> str:
-    """The value, if it is a text that fits a key or an attribute."""
+    """Returns the value if it has 1 to 200 characters, which fits a key. Raises an `HttpError` otherwise."""
     if not value.strip() or len(value) > 200:
         raise invalid(f"{name} is a text of 1 to 200 characters")
     return value
 
 
 def number(name: str, value: int, least: int, most: int) -> int:
-    """The value, if it is within its bounds."""
+    """Returns the value if it is within its bounds. Raises an `HttpError` otherwise."""
     if not least <= value <= most:
         raise invalid(f"{name} is from {least} to {most}")
     return value
 
 
 def mail(address: str) -> str:
-    """An e-mail address as it is kept and compared: nobody is sure of its capitals.
+    """An e-mail address in lower case, as it is stored and compared.
 
     >>> mail(" Ann@Example.com")
     'ann@example.com'

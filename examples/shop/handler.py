@@ -1,7 +1,7 @@
 """The shop as an AWS Lambda function, behind an HTTP API of API Gateway (payload format 2.0).
 
-The routes of the service, by the same rules, over the repository that does not await. It takes the base install of
-prejoin and nothing else; `sam.yaml` deploys it.
+It has the routes and rules of the service, with the synchronous repository, and needs the base install of prejoin
+only. `sam.yaml` deploys it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import msgspec
 from prejoin import Client, Page, TableError, TransactionCancelled, TransportError
 
 import place
-from checkout import WholeOrder, check_step, is_repeated, new_order, new_user, repeated, whole
+from checkout import WholeOrder, check_step, existing_order, is_duplicate, new_order, new_user, whole_order
+from errors import HttpError, http_error, invalid, not_found
 from forms import Basket, Destination, NewUser, Offer, Step, mail, text
-from refusals import Refused, invalid, no_such, refusal
 from shop.entities import Address, Order, OrderStatus, Product, User
 from shop.repository import ShopRepository
 from shop.schema import SCHEMA
@@ -29,8 +29,8 @@ T = TypeVar("T")
 Moment = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What may stand behind the `?`."""
+class QueryParameters(msgspec.Struct, frozen=True):
+    """The query string of any route."""
 
     email: str = ""
     status: OrderStatus | None = None
@@ -41,17 +41,17 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel"):
-    """A request, as API Gateway tells it."""
+    """A request from API Gateway."""
 
     route_key: str
     is_base64_encoded: bool
     path_parameters: dict[str, str] = {}
-    query_string_parameters: Asked = Asked()
+    query_string_parameters: QueryParameters = QueryParameters()
     headers: dict[str, str] = {}
     body: str = ""
 
-    def named(self, name: str) -> str:
-        """A part of the path."""
+    def path_parameter(self, name: str) -> str:
+        """A parameter of the path, validated."""
         return text(name, self.path_parameters[name])
 
     @property
@@ -59,7 +59,7 @@ class Event(msgspec.Struct, frozen=True, rename="camel"):
         return msgspec.convert(self.path_parameters["user_id"], UUID)
 
     @property
-    def asked(self) -> Asked:
+    def query(self) -> QueryParameters:
         return self.query_string_parameters
 
     def form(self, kind: type[T]) -> T:
@@ -67,7 +67,7 @@ class Event(msgspec.Struct, frozen=True, rename="camel"):
         return msgspec.json.decode(body, type=kind)
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Response(msgspec.Struct, frozen=True):
     status: int
     body: Any = None
     headers: dict[str, str] = {}
@@ -75,92 +75,92 @@ class Answer(msgspec.Struct, frozen=True):
 
 @cache
 def repository() -> ShopRepository:
-    """One for all invocations of an instance, which share its connections.
+    """The repository. All invocations of an instance share it and its connections.
 
-    The function has ten seconds: enough to try three times, and to say what came of it.
+    The function's timeout is ten seconds: enough for three attempts and an error response.
     """
-    way = place.place(timeout=2, connect_timeout=1, attempts=3)
-    db = Client(SCHEMA, place.table(), way, cursors=place.cursors())
-    if place.ours_to_make():
+    transport = place.place(timeout=2, connect_timeout=1, attempts=3)
+    db = Client(SCHEMA, place.table(), transport, cursors=place.cursors())
+    if place.creates_table():
         db.create_table(if_absent=True)
     return ShopRepository(db)
 
 
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-    """What Lambda calls."""
-    answer = answered(event)
-    if answer.body is None:
-        return {"statusCode": answer.status}
-    headers = {"content-type": "application/json", **answer.headers}
-    return {"statusCode": answer.status, "headers": headers, "body": msgspec.json.encode(answer.body).decode()}
+    """The entry point of the function."""
+    response = respond(event)
+    if response.body is None:
+        return {"statusCode": response.status}
+    headers = {"content-type": "application/json", **response.headers}
+    return {"statusCode": response.status, "headers": headers, "body": msgspec.json.encode(response.body).decode()}
 
 
-def answered(told: dict[str, Any]) -> Answer:
+def respond(raw: dict[str, Any]) -> Response:
     try:
-        event = msgspec.convert(told, Event, strict=False)
+        event = msgspec.convert(raw, Event, strict=False)
         route = ROUTES.get(event.route_key)
         if route is None:
-            raise Refused(404, "no_such_route", f"nothing is there for {event.route_key}")
+            raise HttpError(404, "no_such_route", f"nothing is there for {event.route_key}")
         return route(repository(), event)
-    except Refused as error:
-        refused = error
+    except HttpError as error:
+        problem = error
     except (TableError, TransportError) as error:
-        refused = refusal(error)
+        problem = http_error(error)
     except msgspec.ValidationError as error:
-        refused = invalid(str(error))
+        problem = invalid(str(error))
     except (msgspec.DecodeError, UnicodeError):
-        refused = Refused(400, "unreadable", "the body is no JSON")
-    return Answer(refused.status, refused.body, refused.headers)
+        problem = HttpError(400, "unreadable", "the body is no JSON")
+    return Response(problem.status, problem.body, problem.headers)
 
 
-# People
+# Users
 
 
-def register(shop: ShopRepository, event: Event) -> Answer:
+def register(shop: ShopRepository, event: Event) -> Response:
     user = new_user(event.form(NewUser))
     shop.register(user)
-    return Answer(201, user, {"location": f"/users/{user.user_id}"})
+    return Response(201, user, {"location": f"/users/{user.user_id}"})
 
 
-def sign_in(shop: ShopRepository, event: Event) -> Answer:
-    user = shop.sign_in_by_email(mail(event.asked.email))
+def sign_in(shop: ShopRepository, event: Event) -> Response:
+    user = shop.sign_in_by_email(mail(event.query.email))
     if user is None:
-        raise no_such("user", event.asked.email)
-    return Answer(200, user)
+        raise not_found("user", event.query.email)
+    return Response(200, user)
 
 
-def profile(shop: ShopRepository, event: Event) -> Answer:
+def profile(shop: ShopRepository, event: Event) -> Response:
     user = shop.user_profile(event.user_id)
     if user is None:
-        raise no_such("user", event.user_id)
-    return Answer(200, user)
+        raise not_found("user", event.user_id)
+    return Response(200, user)
 
 
-def account(shop: ShopRepository, event: Event) -> Answer:
-    asked = event.asked
-    found = shop.everything_about_user(event.user_id, limit=asked.limit or 50, after=asked.after)
-    if not found.items and not asked.after:
-        raise no_such("user", event.user_id)
+def account(shop: ShopRepository, event: Event) -> Response:
+    query = event.query
+    found = shop.everything_about_user(event.user_id, limit=query.limit or 50, after=query.after)
+    if not found.items and not query.after:
+        raise not_found("user", event.user_id)
     parts = {"user": found.one(User), "addresses": found.all(Address), "orders": found.all(Order)}
-    return Answer(200, {**parts, "after": found.cursor})
+    return Response(200, {**parts, "after": found.cursor})
 
 
-def save_address(shop: ShopRepository, event: Event) -> Answer:
-    profile(shop, event)  # users are never deleted: who is there now is there when the address is written
-    address = Address(user_id=event.user_id, label=event.named("label"), **asdict(event.form(Destination)))
+def save_address(shop: ShopRepository, event: Event) -> Response:
+    profile(shop, event)  # users are never deleted, so this user still exists when the address is written
+    address = Address(user_id=event.user_id, label=event.path_parameter("label"), **asdict(event.form(Destination)))
     shop.save_address(address)
-    return Answer(200, address)
+    return Response(200, address)
 
 
-def remove_address(shop: ShopRepository, event: Event) -> Answer:
-    shop.remove_address(event.user_id, event.named("label"))
-    return Answer(204)
+def remove_address(shop: ShopRepository, event: Event) -> Response:
+    shop.remove_address(event.user_id, event.path_parameter("label"))
+    return Response(204)
 
 
 # Orders
 
 
-def place_order(shop: ShopRepository, event: Event) -> Answer:
+def place_order(shop: ShopRepository, event: Event) -> Response:
     basket = event.form(Basket)
     products = [shop.product_page(line.product_id) for line in basket.lines]
     new = new_order(event.user_id, basket, products, event.headers.get("idempotency-key"))
@@ -168,84 +168,84 @@ def place_order(shop: ShopRepository, event: Event) -> Answer:
     try:
         shop.place_order(new.order, new.items)
     except TransactionCancelled as error:
-        if not is_repeated(error):
+        if not is_duplicate(error):
             raise
-        return Answer(201, repeated(shop.order_with_items(new.order.order_id), new), location)
-    return Answer(201, new, location)
+        return Response(201, existing_order(shop.order_with_items(new.order.order_id), new), location)
+    return Response(201, new, location)
 
 
-def user_orders(shop: ShopRepository, event: Event) -> Answer:
-    """Newest first: all, those in one status, or those of a period."""
-    asked, user_id = event.asked, event.user_id
-    limit, after = asked.limit or 20, asked.after
-    if asked.status and (asked.since or asked.until):
+def user_orders(shop: ShopRepository, event: Event) -> Response:
+    """A user's orders, newest first: all, those in one status, or those of a period."""
+    query, user_id = event.query, event.user_id
+    limit, after = query.limit or 20, query.after
+    if query.status and (query.since or query.until):
         raise invalid("orders are listed by status or by period, not by both")
-    if asked.status:
-        return listed(shop.user_orders_in_one_status(user_id, asked.status, limit=limit, after=after))
-    if asked.since or asked.until:
-        first, last = asked.since or dt.datetime(1970, 1, 1, tzinfo=dt.UTC), asked.until or dt.datetime.now(dt.UTC)
-        return listed(shop.user_orders_of_period(user_id, first, last, limit=limit, after=after))
-    return listed(shop.user_orders(user_id, limit=limit, after=after))
+    if query.status:
+        return list_response(shop.user_orders_in_one_status(user_id, query.status, limit=limit, after=after))
+    if query.since or query.until:
+        first, last = query.since or dt.datetime(1970, 1, 1, tzinfo=dt.UTC), query.until or dt.datetime.now(dt.UTC)
+        return list_response(shop.user_orders_of_period(user_id, first, last, limit=limit, after=after))
+    return list_response(shop.user_orders(user_id, limit=limit, after=after))
 
 
-def order_with_items(shop: ShopRepository, event: Event) -> Answer:
-    return Answer(200, _order(shop, event))
+def order_with_items(shop: ShopRepository, event: Event) -> Response:
+    return Response(200, _order(shop, event))
 
 
-def move_order_along(shop: ShopRepository, event: Event) -> Answer:
+def move_order_along(shop: ShopRepository, event: Event) -> Response:
     order, status = _order(shop, event).order, event.form(Step).status
     check_step(order, status)
     shop.move_order_along(order.order_id, order.user_id, order.placed_at, order.status, status)
-    return Answer(200, replace(order, status=status))
+    return Response(200, replace(order, status=status))
 
 
-def cancel_order(shop: ShopRepository, event: Event) -> Answer:
+def cancel_order(shop: ShopRepository, event: Event) -> Response:
     found = _order(shop, event)
     order, back = found.order, found.quantities
     if order.status == "CANCELLED":
-        return Answer(200, order)  # asked again: what was in it has been returned
+        return Response(200, order)  # a repeated request: the stock was returned before
     check_step(order, "CANCELLED")
     shop.cancel_order(order.order_id, order.user_id, order.placed_at, [*back], [*back.values()])
-    return Answer(200, replace(order, status="CANCELLED"))
+    return Response(200, replace(order, status="CANCELLED"))
 
 
 def _order(shop: ShopRepository, event: Event) -> WholeOrder:
-    order_id = event.named("order_id")
-    return whole(order_id, shop.order_with_items(order_id))
+    order_id = event.path_parameter("order_id")
+    return whole_order(order_id, shop.order_with_items(order_id))
 
 
-# The shop's own people
+# Staff
 
 
-def orders_in_one_status(shop: ShopRepository, event: Event) -> Answer:
-    asked = event.asked
-    if asked.status is None:
+def orders_in_one_status(shop: ShopRepository, event: Event) -> Response:
+    query = event.query
+    if query.status is None:
         raise invalid("status is missing")
-    return listed(shop.all_orders_in_one_status(asked.status, limit=asked.limit or 50, after=asked.after))
+    return list_response(shop.all_orders_in_one_status(query.status, limit=query.limit or 50, after=query.after))
 
 
-def orders_of_last_7_days(shop: ShopRepository, event: Event) -> Answer:
-    return listed(shop.orders_of_last_7_days(limit=event.asked.limit or 100, after=event.asked.after))
+def orders_of_last_7_days(shop: ShopRepository, event: Event) -> Response:
+    return list_response(shop.orders_of_last_7_days(limit=event.query.limit or 100, after=event.query.after))
 
 
-def product_page(shop: ShopRepository, event: Event) -> Answer:
-    product = shop.product_page(event.named("product_id"))
+def product_page(shop: ShopRepository, event: Event) -> Response:
+    product = shop.product_page(event.path_parameter("product_id"))
     if product is None:
-        raise no_such("product", event.named("product_id"))
-    return Answer(200, product)
+        raise not_found("product", event.path_parameter("product_id"))
+    return Response(200, product)
 
 
-def add_or_change_product(shop: ShopRepository, event: Event) -> Answer:
-    product = Product(product_id=event.named("product_id"), **asdict(event.form(Offer)))
+def add_or_change_product(shop: ShopRepository, event: Event) -> Response:
+    product = Product(product_id=event.path_parameter("product_id"), **asdict(event.form(Offer)))
     shop.add_or_change_product(product)
-    return Answer(200, product)
+    return Response(200, product)
 
 
-def listed(page: Page[Order]) -> Answer:
-    return Answer(200, {"items": page.items, "after": page.cursor})
+def list_response(page: Page[Order]) -> Response:
+    return Response(200, {"items": page.items, "after": page.cursor})
 
 
-ROUTES: dict[str, Callable[[ShopRepository, Event], Answer]] = {
+ROUTES: dict[str, Callable[[ShopRepository, Event], Response]] = {
     "POST /users": register,
     "GET /users": sign_in,
     "GET /users/{user_id}": profile,

@@ -1,10 +1,10 @@
-"""Where the shop's table is, as the environment says it.
+"""The location of the shop's table, from environment variables.
 
-SHOP_DB=shop.db             a file, or `memory`: a DynamoDB in this process
+SHOP_DB=shop.db             a file of the embedded engine; `memory` is lost with the process
 SHOP_ENDPOINT=http://…      a server that speaks DynamoDB's protocol: `prejoin serve`, DynamoDB Local
-neither of them             AWS, with the region and the credentials of the environment
-SHOP_TABLE=…                the table's name, if it is not the design's
-SHOP_CURSOR_KEY=…           32 random bytes in hexadecimal that sign the cursors of pages; `new,old` while it changes
+neither                     AWS, with the region and credentials of the environment
+SHOP_TABLE=…                a table name other than `shop`
+SHOP_CURSOR_KEY=…           32 random bytes in hexadecimal, which sign the cursors of pages; `new,old` during a rotation
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def place(*, timeout: float = 10.0, connect_timeout: float = 3.0, attempts: int = 6) -> AWS | Endpoint | Embedded:
-    """The way to the table, and how patient one is with it."""
+    """The transport for the configured location."""
     if path := os.environ.get("SHOP_DB"):
-        from prejoin import Embedded  # an SQLite engine is nothing that a Lambda should load
+        from prejoin import Embedded  # only here: a Lambda function should not load SQLite
 
         return Embedded(None if path == "memory" else path)
     retries = Retries(attempts=attempts)
@@ -38,15 +38,15 @@ def table() -> str:
 
 
 def cursors() -> SignedCursors | None:
-    """How the cursors of pages are signed. Without a key they are not: then anybody can make one."""
+    """The signer of cursors; None without a key, so that anybody can forge one."""
     keys = [bytes.fromhex(key) for key in os.environ.get("SHOP_CURSOR_KEY", "").split(",") if key]
     if not keys:
         return None
-    from prejoin import SignedCursors  # not every function gives out pages
+    from prejoin import SignedCursors  # only here: loaded only with a key
 
     return SignedCursors(keys[0], previous=keys[1:])
 
 
-def ours_to_make() -> bool:
-    """Whether the table is made here if it is not there. On AWS a template makes it, and this program may not."""
+def creates_table() -> bool:
+    """Whether the program creates a missing table. On AWS `template.yaml` creates it, and the roles may not."""
     return bool(os.environ.get("SHOP_DB") or os.environ.get("SHOP_ENDPOINT"))

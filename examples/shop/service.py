@@ -1,7 +1,6 @@
 """The shop as a web service: `SHOP_DB=shop.db uvicorn service:app`, then http://127.0.0.1:8000/docs.
 
-Each route is a call or two of the repository that was generated from the document. Who is asking is not its business:
-put whatever signs people in before it.
+Each route calls one or two methods of the generated repository. Authentication is not included: put your own in front.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from prejoin import AsyncClient, Page, TableError, TransactionCancelled, Transpo
 from pydantic import AwareDatetime
 
 import place
-from checkout import WholeOrder, check_step, is_repeated, new_order, new_user, repeated, whole
+from checkout import WholeOrder, check_step, existing_order, is_duplicate, new_order, new_user, whole_order
+from errors import HttpError, http_error, invalid, not_found
 from forms import Basket, Destination, NewUser, Offer, Step, mail, text
-from refusals import Refused, invalid, no_such, refusal
 from shop.async_repository import AsyncShopRepository
 from shop.entities import Address, Order, OrderStatus, Product, User
 from shop.schema import SCHEMA
@@ -33,7 +32,7 @@ T = TypeVar("T")
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, AsyncShopRepository]]:
     async with AsyncClient(SCHEMA, place.table(), place.place(), cursors=place.cursors()) as db:
-        if place.ours_to_make():
+        if place.creates_table():
             await db.create_table(if_absent=True)
         yield {"shop": AsyncShopRepository(db)}
 
@@ -47,24 +46,24 @@ def repository(request: Request) -> AsyncShopRepository:
 
 
 Shop = Annotated[AsyncShopRepository, Depends(repository)]
-After = Annotated[str | None, Query(description="what the page before this one ended with")]
+After = Annotated[str | None, Query(description="the `after` of the previous page")]
 Limit = Annotated[int, Query(ge=1, le=100)]
 
 
-@app.exception_handler(Refused)
-async def refused(request: Request, error: Refused) -> JSONResponse:
+@app.exception_handler(HttpError)
+async def handle_http_error(request: Request, error: HttpError) -> JSONResponse:
     return JSONResponse(error.body, error.status, error.headers)
 
 
 @app.exception_handler(TableError)
 @app.exception_handler(TransportError)
-async def failed(request: Request, error: TableError | TransportError) -> JSONResponse:
-    return await refused(request, refusal(error))
+async def handle_table_error(request: Request, error: TableError | TransportError) -> JSONResponse:
+    return await handle_http_error(request, http_error(error))
 
 
 @dataclass
-class Listed(Generic[T]):
-    """A page of a list; `after` asks for the next one, and is null at the end."""
+class ListResponse(Generic[T]):
+    """A page of a list. `after` is the cursor of the next page, null on the last one."""
 
     items: Sequence[T]
     after: str | None
@@ -72,7 +71,7 @@ class Listed(Generic[T]):
 
 @dataclass
 class Account:
-    """A page of everything about a user. The user comes at the end: the table has the addresses and orders before."""
+    """A page of a user's account. The user is on the last page, because addresses and orders sort before it."""
 
     user: User | None
     addresses: Sequence[Address]
@@ -80,7 +79,7 @@ class Account:
     after: str | None
 
 
-# People
+# Users
 
 
 @app.post("/users", status_code=201)
@@ -95,7 +94,7 @@ async def register(form: NewUser, shop: Shop, response: Response) -> User:
 async def sign_in(email: str, shop: Shop) -> User:
     user = await shop.sign_in_by_email(mail(email))
     if user is None:
-        raise no_such("user", email)
+        raise not_found("user", email)
     return user
 
 
@@ -103,7 +102,7 @@ async def sign_in(email: str, shop: Shop) -> User:
 async def profile(user_id: UUID, shop: Shop) -> User:
     user = await shop.user_profile(user_id)
     if user is None:
-        raise no_such("user", user_id)
+        raise not_found("user", user_id)
     return user
 
 
@@ -111,13 +110,13 @@ async def profile(user_id: UUID, shop: Shop) -> User:
 async def account(user_id: UUID, shop: Shop, after: After = None, limit: Limit = 50) -> Account:
     found = await shop.everything_about_user(user_id, limit=limit, after=after)
     if not found.items and not after:
-        raise no_such("user", user_id)
+        raise not_found("user", user_id)
     return Account(found.one(User), found.all(Address), found.all(Order), found.cursor)
 
 
 @app.put("/users/{user_id}/addresses/{label}")
 async def save_address(user_id: UUID, label: str, form: Destination, shop: Shop) -> Address:
-    await profile(user_id, shop)  # users are never deleted: who is there now is there when the address is written
+    await profile(user_id, shop)  # users are never deleted, so this user still exists when the address is written
     address = Address(user_id=user_id, label=text("label", label), **asdict(form))
     await shop.save_address(address)
     return address
@@ -146,9 +145,9 @@ async def place_order(
     try:
         await shop.place_order(new.order, new.items)
     except TransactionCancelled as error:
-        if not is_repeated(error):
+        if not is_duplicate(error):
             raise
-        return repeated(await shop.order_with_items(order_id), new)
+        return existing_order(await shop.order_with_items(order_id), new)
     return new
 
 
@@ -161,21 +160,21 @@ async def user_orders(
     until: AwareDatetime | None = None,
     after: After = None,
     limit: Limit = 20,
-) -> Listed[Order]:
-    """Newest first: all, those in one status, or those of a period."""
+) -> ListResponse[Order]:
+    """A user's orders, newest first: all, those in one status, or those of a period."""
     if status and (since or until):
         raise invalid("orders are listed by status or by period, not by both")
     if status:
-        return listed(await shop.user_orders_in_one_status(user_id, status, limit=limit, after=after))
+        return list_response(await shop.user_orders_in_one_status(user_id, status, limit=limit, after=after))
     if since or until:
         first, last = since or dt.datetime(1970, 1, 1, tzinfo=dt.UTC), until or dt.datetime.now(dt.UTC)
-        return listed(await shop.user_orders_of_period(user_id, first, last, limit=limit, after=after))
-    return listed(await shop.user_orders(user_id, limit=limit, after=after))
+        return list_response(await shop.user_orders_of_period(user_id, first, last, limit=limit, after=after))
+    return list_response(await shop.user_orders(user_id, limit=limit, after=after))
 
 
 @app.get("/orders/{order_id}")
 async def order_with_items(order_id: str, shop: Shop) -> WholeOrder:
-    return whole(order_id, await shop.order_with_items(text("order_id", order_id)))
+    return whole_order(order_id, await shop.order_with_items(text("order_id", order_id)))
 
 
 @app.patch("/orders/{order_id}")
@@ -191,32 +190,32 @@ async def cancel_order(order_id: str, shop: Shop) -> Order:
     found = await order_with_items(order_id, shop)
     order, back = found.order, found.quantities
     if order.status == "CANCELLED":
-        return order  # asked again: what was in it has been returned
+        return order  # a repeated request: the stock was returned before
     check_step(order, "CANCELLED")
     await shop.cancel_order(order_id, order.user_id, order.placed_at, [*back], [*back.values()])
     return replace(order, status="CANCELLED")
 
 
-# The shop's own people
+# Staff
 
 
 @app.get("/admin/orders")
 async def orders_in_one_status(
     status: OrderStatus, shop: Shop, after: After = None, limit: Limit = 50
-) -> Listed[Order]:
-    return listed(await shop.all_orders_in_one_status(status, limit=limit, after=after))
+) -> ListResponse[Order]:
+    return list_response(await shop.all_orders_in_one_status(status, limit=limit, after=after))
 
 
 @app.get("/admin/orders/last-7-days")
-async def orders_of_last_7_days(shop: Shop, after: After = None, limit: Limit = 100) -> Listed[Order]:
-    return listed(await shop.orders_of_last_7_days(limit=limit, after=after))
+async def orders_of_last_7_days(shop: Shop, after: After = None, limit: Limit = 100) -> ListResponse[Order]:
+    return list_response(await shop.orders_of_last_7_days(limit=limit, after=after))
 
 
 @app.get("/products/{product_id}")
 async def product_page(product_id: str, shop: Shop) -> Product:
     product = await shop.product_page(text("product_id", product_id))
     if product is None:
-        raise no_such("product", product_id)
+        raise not_found("product", product_id)
     return product
 
 
@@ -227,5 +226,5 @@ async def add_or_change_product(product_id: str, offer: Offer, shop: Shop) -> Pr
     return product
 
 
-def listed(page: Page[T]) -> Listed[T]:
-    return Listed(page.items, page.cursor)
+def list_response(page: Page[T]) -> ListResponse[T]:
+    return ListResponse(page.items, page.cursor)

@@ -1,4 +1,4 @@
-"""What people do in the network: the generated repository, and what takes more than one of its requests."""
+"""The actions of the network: the generated repository, and methods that need several of its requests."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ T = TypeVar("T")
 
 
 def connect(db: str = "social.db", endpoint: str | None = None, aws: bool = False) -> Network:
-    """The network in a file, at a server, or at AWS."""
+    """Opens the network in a file, on a server or on AWS, and creates the table if it is missing."""
     place: AWS | Endpoint | Embedded = AWS() if aws else Endpoint(endpoint) if endpoint else Embedded(db)
     client = Client(SCHEMA, TABLE, place)
-    if not aws:  # there template.yaml makes the table
+    if not aws:  # template.yaml creates it there
         client.create_table(if_absent=True)
     return Network(client)
 
 
 class Network(SocialNetworkRepository):
-    """The access patterns, and what is made of them."""
+    """The access patterns, and actions that consist of several."""
 
     def sign_up(self, username: str, email: str, name: str) -> None:
-        """A new user. Neither the username nor the e-mail address may be somebody's."""
+        """Adds a user. Username and e-mail address must be unique."""
         user = User(username=username, email=email, name=name, created_at=now(), follower_count=0, following_count=0)
         self.add_user(user)
 
     def draft(self, author: str, content: str) -> str:
-        """A post that nobody but its author sees; its id."""
+        """Adds a post that only its author sees, and returns its id."""
         post = Post(post_id=ulid(), author=author, content=content, status="DRAFT", like_count=0, comment_count=0)
         self.add_post(post)
         return post.post_id
@@ -45,22 +45,22 @@ class Network(SocialNetworkRepository):
             raise LookupError(f"{post_id} is no draft of {author}") from None
 
     def comment(self, username: str, post_id: str, text: str) -> Comment:
-        """A comment under the name of its author: if that changes while it is written, under the new one."""
+        """Adds a comment with a copy of its author's name. If the name changes meanwhile, it is read again."""
         while True:
-            signed = self.current_name(username)
-            if signed is None:
+            author = self.current_name(username)
+            if author is None:
                 raise LookupError(f"there is no user {username}")
-            comment = Comment(post_id=post_id, comment_id=ulid(), username=username, name=signed.name, text=text)
+            comment = Comment(post_id=post_id, comment_id=ulid(), username=username, name=author.name, text=text)
             try:
                 self.add_comment(comment)
-            except TransactionCancelled as refused:
-                if not called_otherwise(refused):
+            except TransactionCancelled as error:
+                if not name_changed(error):
                     raise
             else:
                 return comment
 
     def rename(self, username: str, name: str) -> None:
-        """Another name, on the profile and on all that its owner has ever said."""
+        """Changes a user's name, also on all of their comments."""
         self.change_name(username, name)
         refresh(self.db, User, username=username)
 
@@ -73,7 +73,7 @@ class Network(SocialNetworkRepository):
         self.add_follow(Follow(follower=follower, followed=followed, since=now()))
 
     def found(self, username: str, group_id: str, title: str) -> None:
-        """A group, with its founder in it."""
+        """Adds a group with its founder as a member."""
         founder = Membership(username=username, group_id=group_id, role="ADMIN", joined_at=now())
         self.add_group(Group(group_id=group_id, title=title, member_count=1, created_at=founder.joined_at), founder)
 
@@ -82,7 +82,7 @@ class Network(SocialNetworkRepository):
 
 
 def everything(read: Callable[[str | None], Page[T]]) -> Iterator[T]:
-    """All that a read finds, page after page."""
+    """All items of a read, from all pages."""
     page = read(None)
     yield from page
     while page.cursor is not None:
@@ -90,9 +90,9 @@ def everything(read: Callable[[str | None], Page[T]]) -> Iterator[T]:
         yield from page
 
 
-def called_otherwise(refused: TransactionCancelled) -> bool:
-    """Whether a comment was refused because its author has another name by now."""
-    return any(type(one) is ConditionFailed and one.write and one.write.verb == "check" for one in refused.failures)
+def name_changed(error: TransactionCancelled) -> bool:
+    """Whether a comment was refused because its author has another name now."""
+    return any(type(one) is ConditionFailed and one.write and one.write.verb == "check" for one in error.failures)
 
 
 def now() -> dt.datetime:

@@ -1,6 +1,6 @@
-"""A social network at the command line: `python social.py sign-up ann ann@example.com "Ann Lee"`.
+"""A social network on the command line: `python social.py sign-up ann ann@example.com "Ann Lee"`.
 
-The table is in social.db; `--db FILE`, `--endpoint URL` or `--aws` say where else.
+The table is in social.db; `--db FILE`, `--endpoint URL` or `--aws` select another location.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from network import Network, connect, everything
 from social_network.entities import Comment, Post
 
 Lines = Iterable[str]
-"""What a command has to say."""
+"""The output of a command."""
 
 
 def sign_up(network: Network, username: str, email: str, name: str) -> Lines:
-    """Become a user."""
+    """Add a user."""
     network.sign_up(username, email, name)
     yield f"Welcome, {name}."
 
 
 def rename(network: Network, username: str, name: str) -> Lines:
-    """Be called something else, everywhere."""
+    """Change a user's name, also on their comments."""
     network.rename(username, name)
     yield f"{username} is {name} now."
 
 
 def profile(network: Network, username: str) -> Lines:
-    """Who somebody is, and what they have published lately."""
+    """Show a user and their latest posts."""
     user = network.profile(username)
     if user is None:
         raise LookupError(f"there is no user {username}")
@@ -43,28 +43,28 @@ def profile(network: Network, username: str) -> Lines:
 
 
 def post(network: Network, username: str, text: str) -> Lines:
-    """Write something, for nobody else to see yet."""
+    """Write a draft, which only its author sees."""
     yield network.draft(username, text)
 
 
 def publish(network: Network, username: str, post_id: str) -> Lines:
-    """Let everybody see it."""
+    """Publish a draft."""
     network.publish(username, post_id)
     yield "Published."
 
 
 def drafts(network: Network, username: str) -> Lines:
-    """What you have not published."""
+    """List a user's drafts."""
     yield from map(headline, everything(lambda after: network.drafts(username, after=after)))
 
 
 def feed(network: Network) -> Lines:
-    """What everybody has published lately."""
+    """List the latest posts of all users."""
     yield from map(headline, network.feed())
 
 
 def show(network: Network, post_id: str) -> Lines:
-    """A post and what was said to it lately, with one request."""
+    """Show a post and its latest comments, with one request."""
     found = network.post_page(post_id)
     shown = found.one(Post)
     if shown is None or shown.status == "DRAFT":
@@ -75,19 +75,19 @@ def show(network: Network, post_id: str) -> Lines:
 
 
 def comment(network: Network, username: str, post_id: str, text: str) -> Lines:
-    """Say something to a post."""
-    said = network.comment(username, post_id, text)
-    yield f"{said.name}: {said.text}"
+    """Comment on a post."""
+    added = network.comment(username, post_id, text)
+    yield f"{added.name}: {added.text}"
 
 
 def like(network: Network, username: str, post_id: str) -> Lines:
-    """Like a post, once."""
+    """Like a post."""
     network.like(username, post_id)
     yield "Liked."
 
 
 def unlike(network: Network, username: str, post_id: str) -> Lines:
-    """Take a like back."""
+    """Remove a like."""
     network.unlike(post_id, username)
     yield "Not liked any more."
 
@@ -99,23 +99,23 @@ def follow(network: Network, username: str, other: str) -> Lines:
 
 
 def unfollow(network: Network, username: str, other: str) -> Lines:
-    """Follow them no longer."""
+    """Stop following a user."""
     network.unfollow(username, other)
     yield f"{username} does not follow {other}."
 
 
 def followers(network: Network, username: str) -> Lines:
-    """Who follows somebody."""
+    """List the followers of a user."""
     yield from (one.follower for one in everything(lambda after: network.followers(username, after=after)))
 
 
 def following(network: Network, username: str) -> Lines:
-    """Whom somebody follows."""
+    """List the users that a user follows."""
     yield from (one.followed for one in everything(lambda after: network.following(username, after=after)))
 
 
 def found(network: Network, username: str, group: str, title: str) -> Lines:
-    """Open a group."""
+    """Create a group."""
     network.found(username, group, title)
     yield f"{title} is open."
 
@@ -133,7 +133,7 @@ def leave(network: Network, username: str, group: str) -> Lines:
 
 
 def members(network: Network, group: str) -> Lines:
-    """Who is in a group, longest first."""
+    """List the members of a group, in the order in which they joined."""
     head = network.group(group)
     if head is None:
         raise LookupError(f"there is no group {group}")
@@ -143,7 +143,7 @@ def members(network: Network, group: str) -> Lines:
 
 
 def groups(network: Network, username: str) -> Lines:
-    """The groups that somebody is in."""
+    """List the groups of a user."""
     for one in everything(lambda after: network.groups(username, after=after)):
         yield f"{one.group_id} ({one.role.lower()})"
 
@@ -170,16 +170,16 @@ COMMANDS: tuple[Callable[..., Lines], ...] = (
 def main(arguments: list[str] | None = None) -> Iterator[str]:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--db", default="social.db", metavar="FILE", help="a file of the embedded engine; social.db if not said"
+        "--db", default="social.db", metavar="FILE", help="a file of the embedded engine; default: social.db"
     )
-    parser.add_argument("--endpoint", metavar="URL", help="a server that speaks DynamoDB's protocol")
-    parser.add_argument("--aws", action="store_true", help="AWS itself; template.yaml makes the table")
+    parser.add_argument("--endpoint", metavar="URL", help="a DynamoDB-compatible server")
+    parser.add_argument("--aws", action="store_true", help="AWS; template.yaml creates the table")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
-        one = commands.add_parser(command.__name__.replace("_", "-"), help=command.__doc__)
-        one.set_defaults(command=command)
+        subparser = commands.add_parser(command.__name__.replace("_", "-"), help=command.__doc__)
+        subparser.set_defaults(command=command)
         for name in list(inspect.signature(command).parameters)[1:]:
-            one.add_argument(name)
+            subparser.add_argument(name)
     given = vars(parser.parse_args(arguments))
     command = given.pop("command")
     network = connect(given.pop("db"), given.pop("endpoint"), given.pop("aws"))
@@ -191,5 +191,5 @@ if __name__ == "__main__":
     try:
         for line in main():
             print(line)
-    except (LookupError, ValueError, TableError, TransportError) as refused:
-        sys.exit(f"social: {refused}")
+    except (LookupError, ValueError, TableError, TransportError) as error:
+        sys.exit(f"social: {error}")

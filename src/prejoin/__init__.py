@@ -146,6 +146,8 @@ if TYPE_CHECKING:
     from prejoin.patterns.large.large import Large as Large
     from prejoin.patterns.large.large import LargeValue as LargeValue
     from prejoin.patterns.large.stores import FolderStore as FolderStore
+    from prejoin.patterns.large.stores import MemoryStore as MemoryStore
+    from prejoin.patterns.large.stores import NoStore as NoStore
     from prejoin.patterns.large.stores import ObjectStore as ObjectStore
     from prejoin.patterns.receipt import Receipt as Receipt
     from prejoin.patterns.receipt import TokenReused as TokenReused

@@ -50,7 +50,7 @@ _NAMES = {
     "prejoin.patterns.large.large": "Large LargeValue",
     "prejoin.patterns.large.content": "LargeContentError delete_large read_large store_large stream_large write_large",
     "prejoin.patterns.large.garbage": "remove_garbage",
-    "prejoin.patterns.large.stores": "FolderStore ObjectStore",
+    "prejoin.patterns.large.stores": "FolderStore MemoryStore NoStore ObjectStore",
     "prejoin.transport.s3": "S3Error S3Store",
     "prejoin.patterns.receipt": "Receipt TokenReused once receipts",
     "prejoin.patterns.tenant": "tenant_policy",

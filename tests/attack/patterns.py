@@ -20,8 +20,8 @@ from multiprocessing import get_context
 from random import Random
 from typing import Any
 
-from tests.patterns import counting, reaching
-from tests.patterns.counting import all_of, miscounted
+from tests.patterns import counting, extremes
+from tests.patterns.counting import all_of, wrong_counts
 from tests.patterns.faults import wrong
 
 from prejoin import (
@@ -121,7 +121,7 @@ async def _write_order(db: AsyncClient, chance: Random) -> None:
 
 
 def _check_orders(db: Client, tally: Tally) -> list[str]:
-    return miscounted(db) + _misplaced(db)
+    return wrong_counts(db) + _misplaced(db)
 
 
 def _misplaced(db: Client) -> list[str]:
@@ -137,12 +137,12 @@ async def _write_record(db: AsyncClient, chance: Random) -> None:
     size = Decimal(chance.randrange(-1000, 1000)).scaleb(-chance.randrange(3))
     status = chance.choice(["OPEN", "CANCELLED"])
     user = chance.choice(["1", "2"])
-    await db.insert(reaching.Order(f"{chance.getrandbits(64):x}", user, size, status, moment, chance.choice("ab")))
+    await db.insert(extremes.Order(f"{chance.getrandbits(64):x}", user, size, status, moment, chance.choice("ab")))
 
 
 def _check_records(db: Client, tally: Tally) -> list[str]:
-    ever = reaching.Ever()
-    for order in all_of(db, reaching.Order):
+    ever = extremes.ExpectedExtremes()
+    for order in all_of(db, extremes.Order):
         ever.put(order)
     return ever.wrong(db) + _misplaced(db)
 
@@ -274,7 +274,7 @@ def _check_documents(db: Client, tally: Tally) -> list[str]:
 
 RACES = {
     "counters": Race(counting.SCHEMA, [counting.User(n, n) for n in "123"], _write_order, _check_orders),
-    "records": Race(reaching.ALONE, [reaching.User(n, n) for n in "12"], _write_record, _check_records),
+    "records": Race(extremes.ALONE, [extremes.User(n, n) for n in "12"], _write_record, _check_records),
     "versions": Race(
         Schema(Entity(Note, Key("NOTE#{note_id}", "NOTE"), patterns=[Version("version")])),
         [Note("1")],

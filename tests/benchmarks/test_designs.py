@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpus.source import Fields
-from designs import exam, experts, large, report
+from designs import exam, experts, interlocking, large, report
 from designs.exam import examine
 from designs.experts import Answered, read_expert
 from prejoin.engine import Embedded
@@ -154,7 +154,7 @@ def test_a_defect_that_saves_the_expert_an_index_is_named(tmp_path: Path) -> Non
     assert "who saves by defects" in report.remarks(result)[0]
 
 
-def test_findings_of_our_checks_and_copies_that_do_not_pay_are_told(tmp_path: Path) -> None:
+def test_findings_and_unprofitable_copies_are_reported(tmp_path: Path) -> None:
     (tmp_path / "shop.yaml").write_text(SHOP)
     result = examine(tmp_path / "shop.yaml", {})
     assert result.ours is not None
@@ -167,7 +167,7 @@ def test_findings_of_our_checks_and_copies_that_do_not_pay_are_told(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_file_that_cannot_be_read_is_a_row_that_says_so(tmp_path: Path) -> None:
+def test_unreadable_file_is_a_row_with_the_error(tmp_path: Path) -> None:
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "bad.yaml").write_text("entities: 3")
     done = sat(tmp_path, SHOP)
@@ -178,7 +178,7 @@ def test_a_file_that_cannot_be_read_is_a_row_that_says_so(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_place_that_does_not_answer_is_said_and_ends_nothing(tmp_path: Path) -> None:
+def test_unresponsive_place_is_reported(tmp_path: Path) -> None:
     done = sat(tmp_path, SHOP, "--unproven", "--on", "nowhere=http://127.0.0.1:9")
     assert done.returncode == 0
     assert "not run, nowhere: ConnectionFailed" in done.stdout
@@ -212,7 +212,7 @@ VALUES = st.sampled_from(
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
-def test_whatever_stands_in_a_file_there_is_a_result(data: st.DataObject, tmp_path: Path) -> None:
+def test_any_file_content_gives_a_result(data: st.DataObject, tmp_path: Path) -> None:
     document = copy.deepcopy(yaml.safe_load(SHOP))
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.sampled_from(list(_places(document))))
@@ -254,8 +254,8 @@ def test_a_large_workload_is_of_the_size_that_was_asked_and_all_of_it_is_served(
     assert exam.proven(workload, design, Embedded, "large").whole
 
 
-@pytest.mark.parametrize("module", [exam, experts, large], ids=lambda m: m.__name__)
-def test_the_examples_are_true(module: object) -> None:
+@pytest.mark.parametrize("module", [exam, experts, interlocking, large], ids=lambda m: m.__name__)
+def test_doctests_pass(module: object) -> None:
     found = doctest.testmod(module)  # type: ignore[arg-type]
     assert found.attempted
     assert found.failed == 0

@@ -55,7 +55,7 @@ def test_each_shard_and_each_day_is_a_request() -> None:
     assert (days["all one 7"].requests, days["all day 7"].requests) == (1, 7)
 
 
-def test_what_patterns_write_is_what_their_guides_say() -> None:
+def test_writes_of_patterns_match_their_guides() -> None:
     with Embedded() as engine:
         found = costs(write_cases(), {"here": engine}, 1)
     units = {name: cost.units for name, cost in found.items()}

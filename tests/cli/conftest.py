@@ -1,4 +1,4 @@
-"""The command, run in this process: what it printed where, and its status."""
+"""Fixtures that run the command in this process, and capture its outputs and status."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Prejoin = Callable[..., Ran]
 
 @pytest.fixture
 def prejoin(monkeypatch: pytest.MonkeyPatch) -> Prejoin:
-    """`prejoin("check", "a.md", stdin=b"…")`."""
+    """Runs a command: `prejoin("check", "a.md", stdin=b"…")`."""
 
     def call(*arguments: object, stdin: bytes = b"") -> Ran:
         streams = {name: io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for name in ("stdout", "stderr")}
@@ -80,7 +80,7 @@ WRONG = """# Shop
 
 @pytest.fixture
 def wrong(here: Path) -> Path:
-    """A document with two errors in it."""
+    """A document with two errors."""
     path = here / "wrong.md"
     path.write_text(WRONG, encoding="utf-8")
     return path

@@ -1,4 +1,4 @@
-"""A command on a terminal of its own, for tests that talk to it."""
+"""Runs a command on a pseudo-terminal, for interactive tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ START = "from prejoin.cli import main; main()"
 
 
 class Terminal:
-    """A command on a terminal of its own."""
+    """A command on a pseudo-terminal."""
 
     def __init__(self, *arguments: str, folder: Path, **environment: str) -> None:
         self.pid, self.handle = pty.fork()
@@ -29,9 +29,10 @@ class Terminal:
         self.seen = ""
 
     def expect(self, text: str, again: str = "") -> None:
-        """Waits for a text. Keys that came before the line editor listened are pressed again, as people do: each of
-        `again` in turn. readline does not hear an interrupt that has emptied the input it was about to read, until a
-        key is pressed: so `again` has another key before Ctrl-C.
+        """Waits for a text. If nothing comes for a second, it presses the next key of `again`.
+
+        Keys that come before the line editor listens are lost. readline notices an interrupt that has emptied its
+        input only at the next key, so `again` has another key before Ctrl-C.
         """
         end = time.monotonic() + 60
         keys = cycle(again)
@@ -40,7 +41,7 @@ class Terminal:
             before = time.monotonic()
             if not self._read():
                 break
-            if again and time.monotonic() - before > 0.9:  # a second without a word
+            if again and time.monotonic() - before > 0.9:  # a second without output
                 self.send(next(keys))
         assert text in self.seen
         self.seen = self.seen.partition(text)[2]
@@ -58,13 +59,13 @@ class Terminal:
         os.write(self.handle, text.encode())
 
     def status(self, again: str = "") -> int:
-        """How it ended; `again` as in `expect`."""
+        """Waits for the end and returns the exit status; `again` as in `expect`."""
         end = time.monotonic() + 60
         keys = cycle(again)
         while time.monotonic() < end:
             before = time.monotonic()
             self._read()
-            if again and time.monotonic() - before > 0.9:  # a second without a word
+            if again and time.monotonic() - before > 0.9:  # a second without output
                 self.send(next(keys))
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:

@@ -1,4 +1,4 @@
-"""`prejoin audit` and `prejoin policy`: the schema of an application, by its name, and its table, wherever it is."""
+"""`prejoin audit` and `prejoin policy`: the schema of an application by name, and its table in any place."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def app(here: Path) -> Iterator[Any]:
 
 
 def damage(here: Path) -> None:
-    """Takes a guard away, and puts something of nobody there."""
+    """Deletes a guard, and adds an item of no entity."""
     with Embedded(here / "shop.db") as engine:
         for operation, body in (
             ("DeleteItem", {"Key": {"pk": {"S": GUARD}, "sk": {"S": "UNIQUE"}}}),
@@ -87,7 +87,7 @@ def test_errors_are_on_standard_output_with_status_1(app: Any, here: Path, prejo
     assert "`--repair` repairs what it can" in ran.err
 
 
-def test_as_json_a_finding_has_all_that_a_tool_needs(app: Any, here: Path, prejoin: Prejoin) -> None:
+def test_json_finding_has_key_and_values(app: Any, here: Path, prejoin: Prejoin) -> None:
     damage(here)
     ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db", "--format", "json")
     assert ran.status == ran.json["exit"] == 1
@@ -123,7 +123,7 @@ def test_repair_asks_first_and_without_a_yes_changes_nothing(app: Any, here: Pat
         assert "Repair 1 missing in shop?" in ran.err
         assert "PJ022" in ran.err
     ran = prejoin(*call, stdin=b"y\n")
-    assert ran.status == 1  # what is of nobody is still there
+    assert ran.status == 1  # the unknown item remains
     assert "1 repaired, 1 left" in ran.err
     assert prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db").out.startswith("unknown")
 

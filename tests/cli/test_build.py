@@ -1,4 +1,4 @@
-"""`prejoin build`: everything from the document, written whole; and nothing that somebody wrote is lost."""
+"""`prejoin build` generates everything from the document, and keeps everything written by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
 
 @pytest.fixture
 def teams(here: Path) -> Path:
-    """A small document, in a folder of its own."""
+    """A small document in an otherwise empty folder."""
     shutil.copy(TEAMS, here / "access-patterns.md")
     return here
 

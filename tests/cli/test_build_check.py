@@ -1,4 +1,4 @@
-"""`prejoin build --check` and `--prune`: what disagrees is told with its code, and what is left over goes when it is said to."""
+"""`prejoin build --check` reports disagreements with codes, and `--prune` removes outdated files."""
 
 from __future__ import annotations
 
@@ -196,10 +196,10 @@ def test_options_of_a_build_are_remembered(prejoin: Prejoin, here: Path) -> None
     assert prejoin("build", "--yes").status == 0  # without options: the package stays where it is
     assert "Struct" in (here / "club" / "entities.py").read_text("utf-8")
     assert not any((here / name).exists() for name in ("teams", "template.yaml"))
-    assert prejoin("build", "--yes", "--infrastructure", "terraform").status == 0  # one is replaced, the others stay
+    assert prejoin("build", "--yes", "--infrastructure", "terraform").status == 0  # one is replaced, the rest stays
     assert (here / "terraform").exists()
     assert (here / "club").exists()
-    assert prejoin("build", "--check").status == 1  # infra/table.ts of sst is left over
+    assert prejoin("build", "--check").status == 1  # infra/table.ts of sst is outdated
     assert prejoin("build", "--yes", "--prune").status == 0
     assert prejoin("build", "--check").status == 0
 

@@ -1,4 +1,4 @@
-"""A design that was approved grows with its document: no key changes, and building it again changes nothing."""
+"""An approved design grows with its document: no key changes, and a second build changes nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def document(name: str) -> str:
-    """An example's document, without the section that names patterns which may be left out."""
+    """An example's document, without the section of optional patterns."""
     text = (EXAMPLES / name / "access-patterns.md").read_text("utf-8")
     return re.sub(r"(?ms)^## Item Collection Candidates.*?(?=^## )", "", text)
 
@@ -75,8 +75,8 @@ def test_approved_design_grows_without_changes(prejoin: Prejoin, here: Path, nam
 @pytest.mark.parametrize(
     ("name", "later"),
     [
-        ("blog", ["AP-002", "AP-004", "AP-006", "AP-008"]),  # an index holds too little for what comes later
-        ("organisation", ["AP-002", "AP-004", "AP-006"]),  # what else is in a partition is in the way
+        ("blog", ["AP-002", "AP-004", "AP-006", "AP-008"]),  # an index projects too few attributes for later patterns
+        ("organisation", ["AP-002", "AP-004", "AP-006"]),  # other entities in a partition are in the way
     ],
 )
 def test_new_pattern_gets_a_key_beside_the_approved_ones(name: str, later: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""A document full of code for other languages: every output is parsed by a parser of its language, and has it as text."""
+"""A document with injected code: parsers of each output language must read it as text."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_pages_have_them_as_text(built: Path) -> None:
         lines = text.split("\n")
         for first, last in tables:
             assert len({len(_cells(line, 1)) for line in lines[first:last]}) == 1, (name, first)
-        # Each part of the page is where it was meant to be: no text opened a block that swallows what follows.
+        # Each part of the page is in its place: no text opened a block that includes the next parts.
         assert sum(token.type == "fence" and not token.content.endswith("\n") for token in page) == 0
         headings = [page[at + 1].content for at, token in enumerate(page) if token.type == "heading_open"]
         assert headings[0].startswith("```" if "``" in TEXT else "``"), name

@@ -1,4 +1,4 @@
-"""`prejoin build`, killed: no file is half written, and the next build goes on where it stopped."""
+"""A killed `prejoin build` leaves no partial file, and the next build continues."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def dying_flush(handle):
 os.replace, os.fsync = dying_replace, dying_flush
 main()
 """
-"""A build that is killed at a step of its writing: before a file is in its place, or when half of it is on the disk."""
+"""A build that is killed while it writes: before a file is renamed, or when half of it is written."""
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -79,7 +79,7 @@ def test_files_after_a_killed_build_are_complete_and_known(prejoin: Prejoin, tea
         found = texts(teams)
         for path in set(new) - {".prejoin-build.json"}:
             assert found[path] in (old[path], new[path]), (left, path)
-        # The document changes once more before anybody builds: what the dead one wrote is nobody's work.
+        # The document changes before the next build: files of the killed build must not count as changed by hand.
         document.write_text(old["access-patterns.md"], "utf-8")
         again = prejoin("build", "--yes")
         assert again.status == 0, (left, again.err)
@@ -89,7 +89,7 @@ def test_files_after_a_killed_build_are_complete_and_known(prejoin: Prejoin, tea
             (teams / stray).unlink()
 
 
-def test_killed_at_any_moment_it_leaves_nothing_that_a_build_does_not_mend(prejoin: Prejoin, teams: Path) -> None:
+def test_next_build_repairs_a_killed_build(prejoin: Prejoin, teams: Path) -> None:
     whole = teams.parent / "whole"
     shutil.copytree(teams, whole)
     assert prejoin("build", whole / "access-patterns.md", "--yes").status == 0

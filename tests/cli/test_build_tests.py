@@ -1,4 +1,4 @@
-"""The generated tests, run by `prejoin build`: what it says of them, and what it does where one fails."""
+"""The generated tests, run by `prejoin build`: its output, and a failing test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def teams(here: Path) -> Path:
 
 
 def broken() -> dict[PurePosixPath, str]:
-    """A package with one method that does nothing."""
+    """A package with a method that does nothing."""
     files = dict(render_python(*designed("teams")))
     repository = PurePosixPath("teams/repository.py")
     assert files[repository].count("self.db.insert(team)") == 1

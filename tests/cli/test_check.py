@@ -1,4 +1,4 @@
-"""`prejoin check`: what it says, where it says it, and the status it ends with."""
+"""`prejoin check`: messages, their positions, and exit statuses."""
 
 from __future__ import annotations
 

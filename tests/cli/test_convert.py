@@ -1,4 +1,4 @@
-"""`prejoin convert`: the same workload in another form, and no file overwritten unasked."""
+"""`prejoin convert`: the same workload in another form, and no file overwritten without `--force`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def document(here: Path) -> Path:
 
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
-def test_there_and_back_is_the_same_document(prejoin: Prejoin, document: Path, form: str) -> None:
+def test_document_round_trips(prejoin: Prejoin, document: Path, form: str) -> None:
     assert prejoin("convert", "a.md", "-o", f"b.{form}").status == 0
     assert prejoin("convert", f"b.{form}", "--to", "md").out == starter()
 

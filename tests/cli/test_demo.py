@@ -1,4 +1,4 @@
-"""`prejoin demo`: from a document to answered questions; and what it says when that cannot be."""
+"""`prejoin demo` runs the patterns of a document; and its messages when it cannot."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ def test_changed_pattern_changes_its_requests(shop: Path, capsys: pytest.Capture
 
 
 @pytest.mark.slow
-def test_a_pattern_that_is_asked_in_another_order_gets_a_key_of_its_own(
-    shop: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pattern_in_another_order_gets_its_own_key(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edit(
         shop,
         "| A user's orders, newest first | userId | Collection | placedAt DESC |",
@@ -119,7 +117,7 @@ def test_rows_are_cut_to_the_width_of_the_terminal() -> None:
     assert fitted(header, rows, None, ((2, 10), (1, 10))) == rows
 
 
-def test_buckets_and_shards_are_one_question(capsys: pytest.CaptureFixture[str]) -> None:
+def test_buckets_and_shards_are_one_query(capsys: pytest.CaptureFixture[str]) -> None:
     document = str(SHOP.parent / "metrics" / "access-patterns.md")
     for keys in ([], ["--design", str(BY_HAND / "metrics.yaml")]):
         assert run(["demo", document, *keys]) == 0

@@ -1,4 +1,4 @@
-"""`prejoin design`: what is printed, asked and written; what cannot be; and what scripts get."""
+"""`prejoin design`: output, questions, files, contradictions, and JSON for scripts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
 
 @pytest.fixture
 def teams(here: Path) -> Path:
-    """A small document, in a folder of its own."""
+    """A small document in an otherwise empty folder."""
     shutil.copy(TEAMS, here / "access-patterns.md")
     return here / "access-patterns.md"
 
@@ -35,7 +35,7 @@ def designed(folder: Path) -> Path:
     return folder / "table-design.md"
 
 
-# --- Written, or not ------------------------------------------------------------------------------------------------
+# --- Writing --------------------------------------------------------------------------------------------------------
 
 
 def test_without_a_terminal_it_is_printed_and_written_only_with_yes(prejoin: Prejoin, teams: Path) -> None:
@@ -63,7 +63,7 @@ def test_page_shows_collections_keys_indexes_and_price(prejoin: Prejoin, teams: 
 
 
 @pytest.mark.slow
-def test_it_is_the_same_whenever_it_is_written(prejoin: Prejoin, teams: Path) -> None:
+def test_repeated_design_is_identical(prejoin: Prejoin, teams: Path) -> None:
     prejoin("design", "--yes")
     first = designed(teams.parent).read_bytes()
     assert "table-design.md is up to date" in prejoin("design", "--yes").err
@@ -269,7 +269,7 @@ def test_unreadable_design_to_keep_is_reported(prejoin: Prejoin, teams: Path) ->
     assert "broken.md cannot be kept; nothing was designed" in ran.err
 
 
-# --- Documents that are not usual -------------------------------------------------------------------------------------
+# --- Unusual documents ------------------------------------------------------------------------------------------------
 
 
 def test_a_document_with_errors_is_not_designed(prejoin: Prejoin, wrong: Path) -> None:
@@ -451,7 +451,7 @@ def test_time_limit_gives_the_best_design_found_or_none(prejoin: Prejoin, teams:
     assert ran.json["result"]["reproducible"] is True
     ran = prejoin("design", "--no-proof", "--time-limit", "0.0001", "--format", "json")
     (said,) = [one for one in ran.json["diagnostics"] if one["code"] == "PJ036"]
-    if ran.status == 0:  # a choice was found in the time that is left to find any
+    if ran.status == 0:  # a selection was found in the extra time for the first one
         assert (said["severity"], ran.json["result"]["reproducible"], ran.json["result"]["exact"]) == (
             "warning",
             False,
@@ -467,7 +467,7 @@ def test_program_keeps_its_choice_when_the_time_is_over() -> None:
     bread, cake = program.choice(), program.choice()
     program.at_least(1, {bread: 1, cake: 1})
     assert program.minimise({bread: 1, cake: 5}) == 1
-    limit._end = limit.seconds = 0  # as if the time had passed
+    limit._end = limit.seconds = 0  # as if the time had elapsed
     assert program.minimise({bread: 7}) == 7
     assert (program.chosen, limit.struck) == ({bread}, True)
     with pytest.raises(OutOfTimeError):
@@ -480,7 +480,7 @@ def test_long_design_in_a_pipe_tells_how_far_it_is(
     prejoin: Prejoin, teams: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("prejoin.cli.progress.PIPE_PATIENCE", 0.001)
-    monkeypatch.setattr("prejoin.pipeline.design.design_table.solve", solve)  # it takes its time
+    monkeypatch.setattr("prejoin.pipeline.design.design_table.solve", solve)  # it is slow
     ran = prejoin("design", "--no-proof", "--format", "json")
     assert ran.json["ok"]
     assert re.search(r"^\d+ s: choosing keys", ran.err, re.MULTILINE)
@@ -488,14 +488,14 @@ def test_long_design_in_a_pipe_tells_how_far_it_is(
 
 @pytest.mark.slow
 def test_bound_of_a_design_cut_short_holds(teams: Path) -> None:
-    """However early the time is over, no bound is above what the whole search finds."""
+    """At any time limit, no bound is above the result of the whole search."""
     workload = read_file(teams).workload
     best = complexity(workload, solve(workload).design)
     seen = set()
     for after in range(40):
 
         class Counting(TimeLimit):
-            """Strikes after so many looks at the clock, which makes the test the same on every machine."""
+            """A limit that expires after a number of checks, so that the test is the same on every machine."""
 
             looks = 0
 

@@ -123,7 +123,7 @@ def test_the_version(prejoin: Prejoin) -> None:
     assert prejoin("--version").out == f"prejoin {__version__}\n"
 
 
-def test_internal_error_is_one_sentence_with_status_70(
+def test_internal_error_has_a_message_and_status_70(
     prejoin: Prejoin, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:

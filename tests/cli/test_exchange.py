@@ -1,4 +1,4 @@
-"""`prejoin convert` and NoSQL Workbench: a design there and back, and a model that is none of ours."""
+"""`prejoin convert` and NoSQL Workbench: a design there and back, and a foreign model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prejoin explain` and `prejoin schema`: what a message means, and what the JSON looks like."""
+"""`prejoin explain` and `prejoin schema`: the meaning of messages, and JSON Schemas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TESTS = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("code", ["PJ120", "pj120", "120", "PJ-120", " Pj 120 "])
-def test_a_code_is_found_however_it_is_written(prejoin: Prejoin, code: str) -> None:
+def test_code_is_found_in_any_spelling(prejoin: Prejoin, code: str) -> None:
     ran = prejoin("explain", code)
     assert ran.status == 0
     assert ran.out.startswith("PJ120 · error · The inputs are not exact\n")
@@ -37,7 +37,7 @@ def test_a_near_miss_gets_suggestions(prejoin: Prejoin, code: str, meant: str) -
     assert meant in ran.err
 
 
-def test_codes_that_tests_name_exist() -> None:
+def test_codes_in_tests_exist() -> None:
     """A test that asserts the absence of a code would pass without it."""
     named = {
         code

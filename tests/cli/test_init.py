@@ -1,4 +1,4 @@
-"""`prejoin init`: a document to start from, never over another one."""
+"""`prejoin init` writes a document to start from, and never overwrites one."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_reads_and_writes_are_given_in_a_line_each(prejoin: Prejoin, here: Path)
         (["--read", "all User"], "need entities"),
     ],
 )
-def test_a_flag_that_is_not_exact_is_refused_and_nothing_written(
+def test_inexact_option_is_refused_and_nothing_is_written(
     prejoin: Prejoin, here: Path, flags: list[str], said: str
 ) -> None:
     ran = prejoin("init", "a.md", *flags)

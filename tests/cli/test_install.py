@@ -1,4 +1,4 @@
-"""Messages name commands as this user can run them, and commands need only what they use."""
+"""Messages name commands that the user can run, and commands need only the extras that they use."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_help_of_every_command_without_solver(name: str) -> None:
         ("explain", "PJ120"),
         ("schema",),
         ("init", "new.md"),
-        ("query", "AP-001", "--for", SHOP),  # the design is there already
+        ("query", "AP-001", "--for", SHOP),  # the design exists
     ],
     ids=lambda arguments: f"{arguments[0]}-{Path(arguments[-1]).name}",
 )
@@ -106,7 +106,7 @@ def test_extras_list_exactly_the_imported_packages() -> None:
         assert re.search(rf"^\s*(?:import|from) {modules.get(name, name)}\b", source, re.MULTILINE), name
 
 
-# --- What to install ------------------------------------------------------------------------------------------------
+# --- Installing an extra --------------------------------------------------------------------------------------------
 
 
 def test_every_page_installs_from_a_clone() -> None:
@@ -123,7 +123,7 @@ def test_every_page_installs_from_a_clone() -> None:
     assert install_command("design") in (ROOT / "README.md").read_text("utf-8")
 
 
-# --- How to call it -------------------------------------------------------------------------------------------------
+# --- Calling the command --------------------------------------------------------------------------------------------
 
 
 def test_command_on_the_path_is_called_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_command_beside_the_path_is_called_by_its_path(
     (tmp_path / "sub").mkdir()
     monkeypatch.chdir(tmp_path / cwd)
     monkeypatch.setattr(sys, "argv", [str(script)])
-    for path in (os.defpath, str(other.parent)):  # not on the path at all, or another one is
+    for path in (os.defpath, str(other.parent)):  # not on the path, or another one is
         monkeypatch.setenv("PATH", path)
         assert invocation() == called.format(tmp_path)
 

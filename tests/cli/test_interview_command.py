@@ -1,4 +1,4 @@
-"""`prejoin interview` from answers: a file, a pipe, a wrong answer, and the question that comes next."""
+"""`prejoin interview` with answers from a file or a pipe, a wrong answer, and the next question."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_next_question_is_printed_when_the_answers_end(prejoin: Prejoin, here: P
 
 
 @pytest.mark.slow
-def test_an_answer_too_many_is_an_error(prejoin: Prejoin, answers: Path) -> None:
+def test_superfluous_answer_is_an_error(prejoin: Prejoin, answers: Path) -> None:
     with answers.open("a", encoding="utf-8") as file:
         file.write("\nand more\n")
     ran = prejoin("interview", "a.md", "--answers", "answers.txt")

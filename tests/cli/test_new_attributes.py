@@ -1,4 +1,4 @@
-"""An attribute that comes to a design in use: the commands tell of it, and a default lets older items be read."""
+"""A new attribute in a design in use: commands report it, and a default makes old items readable."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def grown(flags: str, read: str = "") -> str:
 
 @pytest.fixture
 def approved(prejoin: Prejoin, here: Path) -> Path:
-    """A folder with a document and its design, which is approved."""
+    """A folder with a document and its approved design."""
     (here / "access-patterns.md").write_text(DOCUMENT, "utf-8")
     assert prejoin("design", "--yes", "--no-proof").status == 0
     page = here / "table-design.md"

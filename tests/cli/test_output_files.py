@@ -1,4 +1,4 @@
-"""Outputs stay in their folder: links are refused by name, before anything is written."""
+"""Outputs stay in their folder: links are refused before anything is written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEAMS = Path(__file__).parents[1] / "small.md"
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of the user's, beside the one to work in."""
+    """A folder of the user, next to the current one."""
     work, home = tmp_path / "work", tmp_path / "home"
     work.mkdir()
     home.mkdir()
@@ -35,7 +35,7 @@ def texts(folder: Path) -> dict[str, str]:
 
 
 def outputs(folder: Path) -> list[str]:
-    """Everything that a build of the teams writes."""
+    """All files that a build of the teams writes."""
     return [name for name in texts(folder) if name != "access-patterns.md"]
 
 
@@ -154,7 +154,7 @@ def test_no_command_writes_through_a_link(
 
 
 def _absent(*_: object, **__: object) -> Ran:
-    """Runs nothing: to learn the name of a command's output."""
+    """Runs nothing; for the names of a command's outputs."""
     return Ran(0, "", "")
 
 
@@ -194,7 +194,7 @@ def test_linked_output_is_refused_before_the_design_is_shown_for_approval(home: 
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/tmp/x", "..", "", "a/..", "a\0b"])
-def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
+def test_names_outside_the_folder_are_refused(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     for act in (lambda p: write_file(folder, p, "x"), lambda p: delete_file(folder, p)):
@@ -204,7 +204,7 @@ def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> Non
     assert list(tmp_path.rglob("*")) == [folder]
 
 
-def test_package_names_that_lead_elsewhere_are_refused(prejoin: Prejoin, home: Path) -> None:
+def test_package_names_outside_the_folder_are_refused(prejoin: Prejoin, home: Path) -> None:
     shutil.copy(TEAMS, "access-patterns.md")
     for name in ("../home", "/tmp/x", "a/b", "a.b", ".."):
         assert prejoin("build", "--yes", "--package", name).status == 2

@@ -1,4 +1,4 @@
-"""Tables and files that commands cannot use: each a sentence with the place in it, and what to do."""
+"""Tables and files that commands cannot use: errors name the place and the fix."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_serve_names_a_file_that_it_cannot_use_once(app: Path, prejoin: Prejoin,
     assert "Traceback" not in ran.err
 
 
-def test_unreadable_item_in_an_audit_is_no_fault_of_ours(app: Path, prejoin: Prejoin) -> None:
+def test_audit_reports_unreadable_items(app: Path, prejoin: Prejoin) -> None:
     from prejoin import Client
 
     with Embedded(app / "shop.db") as engine:

@@ -1,4 +1,4 @@
-"""The command as a process of its own: pipes, terminals, signals, and an install without the extra."""
+"""The command as a process: pipes, terminals, signals, and an installation without the extra."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_closed_pipe_does_not_prevent_writing_files(tmp_path: Path, end: str) ->
 def test_full_disk_is_reported_on_standard_error(arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "wb") as full:
         call = [sys.executable, "-c", _START, *arguments]
-        # With a buffer the interpreter writes once more when it ends.
+        # A buffered stream is written once more when the interpreter exits.
         buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
         ran = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False, env=buffered)
     assert ran.returncode == 1
@@ -133,7 +133,7 @@ def test_an_interview_that_is_broken_off_keeps_every_answer_and_goes_on(tmp_path
     first.expect("For the people who review the document")
     first.send("\n")
     first.expect("What does it store?")
-    first.send("User, Ord")  # Not sent: this is what gets lost.
+    first.send("User, Ord")  # Not sent: this is the key that gets lost.
     first.send("\x03")
     first.expect("Saved in a.md. `prejoin interview a.md` continues from here.", again=" \x03")
     assert first.status() == 130

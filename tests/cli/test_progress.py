@@ -1,4 +1,4 @@
-"""The line that tells how far a command is: on a terminal, after a while, and gone in the end."""
+"""The progress line: on a terminal only, after a while, and removed at the end."""
 
 from __future__ import annotations
 

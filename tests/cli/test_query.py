@@ -1,4 +1,4 @@
-"""`prejoin query`: any access pattern by its id, on data made up for it or on a table that is there."""
+"""`prejoin query`: any access pattern by its id, on sample data or on an existing table."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_several_entities_come_side_by_side(prejoin: Prejoin, shop: Path) -> Non
     assert {item["entity"] for item in items} == {"Order", "OrderItem"}
 
 
-def test_a_write_is_done_as_the_pattern_says(prejoin: Prejoin, shop: Path) -> None:
+def test_write_does_what_the_pattern_describes(prejoin: Prejoin, shop: Path) -> None:
     address = '{"user_id": "a33f6f6a-1438-43f5-819d-1bd3d93e1841", "label": "work", "street": "s", "city": "c", "postcode": "p"}'
     result = prejoin("query", "AP-021", f"address={address}", "--format", "json").json["result"]
     assert [call["operation"] for call in result["calls"]] == ["PutItem"]
@@ -155,7 +155,7 @@ def test_all_that_the_examples_ask_for_can_be_made_up(document: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_pattern_runs_without_a_word_about_its_arguments(prejoin: Prejoin, here: Path) -> None:
+def test_every_pattern_runs_with_sample_arguments(prejoin: Prejoin, here: Path) -> None:
     shutil.copy(SHOP.parents[1] / "organisation" / "access-patterns.md", here / "access-patterns.md")
     assert prejoin("design", "--yes", "--no-proof").status == 0
     patterns = prejoin("query", "--format", "json").json["result"]["patterns"]
@@ -199,7 +199,7 @@ def test_without_a_pattern_it_lists_them(prejoin: Prejoin, shop: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_is_asked_as_a_file_is(prejoin: Prejoin, shop: Path) -> None:
+def test_query_works_on_a_server_and_a_file(prejoin: Prejoin, shop: Path) -> None:
     workload = read_file(shop / "access-patterns.md").workload
     design = solve(workload).design
     with Embedded() as engine, Server(engine, port=0) as url:
@@ -229,7 +229,7 @@ def test_lost_answer_to_a_write_says_to_look_before_repeating(prejoin: Prejoin, 
     assert "read the item to find out whether the write was applied, before you repeat the command" in ran.err
 
 
-def test_aws_needs_to_know_where(prejoin: Prejoin, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aws_needs_a_region(prejoin: Prejoin, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(shop / "none"))
@@ -307,7 +307,7 @@ def test_value_of_another_type_raises(hint: Any, text: str) -> None:
 
 
 @pytest.mark.slow
-def test_made_up_arguments_are_marked_and_given_ones_repeated(prejoin: Prejoin, shop: Path) -> None:
+def test_sample_arguments_are_marked(prejoin: Prejoin, shop: Path) -> None:
     ran = prejoin("query", "AP-004", "--limit", "1")
     assert "made up from the data: user_id\n" in ran.out
     result = prejoin("query", "AP-004", "--limit", "1", "--format", "json").json["result"]
@@ -331,7 +331,7 @@ def test_command_of_the_next_page_runs(prejoin: Prejoin, shop: Path) -> None:
     assert second.out != first.out
 
 
-def test_optional_arguments_are_not_made_up(prejoin: Prejoin, here: Path) -> None:
+def test_optional_arguments_get_no_sample_values(prejoin: Prejoin, here: Path) -> None:
     text = SHOP.read_text("utf-8").replace("userId, placedAt between |", "userId, status? |")
     assert "status?" in text
     (here / "access-patterns.md").write_text(text, "utf-8")

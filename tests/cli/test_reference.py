@@ -1,4 +1,4 @@
-"""The page about the command names what there is: every command, and every option of each."""
+"""The reference page lists every command and every option."""
 
 from __future__ import annotations
 

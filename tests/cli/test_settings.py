@@ -1,4 +1,4 @@
-"""`prejoin.toml`: what is made, what AWS is told about the table and who may use it; each key checked."""
+"""`prejoin.toml`: generated files, properties of the table, roles; each key is checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is installed: of the examples the documents, which `init` and `demo` read, and nothing else."""
+"""The installed package contains the documents of the examples, which `init` and `demo` read, and nothing else of them."""
 
 from __future__ import annotations
 

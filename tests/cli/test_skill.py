@@ -1,4 +1,4 @@
-"""The skills: found where agents look, never written over what people changed, and every command in them does what it says."""
+"""The skills: installed where agents look, never over changed files, and every command in them works."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ["prejoin-access-patterns", "prejoin-table-design", "prejoin-query-inter
 
 
 def commands(skill: Skill) -> list[tuple[list[str], int]]:
-    """The commands in a skill's blocks, and how each ends: fine, unless the line says so."""
+    """The commands in a skill's blocks, and whether each succeeds, which is the default."""
     found = []
     for block in re.findall(r"```bash\n(.*?)```", skill.text, re.DOTALL):
         for line in block.splitlines():
@@ -46,7 +46,7 @@ def test_commands_and_code_of_each_skill_run(
 
 
 @pytest.mark.parametrize("skill", skills(), ids=lambda skill: skill.name)
-def test_a_skill_is_one_that_agents_take(skill: Skill) -> None:
+def test_skill_has_the_form_that_agents_expect(skill: Skill) -> None:
     assert re.fullmatch(r"[a-z0-9-]{1,64}", skill.name)
     assert 100 < len(skill.description) <= 1024
     assert "Use when" in skill.description
@@ -65,7 +65,7 @@ def test_names_in_skills_exist(prejoin: Prejoin, skill: Skill) -> None:
 
 
 @pytest.mark.parametrize("skill", skills(), ids=lambda skill: skill.name)
-def test_every_option_that_a_skill_names_is_one(skill: Skill) -> None:
+def test_options_in_skills_exist(skill: Skill) -> None:
     for text in re.findall(r"`prejoin ([a-z]+ [^`]*--[^`]*)`", skill.text):
         name, *words = text.replace("\n", " ").split()
         found = cli.get_command(click.Context(cli), name)
@@ -74,7 +74,7 @@ def test_every_option_that_a_skill_names_is_one(skill: Skill) -> None:
         assert {word for word in words if word.startswith("--")} <= known, text
 
 
-def test_a_skill_for_settings_gives_some_that_are_right() -> None:
+def test_settings_in_a_skill_are_valid() -> None:
     texts = [text for skill in skills() for text in re.findall(r"```toml\n(.*?)```", skill.text, re.DOTALL)]
     assert texts
     for text in texts:
@@ -87,7 +87,7 @@ def test_there_is_one_for_each_step(prejoin: Prejoin) -> None:
     assert prejoin("skill", "show", "prejoin-table-design").out.startswith("---\nname: prejoin-table-design\n")
 
 
-def test_installed_they_are_where_agents_look_for_them(prejoin: Prejoin, here: Path) -> None:
+def test_skills_are_installed_where_agents_look(prejoin: Prejoin, here: Path) -> None:
     ran = prejoin("skill", "install", "--format", "json")
     assert ran.json["result"]["written"] == [f".agents/skills/{name}/SKILL.md" for name in NAMES]
     (here / ".claude").mkdir()

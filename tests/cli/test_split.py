@@ -1,4 +1,4 @@
-"""`prejoin split`: one table against several, and a document for each that can be designed by itself."""
+"""`prejoin split`: one table against several, with a document for each that can be designed on its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands import what they need and nothing else, so that they start quickly."""
+"""Commands import only the modules that they need, so that they start quickly."""
 
 from __future__ import annotations
 

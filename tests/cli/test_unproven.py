@@ -1,4 +1,4 @@
-"""Patterns that the proof cannot run: every command says so, and fails."""
+"""Patterns that the proof cannot run: every command reports them, and fails."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ THREE = "; ".join(f"update Switch by {name} (count += 1)" for name in ("first", 
 
 @pytest.fixture
 def switches(here: Path) -> Path:
-    """Of two switches three are changed at once."""
+    """A document with two switches, and a pattern that changes three."""
     path = here / "access-patterns.md"
     path.write_text(DOCUMENT.replace("THREE", THREE))
     return path
@@ -70,7 +70,7 @@ def test_it_counts_as_one_of_the_patterns(prejoin: Prejoin, switches: Path) -> N
 
 
 def test_runnable_patterns_are_proven(prejoin: Prejoin, switches: Path) -> None:
-    """All switches are there already, so one makes room for the new one."""
+    """All switches exist, so the proof deletes one before it inserts one."""
     switches.write_text(
         "".join(line for line in switches.read_text().splitlines(keepends=True) if "AP-021" not in line)
     )
@@ -142,7 +142,7 @@ MOVED = "; ".join(
 
 
 def test_move_between_two_values_is_proven_and_its_generated_test_passes(prejoin: Prejoin, here: Path) -> None:
-    """The new status is never the old one: there are only two counters, and a call changes both."""
+    """The new status always differs: there are only two counters, and a call changes both."""
     (here / "access-patterns.md").write_text(MOVE.replace("MOVED", MOVED))
     ran = prejoin("build", "--yes")
     assert ran.status == 0, ran.err

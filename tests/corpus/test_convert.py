@@ -1,4 +1,4 @@
-"""The converter: each field of the corpus form once, optional ones left out, what cannot be carried refused by name."""
+"""The converter: each field of the corpus form, optional fields, and errors that name a field."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from corpus.convert import convert, convert_file, convert_folder
 from corpus.source import CorpusError, Fields
 from prejoin.types import Kind
 from prejoin.workload.document.write_document import UnwritableError, write_document
-from prejoin.workload.files import read_text, with_exact_verbs
+from prejoin.workload.files import read_text
 from prejoin.workload.model import (
     Cardinality,
     ChangeOp,
@@ -41,6 +41,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.shorthand import write_out
 
 T = TypeVar("T")
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "convert_corpus.py"
@@ -118,7 +119,7 @@ def carried(convert: Callable[[], T], where: str) -> T | None:
 # --- What is carried --------------------------------------------------------------------------------------------------
 
 
-def test_every_pattern_is_there_and_the_document_reads_back_without_an_error() -> None:
+def test_converted_document_has_every_pattern_and_no_errors() -> None:
     workload = converted()
     assert [p.id for p in workload.patterns] == ["A1", "A2", "A3", "A8", "A4", "A5", "A6", "A7"]
     document = write_document(workload)
@@ -262,7 +263,7 @@ def test_conditions_are_exact_where_they_can_be_and_kept_in_words_where_not() ->
     assert [(c.kind, c.attribute) for c in a6.checks] == [(CheckKind.UNIQUE, "username"), (CheckKind.UNIQUE, "email")]
 
 
-def test_what_an_update_sets_is_among_its_inputs() -> None:
+def test_values_of_an_update_are_inputs() -> None:
     assert [i.attribute for i in write(converted(), "A5").inputs] == ["username", "score", "newScore"]
 
 
@@ -272,7 +273,7 @@ def test_a_delete_without_the_whole_id_deletes_several() -> None:
     assert workload.deletes[0].actions[0].many
 
 
-def test_what_is_out_of_scope_is_a_decision() -> None:
+def test_out_of_scope_pattern_is_a_decision() -> None:
     assert [d.pin for d in converted().decisions] == [OutOfScope("A8")]
 
 
@@ -343,7 +344,7 @@ def test_entities_asked_for_together_hold_the_same_value() -> None:
     assert (apart.references, together.references) == ("", "Office")
 
 
-def test_a_child_holds_what_its_parents_id_is_made_of() -> None:
+def test_child_has_the_attributes_of_its_parents_id() -> None:
     workload = described(
         "{name: Team, id: [teamName], attributes: {teamName: S}}",
         "{name: Player, id: [teamName, shirt], attributes: {teamName: S, shirt: N}, parent: Team}",
@@ -394,7 +395,7 @@ def test_fields_that_are_not_known_are_kept_under_names_that_no_reader_takes_for
     assert workload.entities[0].verbatim == {"Sizes in words": "small, large", "Colour": "red"}
     assert workload.reads[0].verbatim == {"Stated": "implied", "Results in words": "a: 1", "Seen in": "a talk"}
     assert workload.header["Reviewed by"] == "a friend"
-    assert read_text(write_document(workload), "md").workload == with_exact_verbs(workload)
+    assert read_text(write_document(workload), "md").workload == write_out(workload)
 
 
 def test_a_parent_that_is_not_described_is_kept_as_a_label() -> None:
@@ -491,7 +492,7 @@ def test_names_that_markdown_cannot_carry_are_carried_or_refused_never_bent(enti
     found = carried(lambda: convert_file(path), "n.yaml: ")
     if found:
         _, workload, document = found
-        assert read_text(document, "md").workload == with_exact_verbs(workload)
+        assert read_text(document, "md").workload == write_out(workload)
         assert workload.entities[0].name == entity
 
 
@@ -506,7 +507,7 @@ def test_names_that_markdown_cannot_carry_are_carried_or_refused_never_bent(enti
         ("\x00", "is not YAML"),
     ],
 )
-def test_what_is_not_a_corpus_file_is_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_other_files_are_refused(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text(text)
     with pytest.raises(CorpusError, match=r"^bad\.yaml: ") as refused:
@@ -551,7 +552,7 @@ def test_a_file_with_anything_changed_is_carried_or_refused_never_a_traceback(da
     workload = carried(lambda: convert(Fields(document, "small.yaml")), "small.yaml: ")
     if workload:
         with contextlib.suppress(UnwritableError):  # said by name in `convert_file`
-            assert read_text(write_document(workload), "md").workload == with_exact_verbs(workload)
+            assert read_text(write_document(workload), "md").workload == write_out(workload)
 
 
 @pytest.mark.parametrize("module", [source, references, writes], ids=lambda m: m.__name__)
@@ -578,7 +579,7 @@ access_patterns:
 """
 
 
-def test_what_the_document_can_say_is_converted() -> None:
+def test_all_constructs_of_the_document_are_converted() -> None:
     workload = convert(Fields(yaml.safe_load(LATER), "later"))
     text = write_document(workload)
     assert [d for d in read_text(text, "md").diagnostics if d.severity == "error"] == []
@@ -601,7 +602,7 @@ def test_what_the_document_can_say_is_converted() -> None:
 @pytest.mark.parametrize(
     ("field", "value"), [("retention", "a while"), ("references", {"day": "Nobody"}), ("default", {"colour": "red"})]
 )
-def test_what_cannot_be_carried_of_them_is_refused_by_name(field: str, value: object) -> None:
+def test_unsupported_values_are_refused_by_name(field: str, value: object) -> None:
     data = yaml.safe_load(LATER)
     data["entities"][3][field] = value
     with pytest.raises(CorpusError, match=field):

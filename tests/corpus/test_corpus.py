@@ -1,4 +1,4 @@
-"""The converted corpus: every document reads without an error, is in canonical form, and has all its patterns."""
+"""The converted corpus: every document is free of errors, in canonical form, and complete."""
 
 from __future__ import annotations
 

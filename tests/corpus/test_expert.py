@@ -1,4 +1,4 @@
-"""Experts' designs, entered as written by hand: the defects known of them are found, and nothing that is not there."""
+"""Checks of experts' designs find the known defects, and no others."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ KNOWN = [
     ("seed_music_ranking", "PJ514", "`averageScore:floor`"),
     ("seed_music_ranking", "PJ555", "AP-022 has two actions on the same Song/title copy"),
 ]
-"""What is known to be wrong with the designs, or dearer than it need be."""
+"""Known defects and unnecessary costs of the designs."""
 
 
 @cache
@@ -136,7 +136,7 @@ def test_prefixes_that_only_the_separator_tells_apart_are_told_when_it_is_left_o
 
 
 def bank(shards: int, kind: ProjectionKind) -> list[str]:
-    """What is said of the bank's hot partition, cut into so many shards."""
+    """The fixes for the bank's hot partition with this number of shards."""
     of = design("aws_bank_payments")
     (item,) = of.items
     base, index = item.facets

@@ -54,6 +54,8 @@ class Key:
     guards: int
     lost: frozenset[str]
     """The writes that do not find their item."""
+    identifies: bool
+    """Whether it holds the id: then all that know the key know the id."""
     hot: frozenset[str]
     """The reads that are too many for one partition; and an empty text if the writes are."""
 
@@ -65,6 +67,7 @@ class Key:
             and self.dollars <= other.dollars
             and self.guards <= other.guards
             and self.lost <= other.lost
+            and self.identifies >= other.identifies
             and self.hot & {*other.serves, ""} <= other.hot
         )
 
@@ -153,6 +156,23 @@ class _Entity:
         for key in self._keys([n for n in allowed if n in ids | mentioned], [*self.reads.values(), whole]):
             if key.pk or small:
                 yield key
+        yield from self._unique_keys()
+
+    def _unique_keys(self) -> Iterator[Candidate]:
+        """A unique value that stays, instead of a generated id, if nothing knows the id only. A part of it comes first."""
+        ids = {a.name for a in self.entity.id}
+        if not self.entity.id[-1].generated:
+            return
+        changing = [w for w in self.workload.writes if any(a.verb is not Verb.CREATE for a in w.actions)]
+        known = [*map(_given, self.reads.values()), *({one.attribute for one in write.inputs} for write in changing)]
+        groups = [(a.name,) for a in self.entity.attributes if a.unique] + list(self.entity.unique)
+        for group in (group for group in groups if all(map(self._stays, group))):
+            if any(names >= ids and not names.issuperset(group) for names in known):
+                continue
+            for size in range(1, len(group) + 1):
+                for pk in combinations(group, size):
+                    rest = permutations(name for name in group if name not in pk)
+                    yield from (Candidate(self.entity.name, pk, tuple(map(SortAttribute, order))) for order in rest)
 
     def _other_keys(self) -> Iterator[Candidate]:
         mentioned = {name for read in self.reads.values() for name in _mentioned(read)}
@@ -205,6 +225,7 @@ class _Entity:
             costs.kept + sum((one.dollars for one in costs.patterns if one.pattern not in found), Decimal()),
             len(design.guards),
             frozenset(o.pattern for o in design.operations if o.pattern not in found and not o.served),
+            whole >= {a.name for a in self.entity.id},
             self._hot(replace(design, operations=(*found.values(), *written)), slot),
         )
 

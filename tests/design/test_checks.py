@@ -295,10 +295,10 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
     (
         "PJ541",
         (
-            ("Yes (20) | Warm | Eventual | No |\n| AP-004", "No | Warm | Eventual | No |\n| AP-004"),
-            ("~5 per Member", "~50000 per Member"),
+            ("branchId, dueOn < | Collection | dueOn ASC | Yes (20)", "branchId, book | Collection | - | No"),
+            ("~10K total", "~2M per branchId, ~200M total"),
         ),
-        (),
+        ((BRANCH, BRANCH.replace("{dueOn}", "{book}")),),
         "MB in one result",
     ),
     ("PJ542", (("| of a branch | branchId, dueOn <", "| overdue | branchId, dueOn >"),), (), "overdue items"),

@@ -8,6 +8,7 @@ from tests.solutions import solve
 
 from prejoin import Embedded
 from prejoin.design.checks import check_design
+from prejoin.design.cost.assumptions import count_of
 from prejoin.design.explain.alternatives import add_alternatives
 from prejoin.design.explain.explanation import explain_design
 from prejoin.design.explain.model import AboutPattern, Explanation
@@ -18,9 +19,9 @@ from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE
 from prejoin.design.solver.conflicts import conflicts
 from prejoin.proof.prove import prove
-from prejoin.workload.files import read_text
+from prejoin.workload.files import read_text, write_text
 from prejoin.workload.grammar.attributes import read_attribute
-from prejoin.workload.model import Read, Workload
+from prejoin.workload.model import Read, Value, Workload
 
 READS = """## Access Patterns
 
@@ -685,3 +686,194 @@ def test_condition_says_which_item_is_meant(inputs: str, condition: str, codes: 
     found = [one for one in check_design(solve(rooms).design, rooms) if one.severity != "hint"]
     assert {one.code for one in found} == codes
     assert all("`personId` it does not give" in one.message for one in found)
+
+
+CLAIMS = """# Claims
+
+## Entities
+
+### Claim
+
+- **Attributes**:
+  - `claimNo` (string, natural)
+  - `region` (string, immutable)
+  - `state` (OPEN | CLOSED, mutable)
+  - `adjusterId` (string, optional, mutable, → Adjuster)
+- **Cardinality**: ~1K total
+
+### Adjuster
+
+- **Attributes**:
+  - `adjusterId` (string, natural)
+  - `openClaims` (integer, mutable, default=0)
+- **Cardinality**: ~80 total
+
+### Payment
+
+- **Attributes**:
+  - `paymentId` (uuid, generated)
+  - `claimNo` (string, immutable, → Claim)
+  - `amount` (integer, immutable)
+  - `state` (REQUESTED | SETTLED, mutable)
+- **Cardinality**: ~1.5 per Claim
+
+"""
+ONE = "| AP-001 | Claim | claimNo | Single | - | No | 10/s | Eventual |\n"
+FILE = "| AP-001 | Payment | claimNo | Collection | - | No | 10/s | Strong |\n"
+
+
+def proven(text: str, seeds: int = 4) -> None:
+    document = workload(text)
+    design = solve(document).design
+    for seed in range(1, seeds):
+        found = prove(document, design, Embedded(), seed=seed)
+        assert [(one.pattern, one.wrong, one.problem) for one in found.failed] == []
+
+
+@pytest.mark.parametrize(
+    ("entities", "inputs", "items", "condition"),
+    [
+        # Two entities have a `state`: the condition fixes the claim's, and the input is the payment's.
+        ("Payment", "paymentId, claimNo, amount, state", "create Payment; update Claim (remove adjusterId)",
+         "Claim.state = OPEN"),
+        # Some claims have no adjuster: they do not fulfil the condition, whoever calls.
+        ("Claim", "claimNo, adjusterId", "update Claim (state = CLOSED); update Adjuster (openClaims -= 1)",
+         "Claim.adjusterId = adjusterId"),
+        # A whole object has all attributes, so the write knows the claim and the amount.
+        ("Payment", "Payment", "create Payment; update Claim (remove adjusterId)", "Claim.state = OPEN"),
+        ("Claim", "claimNo", "update Claim (state = CLOSED)", "adjusterId exists"),
+    ],
+)  # fmt: skip
+def test_writes_that_were_not_proven(entities: str, inputs: str, items: str, condition: str) -> None:
+    proven(CLAIMS + READS + ONE + WRITES + f"| AP-100 | {entities} | {inputs} | {items} | Yes | {condition} | 1/s |\n")
+
+
+def test_object_as_an_input_gives_its_attributes() -> None:
+    spent = CLAIMS.replace("`openClaims`", "`spent`")
+    row = "| AP-100 | Payment | Payment, adjusterId | create Payment; update Adjuster (spent += amount) | Yes | - | 1/s |\n"
+    found = workload(spent + READS + ONE + WRITES + row).writes[0]
+    assert [one.attribute for one in found.inputs] == ["paymentId", "claimNo", "amount", "state", "adjusterId"]
+    assert found.actions[1].changes[0].value == Value(param="amount")
+
+
+def test_object_as_an_input_is_not_what_an_update_without_changes_sets() -> None:
+    row = "| AP-100 | Payment | Payment | create Payment; update Claim | Yes | - | 1/s |\n"
+    reading = read_text(CLAIMS + READS + ONE + WRITES + row, "md")
+    assert "PJ317" in {one.code for one in reading.diagnostics}
+    row = "| AP-100 | Payment | Payment, adjusterId | create Payment; update Claim | Yes | - | 1/s |\n"
+    update = workload(CLAIMS + READS + ONE + WRITES + row).writes[0].actions[1]
+    assert [change.attribute for change in update.changes] == ["adjusterId"]
+
+
+def test_attribute_of_a_condition_needs_no_entity() -> None:
+    row = "| AP-100 | Claim | claimNo, state | update Claim (state) | No | adjusterId not exists | 1/s |\n"
+    (check,) = workload(CLAIMS + READS + ONE + WRITES + row).writes[0].checks
+    assert (check.entity, check.attribute) == ("Claim", "adjusterId")
+
+
+def test_cardinality_may_be_an_average() -> None:
+    claims = workload(CLAIMS.replace("~1.5 per Claim", "~0.8 per Claim") + READS + ONE)
+    payment = claims.entity("Payment")
+    assert payment is not None
+    assert count_of(claims, payment) == 800
+    assert "- **Cardinality**: ~0.8 per Claim" in write_text(claims, "md")
+
+
+def test_item_is_found_by_its_id_and_not_by_a_condition() -> None:
+    row = "| AP-100 | Payment | paymentId | update Payment (state = SETTLED) | No | state = REQUESTED | 1/s |\n"
+    operation = solve(workload(CLAIMS + READS + FILE + WRITES + row)).design.operation("AP-100")
+    assert operation is not None
+    assert operation.found_first == {"Payment"}
+    assert operation.requests[0].filters == ()  # an index may be late, and the update checks it
+
+
+def test_numbers_of_a_sparse_index() -> None:
+    rows = ONE + "| AP-002 | Claim | region, adjusterId not exists | Collection | - | Yes (20) | 1/s | Eventual |\n"
+    partitions = explained(CLAIMS + READS + rows).partitions
+    (sparse,) = [one for one in partitions if one.slot == "gsi1"]
+    assert (sparse.number, sparse.items) == (100, 5)  # half of ten claims of each region
+
+
+def test_little_is_not_nothing() -> None:
+    partitions = explained(LIKES + READS + "| AP-001 | Like | videoId, userId | Single | - | No | 1/day | Eventual |\n")
+    assert "The busiest uses less than 0.01 read units a second." in partitions.partitions[0].text
+
+
+BIG = CLAIMS.replace("~1K total", "~100M total")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("region", "`~5 per region` under Cardinality of Claim"),
+        ("state in (OPEN, CLOSED)", "`state in (OPEN, CLOSED) (keeps 1%)`"),
+    ],
+)
+def test_too_large_result_tells_how_to_say_that_it_is_small(asked: str, said: str) -> None:
+    operation = solve(workload(BIG + READS + f"| AP-001 | Claim | {asked} | Collection | - | No | 1/s | Eventual |\n"))
+    assert said in operation.design.operations[0].remedy
+
+
+def test_result_is_as_large_as_its_price_says() -> None:
+    big = BIG.replace("~100M total", "~10M total, ~100K per region")
+    row = "| AP-001 | Claim | region, adjusterId | Collection | - | No | 1/s | Eventual |\n"
+    claims = workload(big + READS + row)
+    assert "PJ541" not in {one.code for one in check_design(solve(claims).design, claims)}
+
+
+def test_explanation_of_writes() -> None:
+    rows = "| AP-100 | Payment | Payment[] | create Payment[] | No | - | 1/s |\n"
+    rows += "| AP-101 | Claim | claimNo, old, state | update Claim (state) | No | state = old | 1/s |\n"
+    found = explained(CLAIMS + READS + ONE + WRITES + rows)
+    assert about(found, "AP-100").text[0] == "One PutItem for each item: puts each Payment if it does not exist."
+    assert about(found, "AP-101").text[0] == "One UpdateItem: updates Claim if it exists and state = {old}."
+
+
+HOLDS = """# Holds
+
+## Entities
+
+### Hold
+
+- **Attributes**:
+  - `holdId` (ulid, generated)
+  - `code` (string, unique, immutable)
+  - `state` (HELD | KEPT, mutable)
+  - `until` (datetime, optional, ttl, mutable)
+- **Cardinality**: unbounded
+- **Retention**: 10 days
+
+"""
+
+
+def test_explanation_of_items_that_expire() -> None:
+    row = "| AP-001 | Hold | holdId | Single | - | No | 1/s | Eventual |\n"
+    rows = "| AP-100 | Hold | Hold | create Hold | Yes | code unique | 2/s |\n"
+    rows += "| AP-101 | Hold | holdId | update Hold (state = KEPT, remove until) | No | - | 1/s |\n"
+    rows += "| AP-102 | Hold | - | expire Hold | No | - | 1/s |\n"
+    found = explained(HOLDS + READS + row + WRITES + rows)
+    renewed = "updates Hold if it exists; renews the guard of Hold's code, which expires with the item."
+    assert about(found, "AP-101").text[1].endswith(renewed)
+    assert (
+        about(found, "AP-102").text[0]
+        == "DynamoDB deletes each Hold some time after its `until`; no request is needed."
+    )
+    assert any(
+        "About 1,728,000 items" in text and "2 new ones a second for 10 days" in text for text in found.entities[0].text
+    )
+    assert not [text for text in found.assumed if "number of items" in text]
+
+
+def test_explanation_of_what_follows() -> None:
+    document = CLAIMS.replace(
+        "  - `state` (OPEN",
+        "  - `adjuster` (integer, mutable, follows Adjuster.openClaims within 1 minute)\n  - `state` (OPEN",
+    )
+    rows = ONE + "| AP-002 | Claim | adjusterId | Collection | - | Yes (20) | 1/s | Eventual |\n"
+    write = "| AP-100 | Adjuster | adjusterId | update Adjuster (openClaims += 1) | No | - | 1/s |\n"
+    claim = explained(document + READS + rows + WRITES + write).entities[0]
+    (text,) = [text for text in claim.text if "follows" in text]
+    assert text.startswith(
+        "`adjuster` follows Adjuster.openClaims: the table's stream updates the items within 1 minute"
+    )
+    assert "once a second, that is $" in text

@@ -125,7 +125,15 @@ FIXED: dict[str, list[Fix]] = {
     "PJ540": [
         (next(c for c in CASES if c[0] == "PJ540")[1], ((BRANCH, BRANCH.replace("{dueOn}", "{book}")),)),
     ],
-    "PJ541": [((("~5 per Member", "~50000 per Member"),), ())],
+    "PJ541": [
+        (
+            (
+                ("branchId, dueOn < | Collection | dueOn ASC | Yes (20)", "branchId, book | Collection | - | Yes (20)"),
+                ("~10K total", "~2M per branchId, ~200M total"),
+            ),
+            ((BRANCH, BRANCH.replace("{dueOn}", "{book}")),),
+        )
+    ],
     "PJ542": [((("| of a branch | branchId, dueOn <", "| overdue | branchId, dueOn <"),), ())],
     "PJ543": [
         (

@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 from msgspec.structs import replace
-from tests.render.infrastructure.iam import ARN, allowed, asked_of
+from tests.render.infrastructure.iam import ARN, allowed, iam_requests
 from tests.solutions import solve
 
 from prejoin import Call, Client, Embedded, compare_versions, history, restore_version, version_of
@@ -255,7 +255,7 @@ def test_role_that_writes_versions_may_read_and_restore_them(wiki: tuple[Workloa
     one, two = (version_of(db, cls, number, **key) for number in (1, 3))
     assert compare_versions(db, one, two)["title"] == (first.title, "third")
     assert restore_version(db, cls, 1, **key).title == first.title
-    asked = [one for call in calls for one in asked_of(call.operation, call.request, {"": "pk"})]
+    asked = [one for call in calls for one in iam_requests(call.operation, call.request, {"": "pk"})]
     assert len(asked) > 10
     assert [one for one in asked if not allowed(document, one)] == []
 

@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from tests.solutions import solve
 
 from prejoin.design.tables.comparison import compare_tables
-from prejoin.design.tables.split import Loss, Split, split_tables
+from prejoin.design.tables.split import Loss, Split, needs_own_table, split_tables
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
+from prejoin.render.infrastructure.options import Infrastructure, Stream
+from prejoin.render.infrastructure.stack import stack_of
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.grammar.statements import read_pin
@@ -180,3 +182,21 @@ def test_every_split_of_our_documents_gives_documents_without_errors(path: Path)
                 reading = read_text(write_document(part.workload), "md")
                 assert [d for d in reading.diagnostics if d.severity == "error"] == [], (entity.name, part.name)
                 assert reading.workload.entities == part.workload.entities
+
+
+def test_own_stream_is_in_the_infrastructure_of_its_table_only() -> None:
+    whole = bank("Payment needs its own stream and restore")
+    found = parts(split_tables(whole))
+    assert not needs_own_table(found["Payment"])
+    for workload, view in (
+        (whole, "NEW_AND_OLD_IMAGES"),
+        (found["Payment"], "NEW_AND_OLD_IMAGES"),
+        (found["rest"], None),
+    ):
+        stack = stack_of(workload, solve(workload).design, Infrastructure())
+        assert stack.options.stream == view
+        assert (stack.consumer is not None) is (view is not None)
+    chosen = stack_of(whole, solve(whole).design, Infrastructure(stream=Stream.KEYS_ONLY))
+    assert chosen.options.stream is Stream.KEYS_ONLY
+    restored = bank("Payment needs its own restore")
+    assert stack_of(restored, solve(restored).design, Infrastructure()).options.stream is None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.design.test_local_search import NARROW, workload
-from tests.design.workloads import interlocking
+from typing import Any
 
+import pytest
+from tests.design.tenancy import with_line
+from tests.design.test_local_search import NARROW, workload
+
+from designs.interlocking import interlocking
 from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.objective import complexity
 from prejoin.design.explain import explain
+from prejoin.design.solver import solve as solver
 from prejoin.design.solver.integer_program import TimeLimit
 from prejoin.design.solver.solve import solve
 
@@ -48,3 +52,22 @@ def test_bound_of_a_search_that_is_cut_short_holds() -> None:
     assert proven.ended
     assert proven.chosen.least == complexity(large, proven.design)
     assert solve(large, limit=Struck(1000)).chosen.least <= proven.chosen.least
+
+
+def test_reads_that_exclude_each_other_are_cut_once_for_all_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three types of which each two are read together cannot be in one part of a partition, whatever their keys are.
+
+    A cut that names keys would be needed for each combination of the other keys there: this document took 12 searches.
+    """
+    searches = []
+    choose = solver.choose
+
+    def counted(*given: Any) -> Any:
+        searches.append(given)
+        return choose(*given)
+
+    monkeypatch.setattr(solver, "choose", counted)
+    found = solve(with_line(interlocking(16)))
+    assert found.ended
+    assert all(not problem.forbidden for problem, *_ in searches)
+    assert len(searches) <= 6

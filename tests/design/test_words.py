@@ -199,3 +199,116 @@ def test_reference_to_one_of_several_entities_has_a_neutral_word() -> None:
         ("OWNER#{orgName}",),
         ("OWNER#{ownerName}",),
     ]
+
+
+BUILDS = """# Builds
+
+{tenant}## Entities
+
+### Organization
+
+- **Attributes**:
+  - `orgId` (string, natural)
+  - `taxId` (string, unique, immutable)
+
+### Repository
+
+- **Attributes**:
+  - `repoName` (string, natural)
+- **Cardinality**: ~40 total
+
+### Run
+
+- **Attributes**:
+  - `repoName` (string, id, → Repository)
+  - `runNo` (integer, natural)
+  - `runnerId` (uuid, mutable, → Runner)
+- **Cardinality**: ~50 per Repository
+
+### Job
+
+- **Attributes**:
+  - `repoName` (string, id)
+  - `runNo` (integer, id)
+  - `jobName` (string, natural)
+  - `runnerId` (uuid, mutable, → Runner)
+- **Relationships**:
+  - Run 1:N Job via repoName + runNo
+
+### Runner
+
+- **Attributes**:
+  - `runnerId` (uuid, generated)
+  - `state` (IDLE | BUSY, mutable)
+- **Cardinality**: ~20 total
+
+### Remark
+
+- **Attributes**:
+  - `remarkId` (ulid, generated)
+  - `subject` (string, immutable, → Repository | Organization)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Consistency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Repository | repoName | Single | - | No | 1/s | Eventual | No |
+| AP-002 | Run, Job | repoName, runNo | Collection | - | No | 1/s | Strong | Collection |
+| AP-003 | {together} | {given} | Collection | - | Yes (20) | 1/s | Eventual | {how} |
+| AP-004 | Organization | orgId | Single | - | No | 1/s | Eventual | No |
+| AP-005 | Organization | taxId | Single | - | No | 1/s | Eventual | No |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-100 | Job, Runner | repoName, runNo, jobName, runnerId | update Job (runnerId); update Runner (state = BUSY) | Yes | Runner.state = IDLE | 1/s |
+"""
+
+
+def partitions(tenant: str = "", together: str = "Remark", given: str = "subject", how: str = "No") -> dict[str, str]:
+    text = BUILDS.replace("{tenant}", tenant).replace("{together}", together).replace("{given}", given)
+    found = read_text(text.replace("{how}", how), "md")
+    assert not [one for one in found.diagnostics if one.severity == "error"]
+    items = solve(found.workload).design.items
+    return {item.entity: item.facets[0].pk[0] for item in items} | {
+        f"{item.entity} in an index": item.facets[1].pk[0] for item in items if item.facets[1:]
+    }
+
+
+def test_partitions_are_named_after_the_entity_that_an_id_is_of() -> None:
+    found = partitions()
+    assert found["Repository"] == "REPOSITORY#{repoName}"
+    assert found["Organization"] == "ORGANIZATION#{orgId}"
+    assert found["Organization in an index"] == "TAX_ID#{taxId}"
+
+
+def test_partitions_of_tenants_are_named_after_the_entity_that_an_id_is_of() -> None:
+    tenant = "> Tenant: orgId → Organization\n\n"
+    assert partitions(tenant)["Run"] == "TENANT#{orgId}#REPOSITORY#{repoName}#RUN#{runNo:plain}"
+
+
+def test_ids_of_several_entities_have_one_word_only_if_they_are_read_together() -> None:
+    alone = partitions()
+    assert (alone["Repository"], alone["Remark"]) == ("REPOSITORY#{repoName}", "SUBJECT#{subject}")
+    both = partitions(together="Repository, Remark", given="Repository.repoName / Remark.subject", how="Collection")
+    assert (both["Repository"], both["Remark"]) == ("SUBJECT#{repoName}", "SUBJECT#{subject}")
+
+
+@pytest.mark.parametrize(
+    ("name", "flag", "key"),
+    [
+        ("userId", "id", "USER#{userId}"),
+        ("userId", "natural", "PREFERENCE#{userId}"),
+        ("prefId", "id", "PREFERENCE#{prefId}"),
+        ("code", "id", "PREFERENCE#{code}"),
+    ],
+)
+def test_plain_id_may_be_of_something_outside(name: str, flag: str, key: str) -> None:
+    generated = False if flag == "natural" else None
+    preference = Entity("Preference", attributes=(Attribute(name, STRING, id=True, generated=generated),))
+    read = Read("AP-001", entities=("Preference",), inputs=(Input(name),), result=Result.ONE)
+    (item,) = solve(Workload("Preferences", entities=(preference,), reads=(read,))).design.items
+    assert item.facets[0].pk == (key,)

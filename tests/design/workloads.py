@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
-
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -74,6 +72,8 @@ def _entity(draw: st.DrawFn, name: str, parent: Entity | None) -> Entity:
         Attribute(f"{low}Due", _MOMENT, optional=True, mutable=True),
         Attribute(f"{low}Rank", Type(Kind.INTEGER), mutable=draw(st.booleans())),
     ]
+    if not draw(st.integers(0, 2)):
+        attributes.append(Attribute(f"{low}Code", STRING, unique=True, mutable=not draw(st.integers(0, 3))))
     count = draw(st.sampled_from([None, 5, 200, 30_000]))
     cardinality = () if count is None else (Cardinality(count, parent.name if parent else ""),)
     return Entity(name, attributes=tuple(attributes), cardinality=cardinality, size=draw(st.sampled_from([200, 3_000])))
@@ -146,6 +146,9 @@ def _writes(draw: st.DrawFn, entity: Entity) -> list[Write]:
     ]
     if draw(st.booleans()):
         state = f"{entity.name.lower()}State"
+        unique = tuple(Input(a.name) for a in entity.attributes if a.unique)
+        if unique and draw(st.booleans()):
+            ids = unique
         change = Action(Verb.UPDATE, entity.name, changes=(Change(state),))
         found.append(
             Write(
@@ -153,65 +156,3 @@ def _writes(draw: st.DrawFn, entity: Entity) -> list[Write]:
             )
         )
     return found
-
-
-def interlocking(seed: int, entities: int = 13, patterns: int = 60) -> Workload:
-    """A large workload: entities with up to three parents each, and reads of parents with several of their children.
-
-    Always the same for a seed. Reads interlock: the children of one read are those of others, too.
-    """
-    chance = Random(seed)
-    parents: dict[int, list[int]] = {}
-    found: list[Entity] = []
-    for number in range(entities):
-        parents[number] = chance.sample(range(number), min(number, chance.choice([0, 1, 1, 2, 2, 3])))
-        found.append(_linked(chance, number, parents[number]))
-    reads: list[Read] = []
-    seen: set[object] = set()
-    while len(reads) < patterns * 3 // 5:
-        one, many = chance.randrange(entities), len(reads) < patterns * 2 // 5
-        children = [other for other in parents if one in parents[other]]
-        some = chance.sample(children, min(len(children), chance.choice([1, 1, 2, 3]))) if many else []
-        read = _together(chance, one, some) if some else _by_attributes(chance, one, parents[one])
-        key = (read.entities, read.inputs, read.sort)
-        if key not in seen:
-            seen.add(key)
-            rate = Rate(value=chance.choice([0.1, 1, 5, 20, 50, 100]))
-            reads.append(replace(read, id=f"R{len(reads)}", page=20, paginated=True, rate=rate))
-    writes = [
-        Write(f"C-{e.name}", entities=(e.name,), inputs=tuple(Input(a.name) for a in e.attributes), rate=Rate(value=5))
-        for e in found
-    ]
-    writes = [replace(write, actions=(Action(Verb.CREATE, write.entities[0]),)) for write in writes]
-    return Workload(title="Large", entities=tuple(found), reads=tuple(reads), writes=tuple(writes))
-
-
-def _linked(chance: Random, number: int, parents: list[int]) -> Entity:
-    above = [Attribute(f"e{one}Id", STRING, references=f"E{one}.e{one}Id", mutable=False) for one in parents]
-    attributes = (
-        Attribute(f"e{number}Id", STRING, id=True, generated=True),
-        *above,
-        Attribute(f"e{number}State", _STATE, mutable=True),
-        Attribute(f"e{number}At", _MOMENT, mutable=False),
-        Attribute(f"e{number}Due", _MOMENT, optional=True, mutable=True),
-        Attribute(f"e{number}Name", STRING, mutable=False),
-    )
-    count = Cardinality(chance.choice([20, 200]), f"E{parents[0]}" if parents else "")
-    return Entity(f"E{number}", attributes=attributes, cardinality=(count,), size=chance.choice([300, 3000]))
-
-
-def _together(chance: Random, parent: int, children: list[int]) -> Read:
-    names = [f"E{parent}"] if len(children) == 1 or chance.random() < 0.75 else []
-    names += [f"E{child}" for child in children]
-    inputs = (Input(f"e{parent}Id"),)
-    return Read("", entities=tuple(names), inputs=inputs, result=Result.MANY, combine=Combine.COLLECTION)
-
-
-def _by_attributes(chance: Random, number: int, parents: list[int]) -> Read:
-    known = [*(f"e{one}Id" for one in parents), f"e{number}State", f"e{number}Name"]
-    given = [Input(name) for name in chance.sample(known, chance.choice([1, 1, 2]))]
-    by = chance.choice([f"e{number}At", f"e{number}Due"])
-    if by.endswith("Due"):
-        given.append(Input(by, Op.GE))
-    order = (Sort(by, chance.choice(list(Direction))),)
-    return Read("", entities=(f"E{number}",), inputs=tuple(given), result=Result.MANY, sort=order)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from prejoin.engine import Embedded
+from prejoin.protocol.errors import DynamoDBError
 
 from .conftest import Ask, item, refusal, values
 
@@ -239,6 +240,25 @@ def test_units_of_a_table_out_of_bounds_are_refused_before_a_missing_table(ask: 
     assert refusal(ask, "UpdateTable", **where, ProvisionedThroughput=units).message == message
     missing = refusal(ask, "UpdateTable", **where, GlobalSecondaryIndexUpdates=index)
     assert missing.code == "ResourceNotFoundException", "units of an index are looked at later"
+
+
+def test_units_out_of_bounds_of_a_missing_index_are_blocked(shop: Ask) -> None:
+    def update(units: int) -> DynamoDBError:
+        wish = {"IndexName": "absent", "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": units}}
+        return refusal(shop, "UpdateTable", GlobalSecondaryIndexUpdates=[{"Update": wish}])
+
+    assert update(10**12 + 1).message.endswith(
+        "contact DynamoDB service team for more info: Action Blocked: IndexUpdate"
+    )
+    assert update(10**12).code == "ResourceNotFoundException"
+
+
+def test_a_scan_reports_what_its_index_lacks_before_a_wrong_key_of_the_table(shop: Ask) -> None:
+    start = {"x": {"S": "1"}, "y": {"S": "1"}, "city": {"S": "Bern"}}
+    error = refusal(shop, "Scan", IndexName="by-city", Select="ALL_ATTRIBUTES", ExclusiveStartKey=start)
+    assert error.message.endswith("index by-city because its projection type is not ALL")
+    error = refusal(shop, "Scan", IndexName="by-city", ExclusiveStartKey=start)
+    assert error.message.startswith("The provided starting key is invalid")
 
 
 def test_classes_of_index_members_have_the_names_of_java(ask: Ask) -> None:

@@ -296,6 +296,14 @@ def test_mistakes_in_exports_are_refused(engine: Embedded, members: dict[str, An
     assert refusal(send, engine, "ExportTableToPointInTime", **request).code == code
 
 
+@pytest.mark.parametrize("members", [{"InputFormat": "ION"}, {"InputCompressionType": "ZSTD"}])
+def test_an_import_says_what_it_cannot_read(engine: Embedded, members: dict[str, Any]) -> None:
+    request = {"InputFormat": "CSV", "TableCreationParameters": CREATION, "S3BucketSource": {"S3Bucket": "bucket"}}
+    error = refusal(send, engine, "ImportTable", **request | members)
+    assert error.code == "ValidationException"
+    assert error.message.endswith("it reads no ION and no ZSTD")
+
+
 def test_an_export_needs_recovery(engine: Embedded) -> None:
     send(engine, "UpdateContinuousBackups", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": False})
     error = refusal(send, engine, "ExportTableToPointInTime", TableArn=ARN, S3Bucket="bucket")

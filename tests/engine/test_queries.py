@@ -305,6 +305,12 @@ def test_a_multi_attribute_key_is_asked_from_left_to_right(ask: Ask) -> None:
         ExpressionAttributeValues=values(t="t"),
     )
     assert error.message == "HASH key attributes shop must have equality conditions specified in the query"
+    equal = {
+        name: {"ComparisonOperator": "EQ", "AttributeValueList": [content]}
+        for name, content in item(tenant="t", shop="s", year=2024, city="Bern").items()
+    }
+    answer = ask("Query", TableName="multi", IndexName="multi", KeyConditions=equal)
+    assert [place["pk"]["S"] for place in answer["Items"]] == ["0", "1"], "also without expressions"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What tutorials show has a counterpart here: every method and every test that the tables of the examples name is there."""
+"""The methods and tests in the counterpart tables of the examples exist."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 READMES = sorted(path.with_name("README.md") for path in EXAMPLES.glob("*/access-patterns.md"))
 _LINK = re.compile(r"\[`(?:(\w+)\.)?(\w+)`\]\(([^)#]+\.py)\)")
-_TOLD = "Counterparts of tutorial code"
-# What such tutorials show, in their own words.
+_HEADING = "Counterparts of tutorial code"
+# Names of functions in tutorials.
 FUNCTIONS = (
     *("createUser", "create_user", "getUser", "get_user", "updateUser", "get_user_by_email", "get_user_with_all"),
     *("createOrder", "create_order", "place_order", "getUserOrders", "get_user_orders", "getOrderWithItems"),
@@ -43,11 +43,11 @@ def rows(text: str, heading: str) -> list[list[str]]:
 
 
 def counterparts() -> list[list[str]]:
-    return rows((EXAMPLES / "README.md").read_text("utf-8"), "Counterparts of tutorial code")
+    return rows((EXAMPLES / "README.md").read_text("utf-8"), _HEADING)
 
 
 @pytest.mark.parametrize("row", counterparts(), ids=lambda row: row[0])
-def test_what_is_said_to_be_here_is_here(row: list[str]) -> None:
+def test_methods_and_tests_in_the_table_exist(row: list[str]) -> None:
     _, here, tested = row
     for example, name, place in _LINK.findall(here):
         assert name in functions(EXAMPLES / place), f"{place} has no {name}"
@@ -59,13 +59,13 @@ def test_what_is_said_to_be_here_is_here(row: list[str]) -> None:
     assert tests
 
 
-def test_nothing_that_tutorials_show_is_left_out() -> None:
-    told = {name for row in counterparts() for name in re.findall(r"`([^`]+)`", row[0])}
-    assert set(FUNCTIONS) - told == set()
+def test_table_has_all_functions_of_tutorials() -> None:
+    listed = {name for row in counterparts() for name in re.findall(r"`([^`]+)`", row[0])}
+    assert set(FUNCTIONS) - listed == set()
     assert len(counterparts()) > 50
 
 
-def test_a_name_that_is_nowhere_is_found_out() -> None:
+def test_unknown_name_is_detected() -> None:
     here = functions(EXAMPLES / "shop" / "shop" / "repository.py")
     assert "register" in here
     assert "ShopRepository.register" in here
@@ -73,9 +73,9 @@ def test_a_name_that_is_nowhere_is_found_out() -> None:
 
 
 @pytest.mark.parametrize("path", READMES, ids=lambda path: path.parent.name)
-def test_every_example_tells_what_it_shows(path: Path) -> None:
-    told = rows(path.read_text("utf-8"), _TOLD)
-    assert told
+def test_every_example_has_a_valid_table_of_counterparts(path: Path) -> None:
+    table = rows(path.read_text("utf-8"), _HEADING)
+    assert table
     methods = {
         name
         for code in path.parent.rglob("*.py")
@@ -83,7 +83,7 @@ def test_every_example_tells_what_it_shows(path: Path) -> None:
         for name in functions(code)
     }
     tests = {name for code in (path.parent / "tests").glob("test_*.py") for name in functions(code)}
-    for row in told:
+    for row in table:
         here = re.findall(r"`([\w.]+)`", row[1])
         tested = [name.rpartition("::")[2] for name in re.findall(r"`([\w./:]+)`", row[-1])]
         assert here

@@ -1,4 +1,4 @@
-"""The guide to designing: every command in it is run, in order, and says what the guide shows."""
+"""Runs all commands of the guide to designing in order, and compares their output with the guide."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLOCK = re.compile(r"^```(console|markdown)(?: (\S+))?\n(.*?)^```$", re.MULTILI
 
 
 def calls(block: str) -> list[tuple[list[str], list[str]]]:
-    """The commands of a block, each with the lines that are shown below it."""
+    """The commands of a block, each with its shown output."""
     found: list[tuple[list[str], list[str]]] = []
     for line in block.splitlines():
         if line.startswith("$ prejoin "):
@@ -25,7 +25,7 @@ def calls(block: str) -> list[tuple[list[str], list[str]]]:
 
 
 def shown(lines: list[str], said: str) -> str:
-    """The first of the lines that does not come, in order; `…` stands for anything."""
+    """The first line that is not in the output, in order; `…` stands for anything."""
     at = 0
     printed = said.splitlines()
     for line in lines:
@@ -42,7 +42,7 @@ def shown(lines: list[str], said: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("here")
-def test_the_guide_shows_what_happens(prejoin: Prejoin) -> None:  # noqa: F811
+def test_guide_shows_real_output(prejoin: Prejoin) -> None:  # noqa: F811
     ran = 0
     for kind, name, block in _BLOCK.findall(GUIDE.read_text("utf-8")):
         if kind == "markdown":
@@ -61,7 +61,7 @@ def test_the_guide_shows_what_happens(prejoin: Prejoin) -> None:  # noqa: F811
     assert ran == 19
 
 
-def test_a_line_that_does_not_come_is_found() -> None:
+def test_missing_line_is_reported() -> None:
     assert shown(["a", "…", "c…"], "a\nb\ncd\n") == ""
     assert shown(["b", "a"], "a\nb\n") == "a"
 

@@ -1,4 +1,4 @@
-"""The examples: what newcomers read and change first reads without a warning, and is what the writer would write."""
+"""The documents of the examples have no warnings, and are in canonical form."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read(path: Path) -> Workload:
     return read_file(path).workload
 
 
-def test_every_example_is_there_and_in_the_readme() -> None:
+def test_readme_lists_every_example() -> None:
     assert {named(path) for path in DOCUMENTS} >= NAMES
     listed = re.findall(r"\]\((\w+)/access-patterns\.md\)", (EXAMPLES / "README.md").read_text("utf-8"))
     assert sorted(listed) == sorted(named(path) for path in DOCUMENTS)

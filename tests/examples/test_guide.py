@@ -1,4 +1,4 @@
-"""The guide to the document: its blocks are one document, and each cell it shows is read by the grammar as it says."""
+"""The guide to the document: its blocks form one document, and the grammar reads each cell as described."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ GRAMMAR: dict[str, Callable[[str], object]] = {
 
 
 def code(cell: str) -> str:
-    """What stands between the backticks of a cell."""
+    """The code between the backticks of a cell."""
     return cell[2:-2].strip() if cell.startswith("``") else cell[1:-1]
 
 
@@ -103,15 +103,13 @@ def test_every_part_of_the_grammar_is_shown() -> None:
 
 
 @pytest.mark.parametrize("title", GRAMMAR)
-def test_what_the_guide_shows_is_exact(title: str) -> None:
+def test_cells_in_the_guide_are_exact(title: str) -> None:
     for text in (text for place, text in SHOWN if place == title):
         assert GRAMMAR[title](text) is not None, text
 
 
 @pytest.mark.parametrize(("place", "loose", "exact"), INSTEAD, ids=lambda value: value)
-def test_what_the_guide_warns_of_is_refused_and_what_it_offers_instead_is_exact(
-    place: str, loose: str, exact: str
-) -> None:
+def test_warnings_and_alternatives_of_the_guide_are_right(place: str, loose: str, exact: str) -> None:
     with pytest.raises(Inexact):
         GRAMMAR[place](loose)
     GRAMMAR[place](exact)

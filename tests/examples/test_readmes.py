@@ -1,4 +1,4 @@
-"""The first commands of an example's README do what they say: people begin by copying them."""
+"""The first commands of each example's README work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-# Lines of the readme, and what is run in place of those that never end, or that scripts/examples runs.
+# Replacements for lines of the README that never end, or that scripts/examples runs.
 INSTEAD = {
     "python -m pytest": "true",
     "python collector.py run --every 2": "timeout --preserve-status -s INT 2 python collector.py run --every 0.2",

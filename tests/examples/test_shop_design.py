@@ -1,4 +1,4 @@
-"""The shop's design in `examples/` is what `prejoin design` writes. `python tests/examples/test_shop_design.py` does."""
+"""The shop's design in `examples/` is up to date. `python tests/examples/test_shop_design.py` writes it."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""The tutorial, followed to the letter: its files saved, its commands run by a shell in an empty folder, each answer compared.
+"""Follows the tutorial: saves its files, runs its commands in an empty folder, and compares their output.
 
-The last words before a block say what is done with it:
+The last words before a block tell its purpose:
 
-| They are | The block |
+| Words | The block |
 | --- | --- |
 | Save as `NAME`: | is that file |
-| Add to `NAME`: | goes to the end of that file |
-| In `NAME`: | is a difference: its lines are there, and are changed |
+| Add to `NAME`: | is added at the end of that file |
+| In `NAME`: | is a diff of that file |
 | From `NAME`: | is a part of that file |
-| leave it running: | is a command that goes on, until the next such one or the end of the page |
+| leave it running: | is a command that runs until the next such one or the end of the page |
 
-Any other `console` block has commands, each after a `$`, and all that they print. `…` stands for what is left out: alone on a
-line for lines, else for a part of one. A picture is the one that was built by then. Two blocks are not run: the one that makes an
-environment and installs prejoin, for which that of the tests stands, and the one in `sh`, which is for AWS.
+Other `console` blocks contain commands, each after a `$`, and their output. `…` stands for omitted text: alone on a line for
+lines, otherwise for a part of one. A picture must equal the one that was built by then. Two blocks are not run: the one that
+installs prejoin, because the environment of the tests is used, and the one in `sh`, which is for AWS.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorial.md"
 TEXT = PAGE.read_text("utf-8")
 PORT = "8080"
-PATIENCE = 60  # seconds, until a command is given up
+PATIENCE = 60  # timeout of a command in seconds
 
 _STEP = re.compile(
     r"^```(?P<language>\w+)\n(?P<text>.*?)^```$|^!\[[^]]*\]\((?P<picture>[^)]+)\)$", re.MULTILINE | re.DOTALL
@@ -50,7 +50,7 @@ _STATUS = re.compile(r"^\[exit status (\d+)\]\n", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A block or a picture of the page, what is to be done with it, and the file that it is about."""
+    """A block or a picture of the page, its purpose, and its file."""
 
     deed: str
     file: str
@@ -59,7 +59,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of a console block, and what the page shows below it."""
+    """A command of a console block, and its shown output."""
 
     line: str
     shown: str
@@ -71,8 +71,8 @@ def steps(page: str) -> Iterator[Step]:
         before, text = page[: found.start()].rstrip(), found["text"]
         if found["picture"]:
             yield Step("picture", found["picture"], "")
-        elif said := _DEED.search(before):
-            yield Step(said["deed"].capitalize(), said["name"], text)
+        elif match := _DEED.search(before):
+            yield Step(match["deed"].capitalize(), match["name"], text)
         elif found["language"] != "console" or "pip install" in text:
             yield Step("read", "", text)
         else:
@@ -89,8 +89,8 @@ def commands(text: str) -> list[Command]:
     return found
 
 
-def shows(shown: str, said: str) -> bool:
-    r"""Whether a text shows what was said: all of it, but for what `…` leaves out.
+def shows(shown: str, output: str) -> bool:
+    r"""Whether a text shows an output, except for parts that `…` omits.
 
     >>> shows("a\n…\nd 0.…\n", "a\nb\nc\nd 0.17\n"), shows("a\n…\nc\n", "a\nc\n"), shows("", "")
     (True, True, True)
@@ -99,7 +99,7 @@ def shows(shown: str, said: str) -> bool:
     >>> shows("a\n", "a\nb\n"), shows("a\n…\nd\n", "a\nb\nc\n"), shows("a…\n", "a\nb\n"), shows("", "a\n"), shows("a\n", "")
     (False, False, False, False, False)
     """
-    lines = said.splitlines()
+    lines = output.splitlines()
 
     def fits(run: list[re.Pattern[str]], at: int) -> bool:
         return len(run) <= len(lines) - at and all(p.fullmatch(line) for p, line in zip(run, lines[at:], strict=False))
@@ -114,13 +114,13 @@ def shows(shown: str, said: str) -> bool:
         return len(lines) == len(runs[0]) and fits(runs[0], 0)
     first, *between, last = runs
     at, end = len(first), len(lines) - len(last)
-    for run in between:  # the first place that fits leaves the most for those that follow
+    for run in between:  # the first match leaves the most lines for the next runs
         at = next((n + len(run) for n in range(at, end + 1) if fits(run, n)), end + 1)
     return at <= end and fits(first, 0) and fits(last, end)
 
 
 def changed(text: str, difference: str) -> str:
-    r"""A text after a difference, whose lines must be there just once.
+    r"""A text after a diff, whose old lines must occur exactly once.
 
     >>> changed("a\nb\nc\nd\n", " a\n-b\n+B\n+BB\n@@\n d\n+e\n")
     'a\nB\nBB\nc\nd\ne\n'
@@ -141,7 +141,7 @@ def changed(text: str, difference: str) -> str:
 
 @contextmanager
 def running(command: Command, folder: Path, environment: dict[str, str]) -> Iterator[None]:
-    """A command that goes on: from when it has said what the page shows, until ^C."""
+    """A running command: waits for the shown output, and ends it with ^C."""
     log = folder.parent / "running.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -167,7 +167,7 @@ def running(command: Command, folder: Path, environment: dict[str, str]) -> Iter
 
 
 class Reader:
-    """Somebody in an empty folder who does what the page says."""
+    """Follows the page in an empty folder."""
 
     def __init__(self, folder: Path, port: str, started: ExitStack) -> None:
         self.folder = folder
@@ -178,7 +178,7 @@ class Reader:
         self.environment = kept | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PORT": port,
-            "PYTHONUNBUFFERED": "1",  # so that what is said on the two outputs comes in its order, as on a terminal
+            "PYTHONUNBUFFERED": "1",  # so that both outputs are in order, as on a terminal
         }
 
     def follow(self, step: Step) -> None:
@@ -233,7 +233,7 @@ def free_port() -> str:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("bash") and shutil.which("curl")), reason="the page uses bash and curl")
-def test_the_tutorial_shows_what_happens(tmp_path: Path) -> None:
+def test_tutorial_shows_real_output(tmp_path: Path) -> None:
     folder = tmp_path / "makerspace"
     folder.mkdir()
     with ExitStack() as started:
@@ -250,7 +250,7 @@ def test_every_block_of_the_page_is_followed() -> None:
     assert done["read"] == 2
 
 
-def test_what_the_reader_installs_is_there() -> None:
+def test_packages_of_the_tutorial_are_installed() -> None:
     [folder, extra] = re.findall(r"^\$ pip install '\.\./(\w+)\[(\w+)\]' pytest$", TEXT, re.MULTILINE)[0]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["name"] == folder

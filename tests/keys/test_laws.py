@@ -1,4 +1,4 @@
-"""Laws of the key encoding: one to one, in order, reversible; a range is the filter it stands for."""
+"""Laws of the key encoding: one to one, order-preserving, reversible; a range equals a filter."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from prejoin.keys.template.shape import Chars, Either, Shape, meet
 from prejoin.keys.template.specs import BUCKETS, buckets
 from prejoin.types import Kind, Type
 
-# A loaded machine is no reason to fail.
+# No deadline, because machines are busy.
 # Fewer examples miss mutants of the encoding.
 law = settings(max_examples=examples(40, least=40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-# Few characters around the separator, the escape and the ends of Unicode: collisions are near if there are any.
+# Few characters around the separator, the escape and the ends of Unicode, which make collisions likely.
 TEXT = st.text(st.sampled_from("ab#$ !\"0~{}%\x00\n'é\ud7ff\ue000\U0010ffff🙂"), max_size=4) | st.text(
     st.characters(exclude_categories=["Cs"]), max_size=6
 )
@@ -43,7 +43,7 @@ VALUES: dict[Kind, st.SearchStrategy[Any]] = {
 DESCENDING = [Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.DATETIME]
 kinds = st.sampled_from(sorted(VALUES))
 
-# Specs that write a value in another form, from which it comes back; with what they take.
+# Specs that can be decoded, with strategies for their values.
 FORMS: dict[tuple[Kind, str], st.SearchStrategy[Any]] = {
     (Kind.INTEGER, "06d"): st.integers(0, 999_999),
     (Kind.NUMBER, "3"): st.integers(0, 999),
@@ -75,7 +75,7 @@ def last(kind: Kind, spec: str = "", optional: bool = False) -> Template:
 
 
 class Least:
-    """What a missing value is in the order of all values."""
+    """The place of a missing value in the order of values."""
 
     def __lt__(self, other: object) -> bool:
         return not isinstance(other, Least)
@@ -245,7 +245,7 @@ def test_raw_keys_are_injective_and_ranges_match_filters(data: st.DataObject, te
     for item in data.draw(st.lists(draw, min_size=1, max_size=6)):
         try:
             key = template.build(item)
-        except KeyValueError:  # it contains what ends it
+        except KeyValueError:  # it contains its own terminator
             continue
         assert template.parse(key) == item
         items.append(item)
@@ -362,7 +362,7 @@ def test_shapes_meet_if_a_text_matches_both(one: Shape, other: Shape) -> None:
 
 
 class OwnDatetime(datetime):
-    """As `freezegun` and `pandas` have one."""
+    """A subclass, as in `freezegun` and `pandas`."""
 
 
 @law

@@ -1,4 +1,4 @@
-"""Keys that are attributes themselves, against brute force: planned, ranged and sorted as DynamoDB has them."""
+"""Attributes as keys, against brute force: plans, ranges and order equal DynamoDB's."""
 
 from __future__ import annotations
 

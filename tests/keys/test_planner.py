@@ -1,4 +1,4 @@
-"""The planner as a specification: which key answers which question, and why others do not."""
+"""Specification of the planner: the key that serves a query, and the reasons why others do not."""
 
 from __future__ import annotations
 
@@ -310,7 +310,7 @@ def test_sort_by_optional_attribute_needs_optional_field() -> None:
     assert keys(late, {"user_id": "1", "placed_at": T}) == ["USER#1 / $ … 2026-05-04T12:00:00.000000Z"]
 
 
-# --- One item, and more than its key --------------------------------------------------------------------------------
+# --- A whole key and further values ---------------------------------------------------------------------------------
 
 
 def test_attributes_beside_whole_key_are_compared() -> None:
@@ -363,11 +363,11 @@ def test_index_contains_table_key_of_copy() -> None:
     assert "does not hold all" in refused([ORDER, copy, listed], "Order", equal=["name"], needs=["user_id"])
 
 
-# --- Ids that stand in both keys --------------------------------------------------------------------------------------
+# --- Ids in both keys -------------------------------------------------------------------------------------------------
 
 
 def test_id_repeated_in_sort_key_does_not_separate_entities() -> None:
-    """As many tables have it: `USER#42 / USER#42`, with the orders beside it."""
+    """A common layout: `USER#42 / USER#42`, with the orders in the same partition."""
     user = facet("User", TABLE, "USER#{user_id}", "USER#{user_id}")
     together = planned([user, ORDER], "User", "Order", equal=["user_id"])
     assert keys(together, {"user_id": "42"}) == ["USER#42"]

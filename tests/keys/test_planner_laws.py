@@ -1,4 +1,4 @@
-"""The planner against brute force: what its conditions read is what was asked for, in the order asked for."""
+"""The planner against brute force: its conditions read exactly the requested items, in the requested order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SORTS = [
 ]
 TEXT = st.sampled_from(["", "a", "ab", "a#b", "b", "A", "X", "a ", "Y"])
 NUMBER = st.sampled_from([-10, -1, 0, 1, 2, 10, 11])
-# o and g are not there in every item; o and n are numbers.
+# o and g are optional; o and n are numbers.
 ITEM = st.fixed_dictionaries(
     {"a": TEXT, "b": TEXT, "c": TEXT, "n": NUMBER, "o": st.none() | NUMBER, "g": st.none() | TEXT}
 )
@@ -63,14 +63,14 @@ def facets(draw: st.DrawFn) -> list[Facet]:
             pk = draw(st.sampled_from([shared, shared, shared, *PARTITIONS]))
             found.append(Facet(entity, slot, template(pk), template(draw(st.sampled_from(SORTS)))))
     home = [facet for facet in found if facet.slot == TABLE and facet.sk]
-    # A schema refuses entities whose keys in the table could be the same.
+    # A schema refuses entities whose table keys could be equal.
     assume(all(disjoint(a.pk, b.pk) or a.sk is None or b.sk is None or disjoint(a.sk, b.sk) for a, b in pairwise(home)))
     return found
 
 
 @st.composite
 def asks(draw: st.DrawFn, facets: list[Facet]) -> Lookup:
-    """Questions near what one of the facets can answer: its partition, some of its sort key, and then some."""
+    """Lookups that a facet almost serves: its partition, parts of its sort key, and others."""
     near = draw(st.sampled_from(facets))
     sort = near.sk.attributes if near.sk else ()
     known = draw(st.integers(0, len(sort)))
@@ -102,7 +102,7 @@ def test_plan_reads_exactly_the_matching_items(
         one, two = data.draw(ITEM)[ask.within.attribute], data.draw(ITEM)[ask.within.attribute]
         assume(one is not None and two is not None)
         values[ask.within.attribute] = (one, two) if ask.within.op == "between" else one
-    assume(None not in values.values())  # what is not there cannot be asked for
+    assume(None not in values.values())  # a missing value cannot be looked up
     stored = _stored(facets, items, found.slot)
     expected = [(entity, item) for entity, item, *_ in stored if entity in ask.entities and _answers(item, ask, values)]
     try:
@@ -118,7 +118,7 @@ def test_plan_reads_exactly_the_matching_items(
 def _stored(
     facets: list[Facet], items: list[tuple[str, dict[str, Any]]], slot: str
 ) -> list[tuple[str, dict[str, Any], str, str]]:
-    """The items as they stand in one slot; of several with the same key in the table, the first."""
+    """The items in one slot; of several with the same table key, the first."""
     taken = {}
     for entity, item in items:
         home = next((f for f in facets if (f.entity, f.slot) == (entity, TABLE)), None)
@@ -159,7 +159,7 @@ def _rank(one: dict[str, Any], two: dict[str, Any], ask: Lookup) -> int:
     for order in ask.order:
         name, descending = order.attribute, order.descending
         if one[name] != two[name]:
-            # A value that is not there is less than all others.
+            # A missing value is less than all others.
             less = one[name] is None or (two[name] is not None and one[name] < two[name])
             return -1 if less != descending else 1
     return 0
@@ -176,7 +176,7 @@ def _rank(one: dict[str, Any], two: dict[str, Any], ask: Lookup) -> int:
 def test_single_facet_serves_exactly_its_prefixes(
     partition: list[str], sort: list[str], equal: set[str], within: str | None, order: list[str]
 ) -> None:
-    """Partition within what is given, the rest of it first in the sort key in any order, then range and sort."""
+    """The partition must be given; other given attributes come first in the sort key, in any order; then range and sort."""
     if within in equal:
         within = None
     facet = Facet(

@@ -1,4 +1,4 @@
-"""Key templates as people meet them: what is built, what is read back, what is refused."""
+"""Key templates: building keys, reading them back, and refusals."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_shards_and_folded_case_are_derived() -> None:
 
 
 def test_the_spec_of_a_shard_never_changes_its_hash() -> None:
-    # Stored keys depend on it for ever.
+    # Stored keys depend on it, so it can never change.
     assert template("{order_id:shard(1000)}").build({"order_id": "order-1"}) == "79"
 
 

@@ -1,4 +1,4 @@
-"""Kills a process before each line of some functions in turn: as `kill -9`, but at the same places in every run."""
+"""Kills a process before each line of some functions in turn, like `kill -9`, but at the same places in every run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ KILLED = 9
 
 
 def interrupted(functions: tuple[Any, ...], fresh: Callable[[], None], step: Callable[[], object]) -> Iterator[int]:
-    """Runs a step in a process that dies before its first line in these functions, then before its second, and so on.
+    """Runs a step in processes that are killed before its first line in these functions, its second, and so on.
 
-    Yields after each death. `fresh` prepares each try. It ends when a step runs to its end.
+    Yields after each kill. `fresh` prepares each attempt. It ends when the step completes.
     """
     codes = {function.__code__ for function in functions}
     line = 0

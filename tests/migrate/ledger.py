@@ -26,7 +26,7 @@ CREATE TABLE seats (
 CREATE TABLE notes (id INTEGER PRIMARY KEY, label VARCHAR(100))
 """
 IDENTITIES = "; ".join(f"ALTER TABLE {table} REPLICA IDENTITY FULL" for table in ("invoices", "invoice_lines", "seats"))
-"""What PostgreSQL needs to log the old values of `customer_id`, `invoice_id`, `room` and `number`."""
+"""Statements that make PostgreSQL log the old values of `customer_id`, `invoice_id`, `room` and `number`."""
 
 DOCUMENT = """# Ledger
 

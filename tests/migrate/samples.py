@@ -1,4 +1,4 @@
-"""Well-known sample schemas with the queries that applications run on them, filled with rows of any number.
+"""Well-known sample schemas with typical queries, filled with any number of rows.
 
 The schemas are written from their published descriptions; the rows are made up, with keys that fit.
 """

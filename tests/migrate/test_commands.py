@@ -1,4 +1,4 @@
-"""The commands: the way of the guide, what is printed where, exit statuses."""
+"""The commands: the steps of the guide, output, exit statuses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GUIDE = (Path(__file__).parents[2] / "docs/guides/migrate/README.md").read_text(
 
 
 @pytest.mark.slow
-def test_commands_of_the_guide_run_as_they_stand(
+def test_commands_of_the_guide_run(
     prejoin: Prejoin,  # noqa: F811
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -136,7 +136,7 @@ def test_status_shows_eight_steps_with_their_commands(sessions: sessionmaker[Ses
     assert "prejoin migrate verify" in migration_status().following
 
 
-def test_status_warns_about_changes_that_nobody_reads(ledger: Migration) -> None:
+def test_status_warns_about_unread_changes(ledger: Migration) -> None:
     assert migration_status().warnings == ()
     [warning] = migration_status(now=datetime.now(UTC) + timedelta(hours=2)).warnings
     assert warning.code == "PJ755"

@@ -1,4 +1,4 @@
-"""Discover: a document that `check` accepts, with everything guessed marked, from a database and its statements."""
+"""Discover: a document that `check` accepts, with all guesses marked, from a database and its statements."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ MISFITS = [
 
 
 @pytest.mark.parametrize(("sql", "what"), MISFITS, ids=[case[0] for case in MISFITS])
-def test_what_fits_no_key_is_listed_with_advice(sql: str, what: str, database: str, tmp_path: Path) -> None:
+def test_misfits_are_listed_with_advice(sql: str, what: str, database: str, tmp_path: Path) -> None:
     found = discover(database, tmp_path, f"{sql};\nSELECT * FROM users WHERE id = ?")
     (misfit,) = found.misfits
     assert what in misfit.what

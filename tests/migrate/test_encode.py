@@ -1,4 +1,4 @@
-"""The compiled encoder of a load writes what the client's put writes, and refuses what that refuses."""
+"""The compiled encoder of a load writes and refuses the same as the client's put."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cut-over, rollback and the beginning of a load, killed before each of their lines: the next command completes them."""
+"""Cut-over, rollback and the beginning of a load, killed before each line: the next command completes them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def change(sessions: sessionmaker[Session], holder: str) -> None:
 
 
 def recorded(sessions: sessionmaker[Session]) -> int:
-    """How many rows the outbox has."""
+    """The number of rows in the outbox."""
     with sessions() as db:
         return len(db.execute(sa.select(OUTBOX)).all())
 
@@ -136,7 +136,7 @@ def test_rollback_is_finished_by_the_next_one(loaded: Migration, sessions: sessi
                 assert "`prejoin migrate rollback --yes` again" in migration_status().following
                 roll_back(loaded, PLACE)
             else:
-                assert code == "PJ731"  # it was finished: there is no migration any more
+                assert code == "PJ731"  # it was finished: the migration is gone
         seen.add(code)
         assert recorded(sessions) == 0
         assert {one.items for one in verify_table(loaded, PLACE, patterns=False).entities} == {0}

@@ -1,4 +1,4 @@
-"""Load: all rows as items with all that the design upholds, resumable, idempotent, with dead letters."""
+"""Load: all rows as items with copies, guards and counts; resumable, idempotent, with dead letters."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class KilledError(Exception):
 
 
 def test_load_continues_after_a_failure_at_every_page(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each run dies after a page was written, some before it is recorded and some after."""
+    """Each run is killed after a page was written, before or after it was recorded."""
     migration = opened()
     for rows in migration.rows:
         rows.page = 7

@@ -275,7 +275,7 @@ def random_change(db: Session, chance: random.Random) -> None:
 
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize("seed", range(3))
-def test_follower_may_die_at_every_point(
+def test_follower_can_be_killed_at_any_point(
     sessions: sessionmaker[Session], ledger: Migration, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     chance = random.Random(seed)

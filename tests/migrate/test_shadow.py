@@ -1,4 +1,4 @@
-"""Shadow reads: the application gets its own answer, differences are reported, and nothing fails or waits."""
+"""Shadow reads: the application gets its own result, differences are reported, and nothing fails or waits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_forms_make_answers_comparable() -> None:
 
 
 def test_difference_that_settles_is_none() -> None:
-    """The follower is a moment behind: the second look finds both equal."""
+    """The follower lags: the second comparison finds both equal."""
     answers = iter([1, 2, 2])
     shadow = ShadowReads(pytest.fail, settle=0)
 

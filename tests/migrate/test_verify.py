@@ -1,4 +1,4 @@
-"""Verify: equal sides are equal, and every kind of difference that is planted is found and named."""
+"""Verify finds nothing in equal sides, and reports every kind of planted difference."""
 
 from __future__ import annotations
 

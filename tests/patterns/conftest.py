@@ -1,11 +1,11 @@
-"""What tests of patterns have in common: a clock that goes as they like."""
+"""Fixtures of the tests of patterns."""
 
 from __future__ import annotations
 
 import pytest
-from tests.patterns.hands import Hands
+from tests.patterns.manual_clock import ManualClock
 
 
 @pytest.fixture
-def clock() -> Hands:
-    return Hands()
+def clock() -> ManualClock:
+    return ManualClock()

@@ -1,4 +1,4 @@
-"""A shop whose users know how many orders they have, and whether its counts are right."""
+"""A shop with counts and sums, a tree with counts, and functions that check them by brute force."""
 
 from __future__ import annotations
 
@@ -109,47 +109,47 @@ def all_of(db: Client, *classes: type[Any]) -> list[Any]:
     return [one for page in db.everything(*classes, consistent=True) for one in page]
 
 
-def miscounted(db: Client) -> list[str]:
-    """Counts of the shop that are not what its orders say, computed here from all there is."""
+def wrong_counts(db: Client) -> list[str]:
+    """The wrong counts of the shop, compared with a count of all orders."""
     found: Sequence[Order] = all_of(db, Order)
-    said = []
+    problems = []
     for user in all_of(db, User):
         own = [order for order in found if order.user_id == user.user_id]
         opened = [order for order in own if order.status not in ("DONE", "CANCELLED")]
         spent = sum((order.total or Decimal(0) for order in own if order.status != "CANCELLED"), Decimal(0))
         if (user.orders, user.open_orders, user.spent) != (len(own), len(opened), spent):
-            said.append(f"{user}, but there are {own}")
+            problems.append(f"{user}, but there are {own}")
     days = {order.day for order in found} - {None}
     counted = {day.day: day.orders for day in all_of(db, Day)}
-    said += [
+    problems += [
         f"{day} has {counted.get(str(day))} of {found}"
         for day in {*days, *counted}
         if counted.get(str(day), 0) != sum(order.day == day for order in found)
     ]
     known = {user.user_id for user in all_of(db, User)}
-    said += [f"{order} has no user" for order in found if order.user_id is not None and order.user_id not in known]
-    return said
+    problems += [f"{order} has no user" for order in found if order.user_id is not None and order.user_id not in known]
+    return problems
 
 
-def misshapen(db: Client) -> list[str]:
-    """What is without a parent in the tree, or not counted right."""
+def wrong_tree(db: Client) -> list[str]:
+    """The orphans and wrong counts of the tree."""
     folders, files, notes = all_of(db, Folder), all_of(db, File), all_of(db, Note)
     files_in = Counter(one.folder_id for one in files)
     notes_in = Counter((one.folder_id, one.file_id) for one in notes)
-    said = [f"{one} of {files}" for one in folders if one.files != files_in[one.folder_id]]
-    said += [f"{one} of {notes}" for one in files if one.notes != notes_in[one.folder_id, one.file_id]]
+    problems = [f"{one} of {files}" for one in folders if one.files != files_in[one.folder_id]]
+    problems += [f"{one} of {notes}" for one in files if one.notes != notes_in[one.folder_id, one.file_id]]
     orphans = [*(files_in.keys() - {one.folder_id for one in folders})]
     orphans += notes_in.keys() - {(one.folder_id, one.file_id) for one in files}
-    return said + [f"{one} is not there, and has children" for one in orphans]
+    return problems + [f"{one} is not there, and has children" for one in orphans]
 
 
 def add_and_remove(number: int, path: str, times: int) -> int:
-    """Inserts orders of one user and deletes every third, over a file that others write too; how many are left."""
+    """Inserts orders of one user into a shared file and deletes every third; returns how many are left."""
     with Client(SCHEMA, "shop", Embedded(path)) as db:
-        return written(db, number, times)
+        return write_orders(db, number, times)
 
 
-def written(db: Client, number: int, times: int) -> int:
+def write_orders(db: Client, number: int, times: int) -> int:
     left = 0
     for at in range(times):
         again(lambda at=at: db.insert(Order(f"{number}-{at}", "1", total=Decimal(at), day="today")))  # type: ignore[misc]
@@ -163,7 +163,7 @@ def written(db: Client, number: int, times: int) -> int:
 
 
 def again(write: Callable[[], object]) -> None:
-    """A write that others may get in the way of, more often than a client is patient."""
+    """Repeats a write until it succeeds without a conflict."""
     while True:
         try:
             write()

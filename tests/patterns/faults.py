@@ -1,7 +1,7 @@
-"""Faults between the steps of a write, writers beside each other, and whether a table is as its patterns say.
+"""Faults between the requests of a write, concurrent writers, and a check of copies and guards.
 
-For every pattern's tests: `with_every_fault` runs a write and loses one request after the other; `in_threads` and
-`in_processes` run many writers at once (those `on_a_file` only here); `wrong` compares all that is in a table with what should be there.
+`with_every_fault` repeats a write and loses one request after the other; `in_threads` and `in_processes` run concurrent
+writers (those `on_a_file` only on the embedded engine); `wrong` compares all items of a table with the expected ones.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ on_a_file = pytest.mark.skipif(bool(PLACE), reason="it is about files of the emb
 
 
 class Lost(Exception):  # noqa: N818 - it is not known to be one
-    """The request was sent and no answer came; or it was never sent."""
+    """The request was not sent, or its response was lost."""
 
 
 class Faulty:
-    """A transport that loses its n-th request (from 1), `applied` or not. All later ones are lost too: it is dead."""
+    """A transport that loses its n-th request (from 1), `applied` or not, and all later ones."""
 
     def __init__(self, inner: Transport, at: int, applied: bool) -> None:
         self._inner = inner
@@ -55,10 +55,10 @@ class Faulty:
 def with_every_fault(
     begin: Callable[[], Any], act: Callable[[Any], object], check: Callable[[Any], object], most: int = 60
 ) -> int:
-    """Begins anew for each request of `act` that could be lost, and checks what is there after it was.
+    """Runs `act` once for each of its requests, loses that request, and checks the table.
 
-    `begin` makes a transport with what is there before, `act` writes over a transport, `check` looks at the one that
-    nothing is lost of. The number of requests that were lost, for both cases: applied or not.
+    `begin` makes a transport with the initial items, `act` writes through a faulty transport, `check` reads through the
+    one without faults. Returns the number of lost requests, both applied and not applied.
     """
     lost = 0
     for applied in (False, True):
@@ -78,19 +78,19 @@ def with_every_fault(
 
 
 def in_threads(count: int, write: Callable[[int], Any]) -> list[Any]:
-    """What `write` returns for each number, all of them at once."""
+    """Runs `write` for each number in concurrent threads, and returns the results."""
     with ThreadPoolExecutor(count) as threads:
         return list(threads.map(write, range(count)))
 
 
 def in_processes(count: int, write: Callable[..., Any], *arguments: Any) -> list[Any]:
-    """The same in processes of their own: `write(number, *arguments)`, a function of a module."""
+    """Runs `write(number, *arguments)`, a function of a module, in concurrent processes."""
     with multiprocessing.get_context("spawn").Pool(count) as pool:
         return pool.starmap(write, [(number, *arguments) for number in range(count)])
 
 
 def items(transport: Transport, table: str) -> Iterator[dict[str, Any]]:
-    """All items of a table, as they are."""
+    """All items of a table as they are stored."""
     start: dict[str, Any] = {}
     while True:
         body = {"TableName": table, "ConsistentRead": True, **start}
@@ -102,9 +102,9 @@ def items(transport: Transport, table: str) -> Iterator[dict[str, Any]]:
 
 
 def wrong(schema: Schema, transport: Transport, table: str = "shop") -> list[str]:
-    """What should be in a table and is not, is there and should not be, or is not as it should be.
+    """The missing, superfluous and wrong items of a table.
 
-    Made of what each pattern expects because an item is there; so it knows of copies and guards, not of counters.
+    Expected are the items that patterns derive from an item, such as copies and guards; counters are not checked.
     """
     names = schema.keys(TABLE).names
     found = {_key(item, names): item for item in items(transport, table)}
@@ -131,7 +131,7 @@ def wrong(schema: Schema, transport: Transport, table: str = "shop") -> list[str
 
 
 def is_right(schema: Schema, table: str = "shop") -> Callable[[Any], None]:
-    """A check for `with_every_fault`: that all copies and guards are there, and no others."""
+    """A check for `with_every_fault`: exactly the expected copies and guards exist."""
 
     def check(transport: Any) -> None:
         assert wrong(schema, transport, table) == []
@@ -144,7 +144,7 @@ def _key(item: dict[str, Any], names: Sequence[str]) -> tuple[str, ...]:
 
 
 def made(schema: Schema, transport: Transport | AsyncTransport, table: str = "shop") -> Client:
-    """A client of a table that is made here."""
+    """Creates a table and returns its client."""
     db = Client(schema, table, transport)  # type: ignore[arg-type]
     db.create_table()
     return db

@@ -1,4 +1,4 @@
-"""Audit and repair: every kind of damage found and mended, and nothing found where all is well, whoever is writing."""
+"""Audit and repair: every kind of damage is found and repaired, and nothing is found in a correct table in use."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def put(db: Client, item: dict[str, Any]) -> None:
 
 
 def change(db: Client, pk: str, sk: str, **attributes: Any) -> None:
-    """Changes an item behind the back of the schema; None removes an attribute."""
+    """Changes an item without the schema; None removes an attribute."""
     item = {**stored(db, pk, sk), **attributes}
     put(db, {name: value for name, value in item.items() if value is not None})
 
@@ -136,7 +136,7 @@ def test_in_a_table_that_is_right_nothing_is_found(db: Client) -> None:
     assert list(audit(db, segments=3)) == []
 
 
-def test_those_who_await_audit_and_repair_too(db: Client) -> None:
+def test_async_client_audits_and_repairs(db: Client) -> None:
     delete(db, "UNIQUE#User#email#ann@a.com", "UNIQUE")
 
     async def main() -> list[Any]:
@@ -148,7 +148,7 @@ def test_those_who_await_audit_and_repair_too(db: Client) -> None:
     assert asyncio.run(main()) == [1, [True], []]
 
 
-def test_it_tells_how_far_it_is(db: Client) -> None:
+def test_audit_reports_progress(db: Client) -> None:
     told: list[int] = []
     list(audit(db, progress=told.append))
     assert told[-1] == len(dump(db))
@@ -172,7 +172,7 @@ def test_expired_item_is_not_repaired() -> None:
     now = datetime.now(UTC)
     db.insert(Session("old", "a", now - timedelta(hours=1)))
     db.insert(Session("new", "b", now + timedelta(hours=1)))
-    delete(db, "USER#a", "SESSION")  # DynamoDB was here
+    delete(db, "USER#a", "SESSION")  # DynamoDB deleted it
     delete(db, "SESSION#old", "SESSION")
     assert list(audit(db)) == []
     delete(db, "USER#b", "SESSION")
@@ -217,7 +217,7 @@ class File:
 
 
 def likes(shards: int) -> Schema:
-    """A schema with what patterns keep in items that belong to no other: shards of counts, the journal of a move."""
+    """A schema with items of patterns that belong to no other item: shards of counts, the journal of a move."""
     return Schema(
         Entity(Video, Key("VIDEO#{video_id}", "VIDEO")),
         Entity(
@@ -247,7 +247,7 @@ def test_items_of_patterns_are_not_reported_as_damage(videos: Client) -> None:
     assert list(audit(videos)) == []
 
 
-def test_a_count_in_shards_is_compared_and_mended(videos: Client) -> None:
+def test_sharded_count_is_compared_and_repaired(videos: Client) -> None:
     shard = next(item for item in dump(videos) if item["sk"]["S"].startswith("~COUNTER#Video#likes"))
     change(videos, shard["pk"]["S"], shard["sk"]["S"], n={"N": "1000"})
     (finding,) = audit(videos)
@@ -324,7 +324,7 @@ DAMAGE: dict[str, tuple[Callable[[Client], Any], list[tuple[str, str, str]]]] = 
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_damage_is_found_and_mended(name: str) -> None:
+def test_damage_is_found_and_repaired(name: str) -> None:
     damage, expected = DAMAGE[name]
     db = filled()
     damage(db)
@@ -339,7 +339,7 @@ def test_repair_restores_the_table() -> None:
     names = [name for name, (_, expected) in DAMAGE.items() if "orphaned" not in {kind for kind, _, _ in expected}]
     for name in names:
         if name == "an item changed without its copy":
-            continue  # nobody knows what it was
+            continue  # its value is unknown
         db = filled()
         before = dump(db)
         DAMAGE[name][0](db)
@@ -465,7 +465,7 @@ def test_repair_never_overwrites_newer_items(name: str) -> None:
     assert dump(db) == before
 
 
-def test_a_count_that_was_mended_meanwhile_stays(db: Client) -> None:
+def test_count_that_was_repaired_meanwhile_stays(db: Client) -> None:
     change(db, "USER#1", "PROFILE", orders={"N": "17"})
     (finding,) = audit(db)
     assert repair(db, finding) is True
@@ -476,7 +476,7 @@ def test_a_count_that_was_mended_meanwhile_stays(db: Client) -> None:
 
 
 def test_nothing_is_found_while_others_write() -> None:
-    """The audit reads pages and what is beside them at different times, and all of it is being written."""
+    """The audit reads pages and related items at different times, while all of them are written."""
     db = filled(Embedded())
     stop = threading.Event()
     written = [0]
@@ -527,7 +527,7 @@ def test_audit_finds_damage_during_other_writes() -> None:
 
 
 @pytest.mark.parametrize("applied", [False, True])
-def test_killed_in_the_middle_and_run_again_it_is_clean(applied: bool) -> None:
+def test_repair_continues_after_a_lost_request(applied: bool) -> None:
     at = 0
     while True:
         at += 1
@@ -557,7 +557,7 @@ _INDEXES = ("gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk")
 @settings(max_examples=examples(40))
 @given(st.data())
 def test_any_damage_is_repaired(data: st.DataObject) -> None:
-    """Copies, guards, index keys and counts are lost, changed and invented; what entities say stays as it is."""
+    """Copies, guards, index keys and counts are lost, changed and invented; entities stay as they are."""
     db = filled()
     before = dump(db)
     for _ in range(data.draw(st.integers(1, 4))):

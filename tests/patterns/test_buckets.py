@@ -1,4 +1,4 @@
-"""Partitions cut by time: a range over many of them is one question, in order, in pages, and stops early."""
+"""Partitions by time: one query over many of them, in order, in pages, that stops early."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_range_over_days_is_a_sort_and_pages_are_pieces_of_it(
 
 
 @given(hours=HOURS, order=st.sampled_from(["at", "-at"]))
-def test_a_cursor_at_any_position_goes_on_exactly_there(hours: list[int], order: str) -> None:
+def test_cursor_at_any_position_continues_there(hours: list[int], order: str) -> None:
     db = filled(SPREAD, events(*hours), Embedded())
     end = T + 12 * DAY
     whole = list(db.query(Event, lambda e: between(e.at, T, end), order=order))
@@ -119,7 +119,7 @@ def test_a_page_reads_no_more_days_than_it_needs(connect: Connect) -> None:
 
 
 class Rounds:
-    """A DynamoDB far away, which counts how often it is waited for."""
+    """A DynamoDB that accepts concurrent requests, like a remote one."""
 
     concurrent = True
 
@@ -131,7 +131,7 @@ class Rounds:
 
 
 class Counting(Client):
-    """A client that notes how many requests it sends side by side, each time."""
+    """A client that records the number of concurrent requests of each round."""
 
     rounds: list[int]
 

@@ -1,4 +1,4 @@
-"""Many objects with guards, copies and counters: each is written as if by a call of its own, in few transactions."""
+"""Bulk writes with guards, copies and counters: few transactions, with the result of single calls."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def all_of(db: Client, cls: type[Any]) -> list[Any]:
 
 
 def failures(write: Callable[[], int]) -> dict[int, str]:
-    """Positions and kinds of what was not written."""
+    """Positions and kinds of failed writes."""
     try:
         write()
     except PartlyWritten as error:
@@ -110,7 +110,7 @@ def test_objects_with_guards_share_transactions(connect: Connect) -> None:
     db = connect(SCHEMA, observe=calls.append)
     calls.clear()
     assert db.insert_many(User(str(at), f"{at}@x.com") for at in range(120)) == 120
-    # Side by side, so a server may answer them in any order.
+    # Concurrent, so a server may answer them in any order.
     sent = sorted((call.operation, call.items) for call in calls)
     assert sent == [("TransactWriteItems", n) for n in (40, 100, 100)]
     assert len(all_of(db, User)) == 120
@@ -129,7 +129,7 @@ def test_children_of_one_parent_are_counted_by_one_action(connect: Connect) -> N
 
 
 def waiting_on(db: Any) -> Client:
-    """The client that waits, on the same table."""
+    """The sync client of the same table."""
     client = getattr(db, "_client", db)
     return Client(client.schema, client.table, client._transport)
 
@@ -244,7 +244,7 @@ def test_progress_is_reported(connect: Connect) -> None:
 
 
 class Losing:
-    """A DynamoDB whose answers are lost once it has done a number of writes."""
+    """A DynamoDB whose responses are lost after a number of writes."""
 
     lossless = False
 
@@ -275,7 +275,7 @@ def test_lost_answer_is_unknown_for_its_objects_and_the_rest_is_not_tried() -> N
 
 
 class Busy:
-    """A DynamoDB in which others get in the way of some transactions."""
+    """A DynamoDB where some transactions conflict."""
 
     def __init__(self, every: int) -> None:
         self._engine = fresh()

@@ -1,4 +1,4 @@
-"""Bulk jobs: all patterns are upheld, rates are kept, and a job that is killed at any request continues and ends right."""
+"""Bulk jobs keep patterns and rates, and continue after a kill at any request."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def objects(users: int = 3, orders: int = 40) -> list[Any]:
 
 
 def run(db: Client, job: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a job with the client that `Awaited` wraps, or with the client itself."""
+    """Call a job with the client that `AsyncAsSync` wraps, or with the client itself."""
     client = getattr(db, "_client", db)
     found = job(client, *args, **options)
     return asyncio.run(found) if isinstance(client, AsyncClient) else found
@@ -120,7 +120,7 @@ def in_order(found: Iterable[Any]) -> list[str]:
 
 
 def is_whole(db: Client) -> bool:
-    """Whether copies, guards and counts are right."""
+    """Whether copies, guards and counts are correct."""
     found = audit(getattr(db, "_client", db))
     return (asyncio.run(_none(found)) if hasattr(found, "__aiter__") else list(found)) == []
 
@@ -173,7 +173,7 @@ def test_load_of_objects_that_exist(connect: Connect, existing: Any, total: int)
     assert is_whole(db)
 
 
-def test_failure_is_raised_if_nobody_takes_it() -> None:
+def test_failure_is_raised_without_a_handler() -> None:
     db = Client(SCHEMA, "shop", fresh())
     db.create_table()
     with pytest.raises(PartlyWritten) as caught:
@@ -386,7 +386,7 @@ def test_rate_of_consumed_units_is_kept() -> None:
     now[0] = 0.25
     assert pace.ahead() == 0.25
     now[0] = 60
-    assert pace.ahead() == 0  # what was not consumed is not saved up
+    assert pace.ahead() == 0  # unused capacity is not saved
     pace.add(200)
     assert pace.ahead() == 2
     assert Pace(None).ahead() == 0

@@ -1,4 +1,4 @@
-"""Children and parents: no child without a parent, whoever writes what; and a tree deleted from its leaves."""
+"""Children and parents: no child without a parent, also with concurrent writers; trees are deleted from the leaves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.patterns.counting import TREE, File, Folder, Note, again, all_of, misshapen
+from tests.patterns.counting import TREE, File, Folder, Note, again, all_of, wrong_tree
 from tests.patterns.faults import in_processes, made, with_every_fault, wrong
 from tests.place import examples, fresh
 from tests.table.both import Connect, Watched, both
@@ -227,7 +227,7 @@ def test_a_self_reference_is_a_relation_like_any_other() -> None:
         (Child(Team, by={"name": "team"}), "name is not in the key of Team"),
     ],
 )
-def test_a_relation_that_cannot_be_is_refused_when_the_schema_is_built(pattern: Child, said: str) -> None:
+def test_impossible_relation_is_refused_when_the_schema_is_built(pattern: Child, said: str) -> None:
     with pytest.raises(SchemaError, match=said):
         Schema(
             Entity(Team, Key("TEAM#{team}", "TEAM")),
@@ -255,7 +255,7 @@ def test_a_tree_is_deleted_with_all_that_belongs_to_it_and_nothing_else() -> Non
     assert delete_tree(db, Folder, folder_id="1", progress=told.append) == 1 + 3 + 12
     assert told[-1] == 16
     assert {one.folder_id for one in all_of(db)} == {"2"}
-    assert misshapen(db) == []
+    assert wrong_tree(db) == []
     assert wrong(TREE, db._transport) == []
     assert delete_tree(db, Folder, folder_id="1") == 0
 
@@ -263,19 +263,19 @@ def test_a_tree_is_deleted_with_all_that_belongs_to_it_and_nothing_else() -> Non
 def test_subtree_can_be_deleted() -> None:
     db = grown()
     assert delete_tree(db, File, folder_id="1", file_id="0") == 5
-    assert misshapen(db) == []
+    assert wrong_tree(db) == []
 
 
 def test_more_children_than_a_transaction_takes_are_deleted_in_several() -> None:
     db = grown(files=1, notes=60)
     assert delete_tree(db, File, folder_id="1", file_id="0") == 61
-    assert misshapen(db) == []
+    assert wrong_tree(db) == []
 
 
-def test_those_who_await_delete_trees_too() -> None:
+def test_async_client_deletes_trees() -> None:
     db = grown()
     assert asyncio.run(delete_tree(AsyncClient(TREE, "shop", db._transport), Folder, folder_id="1")) == 16  # type: ignore[arg-type]
-    assert misshapen(db) == []
+    assert wrong_tree(db) == []
 
 
 @both
@@ -292,11 +292,11 @@ def test_a_parent_goes_only_when_it_has_no_children(connect: Connect) -> None:
 def test_interrupted_delete_leaves_no_orphans_and_can_be_continued() -> None:
     def check(transport: Any) -> None:
         db = Client(TREE, "shop", transport)
-        assert misshapen(db) == []
+        assert wrong_tree(db) == []
         assert wrong(TREE, transport) == []
         delete_tree(db, Folder, folder_id="1")
         assert {one.folder_id for one in all_of(db)} == {"2"}
-        assert misshapen(db) == []
+        assert wrong_tree(db) == []
 
     lost = with_every_fault(
         lambda: grown(files=2, notes=2)._transport,
@@ -307,7 +307,7 @@ def test_interrupted_delete_leaves_no_orphans_and_can_be_continued() -> None:
 
 
 def plant(db: Client, number: int, times: int) -> int:
-    """Inserts under a parent that somebody is deleting; how many went in."""
+    """Inserts under a parent that is being deleted; returns the number of inserted children."""
     made_ = 0
     for at in range(times):
         try:
@@ -327,7 +327,7 @@ def test_children_that_come_while_a_tree_is_deleted_are_deleted_or_refused() -> 
         stop.set()
         assert sum(one.result() for one in planted) >= 0
     assert [one for one in all_of(db) if one.folder_id == "1"] == []
-    assert misshapen(db) == []
+    assert wrong_tree(db) == []
 
 
 def plant_in(number: int, path: str) -> int:
@@ -347,7 +347,7 @@ def test_processes_on_one_file_leave_no_child_without_a_parent(tmp_path: Path) -
     with Embedded(path) as engine:
         db = Client(TREE, "shop", engine)
         assert [one for one in all_of(db) if one.folder_id == "1"] == []
-        assert misshapen(db) == []
+        assert wrong_tree(db) == []
 
 
 acts = st.tuples(
@@ -395,4 +395,4 @@ def test_after_any_writes_no_child_is_without_a_parent(writes: list[tuple[str, s
         assert all(one[:-1] in there for one in there if len(one) > 1)
     found = {tuple(getattr(one, name) for name in TREE.entity(type(one)).base.attributes) for one in all_of(db)}
     assert found == there
-    assert misshapen(db) == []
+    assert wrong_tree(db) == []

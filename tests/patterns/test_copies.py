@@ -1,4 +1,4 @@
-"""Copies: a second item in the same transaction, or the write is refused. They never differ from their item."""
+"""Copies are written in the transaction of their item, or the write is refused, so that they never differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.patterns.faults import in_processes, in_threads, is_right, items, made, on_a_file, with_every_fault, wrong
-from tests.patterns.hands import Hands
+from tests.patterns.manual_clock import ManualClock
 from tests.place import fresh
 from tests.table.both import Connect, both
 
@@ -316,7 +316,7 @@ def test_copies_equal_their_items_after_any_writes(said: list[tuple[str, Order]]
     assert wrong(SCHEMA, db._transport) == []
 
 
-# --- Beside each other ----------------------------------------------------------------------------------------------
+# --- Concurrency ----------------------------------------------------------------------------------------------------
 
 
 def shuffle(db: Client, number: int) -> None:
@@ -374,14 +374,14 @@ def test_items_and_copies_agree_after_any_lost_request(write: Any) -> None:
 
     def check(transport: Any) -> None:
         assert wrong(SCHEMA, transport) == []
-        with suppress(AlreadyExists):  # an insert of which only the answer was lost
+        with suppress(AlreadyExists):  # an insert whose response was lost
             write(Client(SCHEMA, "shop", transport))
         assert wrong(SCHEMA, transport) == []
 
     assert with_every_fault(begin, lambda lossy: write(Client(SCHEMA, "shop", lossy)), check) >= 2
 
 
-def test_many_of_which_some_are_lost_are_whole_each() -> None:
+def test_bulk_writes_with_lost_requests_are_atomic_each() -> None:
     copy = Copy("all", Key("ORDERS", "{order_id}"))
     schema = Schema(Entity(Order, Key("ORDER#{order_id}", "ORDER"), patterns=[copy]))
 
@@ -407,7 +407,7 @@ class Offer:
     note: str = ""
 
 
-def test_copies_end_with_their_items_also_those_that_hold_little(clock: Hands) -> None:
+def test_copies_end_with_their_items_also_those_that_hold_little(clock: ManualClock) -> None:
     patterns = [Copy("by-shop", Key("SHOP#{shop}", "{offer_id}"), attributes=[]), TimeToLive("ends", clock=clock)]
     schema = Schema(Entity(Offer, Key("OFFER#{offer_id}", "OFFER"), patterns=patterns))
     db = made(schema, fresh())

@@ -1,4 +1,4 @@
-"""Copies in indexes: keys of their own there, written, changed and removed with the copy, read as the entity."""
+"""Copies in indexes have their own index keys, which change with the copy, and are read as the entity."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_delete_and_a_batch_take_the_keys_along(connect: Connect) -> None:
     assert db.count(Song, genre="jazz") == 59
 
 
-# --- Which copies are there, and what they hold ---------------------------------------------------------------------
+# --- Existence and contents of copies -------------------------------------------------------------------------------
 
 
 @both
@@ -244,7 +244,7 @@ def test_several_classes_are_collected_from_copies(connect: Connect) -> None:
     assert list(found.items) == [Genre("jazz", "blue"), ONE]
 
 
-# --- Indexes on attributes as they stand ----------------------------------------------------------------------------
+# --- Indexes on attributes ------------------------------------------------------------------------------------------
 
 
 def test_a_copy_is_in_an_index_on_attributes_that_it_holds() -> None:
@@ -337,7 +337,7 @@ def test_moving_copy_needs_the_attributes_of_its_condition() -> None:
     assert wrong(schema, db._transport) == []
 
 
-# --- Against a model, with faults, and mended -----------------------------------------------------------------------
+# --- Against a model, with faults, and repaired ---------------------------------------------------------------------
 
 songs = st.builds(
     Song,
@@ -412,7 +412,7 @@ def test_keys_are_right_after_any_lost_request(write: Any) -> None:
     assert with_every_fault(begin, lambda lossy: write(Client(SCHEMA, "shop", lossy)), check) >= 2
 
 
-def test_keys_that_somebody_changed_are_found_and_mended() -> None:
+def test_changed_keys_are_found_and_repaired() -> None:
     db = made(SCHEMA, fresh())
     db.insert(ONE)
     key = {"pk": {"S": "ARTIST#Nina"}, "sk": {"S": "SONG#1"}}

@@ -1,4 +1,4 @@
-"""Counts and sums of an item's children: right after every write, alone, beside others, and whatever is lost."""
+"""Counts and sums of an item's children are correct after every write, also with concurrent writers and faults."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.patterns.counting import DAY, ORDER, SCHEMA, USER, Day, Order, User, add_and_remove, miscounted, written
+from tests.patterns.counting import (
+    DAY,
+    ORDER,
+    SCHEMA,
+    USER,
+    Day,
+    Order,
+    User,
+    add_and_remove,
+    write_orders,
+    wrong_counts,
+)
 from tests.patterns.faults import in_processes, made, with_every_fault, wrong
 from tests.place import examples, fresh
 from tests.table.both import Connect, Watched, both, waiting
@@ -73,7 +84,7 @@ def test_an_insert_counts_and_a_delete_takes_off(connect: Connect) -> None:
     assert counts(db) == (1, 0, FIVE)
     db.delete(Order, order_id="b", user_id="1", status="DONE", total=FIVE, day=None, number=None)
     assert counts(db) == (0, 0, Decimal(0))
-    assert miscounted(db) == []
+    assert wrong_counts(db) == []
 
 
 @both
@@ -156,7 +167,7 @@ def test_an_update_by_an_amount_needs_no_old_amount(connect: Connect) -> None:
 
 
 @both
-def test_an_update_of_nothing_that_counts_touches_no_parent(connect: Connect) -> None:
+def test_update_of_uncounted_attributes_touches_no_parent(connect: Connect) -> None:
     watched = Watched()
     db = shop(connect, observe=watched)
     db.insert(Order("a", "1"))
@@ -167,7 +178,7 @@ def test_an_update_of_nothing_that_counts_touches_no_parent(connect: Connect) ->
 
 
 @both
-def test_an_update_that_does_not_know_the_old_value_is_refused_in_a_sentence(connect: Connect) -> None:
+def test_update_without_the_old_value_is_refused_with_a_message(connect: Connect) -> None:
     db = shop(connect)
     db.insert(Order("a", "1", total=TEN))
     with (
@@ -188,7 +199,7 @@ def test_wrong_known_value_raises_and_writes_nothing(connect: Connect) -> None:
         order.total = FIVE
     with pytest.raises(ConditionFailed):
         db.delete(Order, order_id="a", user_id="2", status="OPEN", total=TEN, day=None, number=None)
-    assert miscounted(db) == []
+    assert wrong_counts(db) == []
 
 
 @both
@@ -229,7 +240,7 @@ def test_missing_parent_raises_not_found_and_writes_nothing(connect: Connect) ->
 def test_one_without_a_parent_counts_nowhere(connect: Connect) -> None:
     db = shop(connect)
     db.insert(Order("a", None, total=TEN))
-    assert miscounted(db) == []
+    assert wrong_counts(db) == []
     with db.update(Order, order_id="a", read=True) as order:
         order.user_id = "1"
     assert counts(db) == (1, 1, TEN)
@@ -266,7 +277,7 @@ def test_copies_of_the_parent_have_the_count_too() -> None:
     assert wrong(SCHEMA, db._transport) == []
 
 
-# --- Together -------------------------------------------------------------------------------------------------------
+# --- Several writes in a transaction --------------------------------------------------------------------------------
 
 
 @both
@@ -281,7 +292,7 @@ def test_two_orders_of_one_user_in_one_transaction_are_one_addition(connect: Con
     # 3 orders, 2 users and a copy of each, 1 day
     assert len(watched.calls[-1].request["TransactItems"]) == 8
     assert counts(db) == (2, 2, Decimal(15))
-    assert miscounted(db) == []
+    assert wrong_counts(db) == []
 
 
 @both
@@ -312,7 +323,7 @@ def test_an_order_that_cannot_be_written_is_not_counted(connect: Connect) -> Non
     assert counts(db) == (1, 1, Decimal(0))
 
 
-def test_a_count_whose_count_is_counted() -> None:
+def test_count_of_counted_items() -> None:
     @dataclass
     class Country:
         country: str
@@ -364,7 +375,7 @@ def test_a_put_of_a_parent_holds_only_for_the_counts_it_saw(connect: Connect) ->
     assert db.get(User, user_id="1") == User("1", "Third", 1, 1)
     with db.update(User, user_id="1") as user:
         user.name = "Fourth"
-    assert miscounted(db) == []
+    assert wrong_counts(db) == []
 
 
 @both
@@ -402,7 +413,7 @@ def test_a_parent_whose_children_are_only_summed_is_never_deleted() -> None:
         db.delete(Account, account_id="1")
 
 
-# --- Beside other patterns ------------------------------------------------------------------------------------------
+# --- With other patterns --------------------------------------------------------------------------------------------
 
 
 def test_soft_deleted_item_is_not_counted_until_restored() -> None:
@@ -483,7 +494,7 @@ class Step:
     amount: Decimal = field(default=Decimal(1))
 
     def run(self, db: Any, there: dict[str, Order]) -> None:
-        """Does it, and changes what is there as it should."""
+        """Runs the operation, and changes the expected orders."""
         order, old = self.order, there.get(self.order.order_id)
         match self.verb:
             case "insert":
@@ -542,7 +553,7 @@ def test_counts_equal_a_model_after_any_writes(writes: list[Step]) -> None:
             there = before
     found = {one.order_id: one for page in db.everything(Order) for one in page}
     assert found == there
-    assert miscounted(db) == []
+    assert wrong_counts(db) == []
 
 
 @given(st.lists(steps.filter(lambda s: s.verb != "add"), max_size=6, unique_by=lambda s: s.order.order_id))
@@ -560,19 +571,19 @@ def test_a_transaction_counts_all_or_nothing(writes: list[Step]) -> None:
     except (TransactionCancelled, NotFound, AlreadyExists):
         after = there
     assert {one.order_id: one for page in db.everything(Order) for one in page} == after
-    assert miscounted(db) == []
+    assert wrong_counts(db) == []
 
 
-# --- Beside others, and what is lost --------------------------------------------------------------------------------
+# --- Concurrency and faults -----------------------------------------------------------------------------------------
 
 
 def test_threads_lose_no_count() -> None:
     with Embedded() as engine:
         db = shop(transport=engine)
         with ThreadPoolExecutor(4) as threads:
-            left = sum(threads.map(lambda number: written(db, number, 9), range(4)))
+            left = sum(threads.map(lambda number: write_orders(db, number, 9), range(4)))
         assert counts(db)[0] == left == 24
-        assert miscounted(db) == []
+        assert wrong_counts(db) == []
 
 
 def test_processes_on_one_file_lose_no_count(tmp_path: Path) -> None:
@@ -583,7 +594,7 @@ def test_processes_on_one_file_lose_no_count(tmp_path: Path) -> None:
     with Embedded(path) as engine:
         db = Client(SCHEMA, "shop", engine)
         assert counts(db)[0] == sum(left)
-        assert miscounted(db) == []
+        assert wrong_counts(db) == []
         assert wrong(SCHEMA, engine) == []
 
 
@@ -615,14 +626,14 @@ def test_counts_are_right_after_any_lost_request(act: Callable[[Any], object]) -
         return db._transport
 
     def check(transport: Any) -> None:
-        assert miscounted(Client(SCHEMA, "shop", transport)) == []
+        assert wrong_counts(Client(SCHEMA, "shop", transport)) == []
         assert wrong(SCHEMA, transport) == []
 
     assert with_every_fault(begin, act, check) >= 2
 
 
-def test_an_answer_that_is_lost_is_asked_for_again_and_counted_once() -> None:
-    """The token of a transaction makes it safe: the same bytes again are not done again."""
+def test_repeated_write_after_a_lost_response_is_counted_once() -> None:
+    """The token of a transaction makes a repetition safe: the same bytes are not applied again."""
     db = shop()
     kept: list[tuple[str, bytes]] = []
 
@@ -636,7 +647,7 @@ def test_an_answer_that_is_lost_is_asked_for_again_and_counted_once() -> None:
     assert counts(db) == (1, 1, Decimal(0))
 
 
-# --- What it costs --------------------------------------------------------------------------------------------------
+# --- Cost -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -659,7 +670,7 @@ PLAIN = Schema(
 
 
 def costs(db: Client, watched: Watched) -> dict[str, float]:
-    """Write units of what can be done to a counted item."""
+    """Write units of each operation on a counted item."""
     db.insert(Post("1"))
     said = {}
     for name, act in {
@@ -679,7 +690,7 @@ def test_cost_is_as_documented() -> None:
 
 
 def test_a_guard_that_frees_and_takes_again_is_one_action() -> None:
-    """In one transaction a number goes from one order to another."""
+    """A transaction moves a number from one order to another."""
     db = shop()
     first = db.insert(Order("a", "1", number="n"))
     with db.transaction() as tx:

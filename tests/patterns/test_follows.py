@@ -1,10 +1,11 @@
-"""Attributes that follow another entity: after a refresh every item has the source's values, whatever happens meanwhile."""
+"""Attributes that follow another entity: a refresh gives all items the source's values, also with concurrent writes."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -15,9 +16,11 @@ from tests.table.both import Connect, both, waiting
 from prejoin import (
     AsyncClient,
     Call,
+    Child,
     Client,
     ConditionFailed,
     Copy,
+    Counted,
     Embedded,
     Entity,
     Finding,
@@ -26,6 +29,7 @@ from prejoin import (
     Key,
     Schema,
     SchemaError,
+    SoftDelete,
     StreamConsumer,
     StreamHandlers,
     TableError,
@@ -35,6 +39,7 @@ from prejoin import (
     keep_fresh,
     refresh,
     repair,
+    restore,
 )
 
 
@@ -54,6 +59,7 @@ class Comment:
     author: str
     photo: str | None = None
     state: str = "NEW"
+    gone: datetime | None = None
 
 
 NAMES = {"author": "name", "photo": "photo"}
@@ -192,7 +198,7 @@ def test_racing_renames_inserts_and_refreshes_end_right() -> None:
 
     def act(number: int) -> None:
         for at in range(8):
-            with suppress(TableError):  # another one was first: its value is checked at the end
+            with suppress(TableError):  # another writer was first: its value is checked at the end
                 if number < 2:
                     renamed(db, f"Ann {number}.{at}")
                     refresh(db, User, user_id="1")
@@ -241,13 +247,13 @@ def test_stream_keeps_items_fresh(checked: bool) -> None:
         consumer.run()
         renamed(db, "Anne")
         with suppress(ConditionFailed, TransactionCancelled):
-            db.insert(comment(3, "Ann"))  # by somebody who has read the old name
+            db.insert(comment(3, "Ann"))  # by a writer that has read the old name
         with db.update(User, user_id="1") as user:
             user.visits += 1
         assert consumer.run() > 0
         assert authors(db) == ["Anne"] * (3 if checked else 4)
         while consumer.run():
-            pass  # what it writes itself does not go round for ever
+            pass  # its own writes do not start another round
         assert set(authors(db)) == {"Anne"}
 
 
@@ -299,6 +305,31 @@ def test_audit_finds_outdated_items_and_repair_updates_them(connect: Connect) ->
     assert [mended(db, one) for one in found] == [False] * 3  # nothing is left to do
     assert findings(db) == []
     assert authors(db) == ["Anne"] * 4
+
+
+@both
+def test_source_can_be_the_parent_that_counts_its_items(connect: Connect) -> None:
+    db = begun(schema(Child(User, BY), Counted(User, "visits", by=BY)), 3, connect)
+    renamed(db, "Anne")
+    with pytest.raises((ConditionFailed, TransactionCancelled)):
+        db.insert(comment(3, "Ann"))
+    db.insert(comment(4, "Anne"))
+    assert db.get(User, user_id="1") == User("1", "Anne", visits=4)
+
+
+@both
+@pytest.mark.parametrize("repaired", [False, True])
+def test_item_marked_as_deleted_follows_too(connect: Connect, repaired: bool) -> None:
+    db = begun(schema(SoftDelete("gone")), 2, connect)
+    db.delete(Comment, post_id="p0", comment_id="0000", read=True)
+    renamed(db, "Anne")
+    if repaired:
+        assert [mended(db, one) for one in findings(db)] == [True, True]
+    else:
+        assert _refresh(db) == 2
+    assert findings(db) == []
+    restore(db, Comment, post_id="p0", comment_id="0000")
+    assert authors(db) == ["Anne", "Anne"]
 
 
 def findings(db: Client) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""The guides to the patterns: their examples, run as they stand, and their links."""
+"""Runs the examples of the guides to patterns, and checks their links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The highest and lowest of an item's children: reached by every write, alone, beside others, and whatever is lost."""
+"""The highest and lowest values of an item's children are correct after every write, also with concurrency and faults."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.patterns.faults import in_processes, items, made, with_every_fault, wrong
-from tests.patterns.hands import Hands
-from tests.patterns.reaching import (
+from tests.patterns.extremes import (
     ALONE,
     DAY,
     INDEXES,
@@ -26,12 +24,14 @@ from tests.patterns.reaching import (
     USER,
     Counting,
     Day,
-    Ever,
+    ExpectedExtremes,
     Order,
     User,
+    write_orders,
     write_to_a_file,
-    written,
 )
+from tests.patterns.faults import in_processes, items, made, with_every_fault, wrong
+from tests.patterns.manual_clock import ManualClock
 from tests.place import examples, fresh
 from tests.table.both import Connect, Watched, both, waiting
 
@@ -74,7 +74,7 @@ NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indexes here have what was written at once."""
+    """Removes the wait for indexes, which are consistent here."""
     monkeypatch.setattr(sys.modules["prejoin.patterns.aggregates.recount"], "CATCH_UP", 0.0)
 
 
@@ -95,7 +95,7 @@ def reached(db: Client, user_id: str = "1") -> tuple[Decimal | None, Decimal | N
 
 
 @both
-def test_an_insert_raises_it_and_a_delete_leaves_it(connect: Connect) -> None:
+def test_insert_raises_the_highest_value_and_delete_keeps_it(connect: Connect) -> None:
     db = shop(connect)
     assert reached(db) == (None, None)
     for name, total in {"a": TWO, "b": TEN, "c": ONE}.items():
@@ -106,7 +106,7 @@ def test_an_insert_raises_it_and_a_delete_leaves_it(connect: Connect) -> None:
 
 
 @both
-def test_nought_and_less_are_values_and_none_is_no_value(connect: Connect) -> None:
+def test_zero_and_negative_values_count_and_none_does_not(connect: Connect) -> None:
     db = shop(connect)
     db.insert(Order("a", "1", None))
     assert reached(db) == (None, None)
@@ -117,11 +117,11 @@ def test_nought_and_less_are_values_and_none_is_no_value(connect: Connect) -> No
 
 
 @both
-def test_an_update_that_raises_it_does_and_one_that_lowers_it_does_not(connect: Connect) -> None:
+def test_update_that_raises_the_value_changes_the_parent_and_one_that_lowers_it_does_not(connect: Connect) -> None:
     db = shop(connect, ALONE)
     db.insert(Order("a", "1", TWO))
     with db.update(Order, order_id="a", user_id="1", status="OPEN", day=None) as order:
-        order.total = TEN  # what it was need not be known
+        order.total = TEN  # the old value is not needed
     assert reached(db) == (TEN, TWO)
     with db.update(Order, order_id="a", read=True) as order:
         order.total = ONE
@@ -132,7 +132,7 @@ def test_an_update_that_raises_it_does_and_one_that_lowers_it_does_not(connect: 
 
 
 @both
-def test_an_update_by_an_amount_has_to_know_the_old_one(connect: Connect) -> None:
+def test_update_by_an_amount_needs_the_old_value(connect: Connect) -> None:
     db = shop(connect, ALONE)
     db.insert(Order("a", "1", TWO))
     known: dict[str, Any] = {"user_id": "1", "status": "OPEN", "day": None}
@@ -148,7 +148,7 @@ def test_an_update_by_an_amount_has_to_know_the_old_one(connect: Connect) -> Non
     assert reached(db) == (13, TWO)
 
 
-def test_an_update_by_an_amount_away_from_it_needs_to_know_nothing() -> None:
+def test_update_away_from_the_extreme_needs_no_old_value() -> None:
     one = Highest(User, "largest", of="total")
     db = shop(schema=Schema(USER, Entity(Order, ORDER.key, ORDER.indexes, patterns=[one]), indexes=INDEXES))
     db.insert(Order("a", "1", TWO))
@@ -183,7 +183,7 @@ def test_put_raises_the_highest_value_without_was(connect: Connect) -> None:
 
 
 @both
-def test_an_upsert_says_all_that_decides_or_reads_first(connect: Connect) -> None:
+def test_upsert_needs_all_deciding_values_or_reads_first(connect: Connect) -> None:
     db = shop(connect, ALONE)
     with pytest.raises(UnknownValue, match="read=True"), db.upsert(Order, order_id="a") as order:
         order.total = TEN
@@ -215,7 +215,7 @@ def test_missing_parent_raises_not_found_and_writes_nothing(connect: Connect, sc
 
 
 @both
-def test_a_parent_is_made_where_that_is_wanted(connect: Connect) -> None:
+def test_parent_is_created_on_request(connect: Connect) -> None:
     db = shop(connect)
     db.insert(Order("a", None, TWO, day="monday"))
     db.insert(Order("b", None, TEN, day="monday"))
@@ -287,7 +287,7 @@ def test_missing_parent_is_reported_after_one_request() -> None:
     assert counted.sent == before + 1
 
 
-def test_an_update_that_moves_nothing_towards_it_touches_no_parent() -> None:
+def test_update_away_from_the_extreme_touches_no_parent() -> None:
     watched = Watched()
     db = shop(schema=ALONE, observe=watched)
     db.insert(Order("a", "1", TEN, at=NOON))
@@ -296,7 +296,7 @@ def test_an_update_that_moves_nothing_towards_it_touches_no_parent() -> None:
         assert watched.calls[-1].operation == "UpdateItem"
 
 
-# --- Together -------------------------------------------------------------------------------------------------------
+# --- Several writes in a transaction --------------------------------------------------------------------------------
 
 
 @both
@@ -360,7 +360,7 @@ def test_other_failures_are_reported_as_usual(connect: Connect) -> None:
     with pytest.raises(TransactionCancelled) as told, db.transaction() as tx:
         tx.insert(Order("b", "1", TEN))
         tx.insert(Order("a", "2", TEN))
-    # That b is a record is nobody's fault.
+    # b failed only because a did.
     assert [(type(one), one.position) for one in told.value.failures] == [(AlreadyExists, 1)]
     assert reached(db) == (ONE, ONE)
 
@@ -416,8 +416,8 @@ def board(db: Client) -> list[str]:
 
 
 @both
-def test_it_is_a_leaderboard_and_copies_have_it_too(connect: Connect) -> None:
-    """Its value is known when it is written, unlike a count's: so a key of our making may be made of it."""
+def test_highest_value_can_be_in_index_keys_and_copies(connect: Connect) -> None:
+    """Unlike a count, its value is known when it is written, so index keys may contain it."""
     db = shop(connect)
     db.insert(Order("a", "1", TWO))
     db.insert(Order("b", "2", TEN))
@@ -427,10 +427,10 @@ def test_it_is_a_leaderboard_and_copies_have_it_too(connect: Connect) -> None:
     assert list(audit(Client(SCHEMA, "shop", db._transport))) == []
 
 
-# --- Beside other patterns ------------------------------------------------------------------------------------------
+# --- With other patterns --------------------------------------------------------------------------------------------
 
 
-def test_expired_item_keeps_the_highest_value(clock: Hands) -> None:
+def test_expired_item_keeps_the_highest_value(clock: ManualClock) -> None:
     @dataclass
     class Try:
         player: str
@@ -523,7 +523,7 @@ IN_A_TEAM = {"team": "name"}
     ],
 )
 def test_a_parent_that_ends_or_counts_by_it_is_refused(patterns: list[Any], said: str) -> None:
-    """What the parent counts for elsewhere would have to change with it."""
+    """The counts of the parent in other items would have to change with it."""
     with pytest.raises(SchemaError, match=said):
         Schema(
             Entity(Team, Key("T#{team}", "T")),
@@ -533,7 +533,7 @@ def test_a_parent_that_ends_or_counts_by_it_is_refused(patterns: list[Any], said
 
 
 def test_several_parents_have_their_own() -> None:
-    """What the sentence above says to do instead."""
+    """The advice of the error above."""
     schema = Schema(
         Entity(Team, Key("T#{team}", "T")),
         Entity(Player, Key("P#{player}", "P")),
@@ -552,7 +552,7 @@ def test_several_parents_have_their_own() -> None:
     assert db.get(Team, team="red") == Team("red", 7)
 
 
-# --- Put right ------------------------------------------------------------------------------------------------------
+# --- Recount --------------------------------------------------------------------------------------------------------
 
 
 def test_recount_uses_the_existing_children() -> None:
@@ -591,13 +591,13 @@ def test_audit_finds_values_never_reached_and_repair_lowers_nothing() -> None:
 
 
 def test_a_child_that_is_no_record_is_noticed_by_a_recount_under_way() -> None:
-    """It is lower than what is stored, and higher than what was counted before it came."""
+    """It is lower than the stored value, and higher than the value that was counted before it came."""
     db = shop(schema=ALONE)
     db.insert(Order("a", "1", TEN))
     db.delete(Order, order_id="a")
 
     class Late(Counting):
-        """Another order comes once the children have been read."""
+        """Another order is inserted after the children were read."""
 
         def send(self, operation: str, body: bytes) -> bytes:
             answer = super().send(operation, body)
@@ -623,7 +623,7 @@ steps = st.tuples(verbs, orders)
 
 
 def run(db: Any, there: dict[str, Order], verb: str, order: Order) -> Order | None:
-    """Does it; what the order is after it, None if there is none."""
+    """Runs the operation; returns the order after it, None if there is none."""
     old = there.get(order.order_id)
     match verb:
         case "insert":
@@ -656,7 +656,7 @@ def run(db: Any, there: dict[str, Order], verb: str, order: Order) -> Order | No
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 def test_extreme_equals_a_model_after_any_writes(schema: Schema, writes: list[tuple[str, Order]]) -> None:
     db = shop(schema=schema)
-    ever = Ever()
+    ever = ExpectedExtremes()
     for verb, order in writes:
         try:
             after = run(db, ever.there, verb, order)
@@ -676,7 +676,7 @@ def test_extreme_equals_a_model_after_any_writes(schema: Schema, writes: list[tu
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 def test_a_transaction_reaches_all_or_nothing(writes: list[tuple[str, Order]]) -> None:
     db = shop()
-    ever = Ever()
+    ever = ExpectedExtremes()
     for order_id in "ab":
         ever.put(db.insert(Order(order_id, "1", ONE)))
     before = dict(ever.there)
@@ -695,7 +695,7 @@ def test_a_transaction_reaches_all_or_nothing(writes: list[tuple[str, Order]]) -
     assert wrong(SCHEMA, db._transport) == []
 
 
-# --- Beside others, and what is lost --------------------------------------------------------------------------------
+# --- Concurrency and faults -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, ALONE])
@@ -703,7 +703,7 @@ def test_threads_lose_no_record(schema: Schema) -> None:
     with Embedded() as engine:
         db = shop(schema=schema, transport=engine)
         with ThreadPoolExecutor(4) as threads:
-            totals = [one for some in threads.map(lambda number: written(db, number, 6), range(4)) for one in some]
+            totals = [one for some in threads.map(lambda number: write_orders(db, number, 6), range(4)) for one in some]
         assert reached(db) == (max(totals), min(totals))
         assert wrong(schema, engine) == []
 
@@ -722,7 +722,7 @@ def test_processes_on_one_file_lose_no_record(tmp_path: Path) -> None:
 
 
 class Meanwhile:
-    """A transport over which something happens before some requests."""
+    """A transport that runs a function before some requests."""
 
     def __init__(self, inner: Any, happens: Callable[[], object], times: int) -> None:
         self._inner, self._happens, self._left = inner, happens, times
@@ -736,8 +736,8 @@ class Meanwhile:
 
 
 @pytest.mark.parametrize("total", [1000, -1000, 2, -2])
-def test_one_that_others_get_in_the_way_of_is_tried_again(total: int) -> None:
-    """Somebody writes records before each of our requests: ours is none any more, or is one over another."""
+def test_conflicting_write_is_repeated(total: int) -> None:
+    """Another writer sets extremes before each of our requests: ours is not one any more, or replaces another."""
     db = shop(schema=ALONE)
     totals, numbers = [total], iter([1, 3, 5, 7])
 
@@ -754,7 +754,7 @@ def test_one_that_others_get_in_the_way_of_is_tried_again(total: int) -> None:
 
 
 def test_value_lowered_meanwhile_is_reached_again() -> None:
-    """Of two, one is a record and the other is not; then a recount finds that the greater order is gone."""
+    """One of two is the highest value; then a recount finds that the greater order is gone."""
     db = shop(schema=ALONE)
     db.insert(Order("a", "1", TEN))
     happens = iter([lambda: None, lambda: (db.delete(Order, order_id="a"), recount(db, User, user_id="1"))])
@@ -768,7 +768,7 @@ def test_endless_changes_raise_conflict_and_write_nothing() -> None:
 
     def other() -> None:
         with db.update(User, user_id="1", read=True) as user:
-            user.name = f"name {next(numbers)}"  # so that its copy is never where it was
+            user.name = f"name {next(numbers)}"  # so that its copy moves each time
 
     with pytest.raises(Conflict, match=r"User user_id='1' changed at each of 6 attempts. Nothing was written"):
         Client(ALONE, "shop", Meanwhile(db._transport, other, 1000)).insert(Order("a", "1", TEN))
@@ -812,7 +812,7 @@ def test_extreme_is_right_after_any_lost_request(act: Callable[[Any], object]) -
         return db._transport
 
     def check(transport: Any) -> None:
-        db, ever = Client(SCHEMA, "shop", transport), Ever()
+        db, ever = Client(SCHEMA, "shop", transport), ExpectedExtremes()
         ever.put(Order("z", "1", ONE, day="d"))
         for order in [one for page in db.everything(Order, consistent=True) for one in page]:
             ever.put(order)
@@ -822,7 +822,7 @@ def test_extreme_is_right_after_any_lost_request(act: Callable[[Any], object]) -
     assert with_every_fault(begin, act, check) >= 4
 
 
-# --- What it costs --------------------------------------------------------------------------------------------------
+# --- Cost -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -869,7 +869,7 @@ def test_cost_is_as_documented() -> None:
     assert "4 write units instead of 1" in " ".join((inspect.getdoc(Highest) or "").split())
 
 
-def test_beside_a_count_it_costs_nothing_more() -> None:
+def test_extreme_costs_nothing_with_a_count() -> None:
     watched = Watched()
     db = waiting(plain(Counted(Post, "comments")), observe=watched)
     db.insert(Post("1"))

@@ -1,4 +1,4 @@
-"""Version history: every version that was replaced can be read, and nothing is lost by races, faults or restores."""
+"""Version history: every replaced version can be read, also after races, faults and restores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.patterns.faults import in_threads, items, with_every_fault
-from tests.patterns.hands import Hands
+from tests.patterns.manual_clock import ManualClock
 from tests.place import fresh
 from tests.table.both import Connect, both
 
@@ -77,7 +77,7 @@ def texts(found: list[Note]) -> list[tuple[int, str]]:
 
 
 @both
-@pytest.mark.parametrize("key", [VERSIONS, Key("NOTE#{note_id}", "VERSION#{version}")])
+@pytest.mark.parametrize("key", [VERSIONS, Key("NOTE#{note_id}", "VERSION#{version:06}")])
 def test_each_write_keeps_the_version_that_it_replaces(connect: Connect, key: Key) -> None:
     db = connect(schema(key=key))
     first = db.insert(Note("1", "a", "Ann"))
@@ -96,7 +96,7 @@ def test_each_write_keeps_the_version_that_it_replaces(connect: Connect, key: Ke
 
 
 def _client(db: Client) -> Any:
-    """The client that `Awaited` wraps, or the client itself."""
+    """The client that `AsyncAsSync` wraps, or the client itself."""
     return getattr(db, "_client", db)
 
 
@@ -160,7 +160,7 @@ def test_item_with_the_id_of_a_deleted_one_does_not_overwrite_its_history() -> N
     assert db.get(Note, note_id="1") == Note("1", "again", None, 1)
 
 
-def test_old_versions_are_pruned_by_count_and_age(clock: Hands) -> None:
+def test_old_versions_are_pruned_by_count_and_age(clock: ManualClock) -> None:
     db = Client(schema(keep=2, keep_for=timedelta(days=30), clock=clock, ttl="expires_at"), "shop", fresh())
     db.create_table()
     db.insert(Note("1", "a"))
@@ -224,6 +224,7 @@ def test_versions_are_compared() -> None:
         ([Version(), History(Key("NOTE#{note_id}", "HISTORY"))], "", "of version in the sort key"),
         ([Version(), History(Key("NOTE#{version}", "HISTORY#{note_id}"))], "", "of version in the sort key"),
         ([Version(), History(Key("NOTE#{note_id}#{author}", "{version}"))], "", "consists of note_id"),
+        ([Version(), History(Key("NOTE#{note_id}", "{version:desc}"))], "", "in ascending order"),
         ([Version(), History(VERSIONS, keep=0)], "", "at least one version"),
         ([Version(), History(VERSIONS, keep_for=timedelta(days=1))], "", "time to live attribute"),
     ],
@@ -234,7 +235,7 @@ def test_wrong_history_is_refused(patterns: list[Any], ttl: str, message: str) -
 
 
 @given(st.lists(st.sampled_from(["update", "put", "delete", "restore"]), max_size=12))
-def test_history_is_what_was_written(steps: list[str]) -> None:
+def test_history_has_the_written_versions(steps: list[str]) -> None:
     db = Client(schema(), "shop", fresh())
     db.create_table()
     db.insert(Note("1", "0"))
@@ -273,7 +274,7 @@ def test_racing_writers_lose_no_version() -> None:
         for at in range(5):
             try:
                 edited(db, f"{number}.{at}")
-            except TableError:  # too many others: it was not written
+            except TableError:  # too many conflicts: it was not written
                 continue
             done += 1
         return done

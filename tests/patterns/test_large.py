@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,6 +33,7 @@ from prejoin import (
     Large,
     LargeContentError,
     LargeValue,
+    MemoryStore,
     NotFound,
     ObjectStore,
     Schema,
@@ -69,7 +71,7 @@ def schema(store: ObjectStore | None = None, *more: Any, **options: Any) -> Sche
 
 
 def run(db: Client, function: Any, *args: Any, **key: Any) -> Any:
-    """Call a function with the client that `Awaited` wraps, or with the client itself."""
+    """Call a function with the client that `AsyncAsSync` wraps, or with the client itself."""
     client = getattr(db, "_client", db)
     found = function(client, *args, **key)
     if isinstance(client, AsyncClient):
@@ -200,10 +202,37 @@ def test_cost_is_that_of_the_parts() -> None:
     calls.clear()
     read_large(db, found, "body", 10, 20)
     assert [(call.operation, call.units) for call in calls] == [("Query", 30.5)]
+    calls.clear()
+    write_large(db, Document, "body", b"y" * (2 * PART_SIZE), **ID)
+    assert [(call.operation, call.units) for call in calls] == [
+        ("BatchWriteItem", 482),
+        ("GetItem", 1),  # which content is to be removed
+        ("GetItem", 1),  # what other patterns need to know of the item
+        ("UpdateItem", 1),
+        ("BatchWriteItem", 482),  # the old parts
+    ]
+
+
+def test_content_in_a_store_costs_no_units_beside_those_of_the_item() -> None:
+    calls: list[Call] = []
+    db = Client(schema(MemoryStore(), compress=False), "shop", fresh(), observe=calls.append)
+    db.create_table()
+    calls.clear()
+    value = store_large(db, Document, "body", b"x" * (2 * PART_SIZE), **ID)
+    assert calls == []
+    found = db.insert(Document("o", "1", body=value))
+    calls.clear()
+    read_large(db, found, "body")
+    assert calls == []
+    write_large(db, Document, "body", b"y" * (2 * PART_SIZE), **ID)
+    assert [(call.operation, call.units) for call in calls] == [("GetItem", 1), ("GetItem", 1), ("UpdateItem", 1)]
+    calls.clear()
+    assert delete_large(db, Document, **ID)
+    assert [(call.operation, call.units) for call in calls] == [("GetItem", 1), ("GetItem", 1), ("DeleteItem", 1)]
 
 
 def test_interrupted_write_leaves_the_old_content_or_the_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each request is lost once, applied or not. What nobody refers to is garbage, and removed."""
+    """Each request is lost once, applied or not. Contents without a reference are removed as garbage."""
     monkeypatch.setattr("prejoin.patterns.large.content.PART_SIZE", SMALL)
     small = schema(inline=100)
     old, new = os.urandom(2 * SMALL), os.urandom(5 * SMALL)
@@ -253,9 +282,59 @@ def test_interrupted_write_to_a_store_leaves_no_objects(tmp_path: Path) -> None:
     assert list(store.keys("")) == []
 
 
-def test_concurrent_writers_and_readers_see_whole_contents() -> None:
-    transport = fresh()
-    db = Client(schema(compress=False), "shop", transport)
+class LossyStore:
+    """A store in memory that loses its n-th request, applied or not, and all later ones."""
+
+    def __init__(self, inner: MemoryStore, at: int, applied: bool) -> None:
+        self._inner, self._at, self._applied = inner, at, applied
+        self.sent = 0
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+
+        def send(*arguments: Any) -> Any:
+            self.sent += 1
+            if self.sent < self._at or (self.sent == self._at and self._applied):
+                found = method(*arguments)
+            if self.sent >= self._at:
+                raise Lost(f"{name}, the {self.sent}. request")
+            return found
+
+        return send
+
+
+def test_store_that_fails_leaves_the_old_content_or_the_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request to the store is lost once, applied or not."""
+    monkeypatch.setattr("prejoin.patterns.large.content.OBJECT_SIZE", SMALL)
+    old, new = os.urandom(2 * SMALL), os.urandom(5 * SMALL)
+    lost = 0
+    for applied in (False, True):
+        for at in range(1, 20):
+            store, transport = MemoryStore(), fresh()
+            db = Client(schema(store, inline=100), "shop", transport)
+            db.create_table()
+            db.insert(Document("o", "1", body=store_large(db, Document, "body", old, **ID)))
+            lossy = LossyStore(store, at, applied)
+            with suppress(Lost):
+                write_large(Client(schema(lossy, inline=100), "shop", transport), Document, "body", new, **ID)
+            found = document(db)
+            data = read_large(db, found, "body")
+            # It refers to the new content once all of its objects are there: deleting the old ones may fail.
+            assert data == (new if lossy.sent > 5 else old)
+            remove_garbage(db, Document, "body", clock=_tomorrow)
+            assert found.body is not None
+            assert len(list(store.keys(""))) == found.body.parts
+            assert read_large(db, found, "body") == data
+            if lossy.sent < at:
+                break
+            lost += 1
+    assert lost == 2 * (5 + 2)
+
+
+@pytest.mark.parametrize("in_store", [False, True])
+def test_concurrent_writers_and_readers_see_whole_contents(in_store: bool) -> None:
+    transport, store = fresh(), MemoryStore()
+    db = Client(schema(store if in_store else None, compress=False), "shop", transport)
     db.create_table()
     db.insert(Document("o", "1", body=store_large(db, Document, "body", b"0" * PART_SIZE * 2, **ID)))
 
@@ -268,7 +347,8 @@ def test_concurrent_writers_and_readers_see_whole_contents() -> None:
 
     seen = set().union(*in_threads(4, work))
     assert seen <= {digit * PART_SIZE * 2 for digit in (b"0", b"1")}
-    assert len(parts(transport)) == 2  # of the content that was written last
+    left = list(store.keys("")) if in_store else parts(transport)
+    assert len(left) == (1 if in_store else 2)  # of the content that was written last
 
 
 @both

@@ -1,4 +1,4 @@
-"""Items that move: an update that changes the key of the table is the item put under another, with all that it has."""
+"""Updates that change the table key put the item under another key, with all of its attributes and patterns."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_returning_is_refused_for_it_is_a_transaction() -> None:
 
 
 class Meanwhile:
-    """A transport over which something happens after each item that is read."""
+    """A transport that runs a function after each item that is read."""
 
     def __init__(self, inner: Any, happens: Callable[[], object], times: int = 1) -> None:
         self._inner, self._happens, self._left = inner, happens, times
@@ -235,7 +235,7 @@ class Meanwhile:
 
 
 def test_concurrent_changes_are_not_lost() -> None:
-    """Even what no key and no pattern depends on: all of the item is written anew."""
+    """Changes of any attribute count, because the whole item is written again."""
     db = made(SCHEMA, fresh())
     db.insert(Board("1"))
     db.insert(Task("1", "OPEN", "a"))

@@ -1,4 +1,4 @@
-"""Done once: writes that may be repeated by a token, because a receipt is written with them."""
+"""Writes with a token can be repeated, because a receipt is written with them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.patterns.faults import in_processes, in_threads, items, with_every_fault
-from tests.patterns.hands import Hands
+from tests.patterns.manual_clock import ManualClock
 from tests.place import examples, fresh
 
 from prejoin import (
@@ -84,7 +84,7 @@ def balance(db: Client) -> int:
     return found.balance
 
 
-def test_the_first_is_done_and_a_repeat_does_nothing_and_says_so() -> None:
+def test_first_call_writes_and_a_repetition_does_nothing() -> None:
     db = opened()
     first, second = pay(db, "a"), pay(db, "a")
     assert (first.repeated, second.repeated) == (False, True)
@@ -94,7 +94,7 @@ def test_the_first_is_done_and_a_repeat_does_nothing_and_says_so() -> None:
     assert balance(db) == 10
 
 
-def test_for_those_who_await_it_is_the_same() -> None:
+def test_async_once_behaves_the_same() -> None:
     async def main() -> list[Any]:
         transport = fresh()
         opened(transport)
@@ -214,7 +214,7 @@ def test_writes_that_read_first_are_done_once_too() -> None:
 
 
 def test_a_receipt_is_an_item_that_can_be_asked_for_and_ends() -> None:
-    clock = Hands()
+    clock = ManualClock()
     schema = Schema(ACCOUNT, receipts(clock=clock))
     db = opened(schema=schema)
     assert schema.ttl == "expires_at"
@@ -285,7 +285,7 @@ def test_tenants_have_tokens_of_their_own() -> None:
         tx.insert(Note("acme", "2"))
 
 
-# --- What it costs --------------------------------------------------------------------------------------------------
+# --- Cost -----------------------------------------------------------------------------------------------------------
 
 
 def test_cost() -> None:
@@ -297,11 +297,11 @@ def test_cost() -> None:
     assert [(call.operation, call.units) for call in calls] == [("TransactWriteItems", 4.0)]
     calls.clear()
     pay(db, "a")
-    # the cancelled transaction is an error, which nobody sees the units of
+    # the cancelled transaction is an error, which has no units
     assert [(call.operation, call.units) for call in calls] == [("GetItem", 1.0)]
 
 
-# --- Those who try at once, and answers that are lost ---------------------------------------------------------------
+# --- Concurrency and lost responses ---------------------------------------------------------------------------------
 
 
 def test_exactly_one_concurrent_thread_does_it() -> None:
@@ -327,7 +327,7 @@ def test_exactly_one_process_on_a_file_does_it(tmp_path: Path) -> None:
 
 
 class Losing:
-    """A transport that loses the answers of some transactions: an HTTP transport says so with OutcomeUnknown."""
+    """A transport that loses the responses of some transactions, and raises OutcomeUnknown like an HTTP transport."""
 
     def __init__(self, inner: Transport, lost: list[bool]) -> None:
         self._inner = inner
@@ -346,11 +346,11 @@ class Losing:
 
 
 @pytest.mark.parametrize("lost", [[True], [False], [False, True], [True, True], [False, False], [False, False, True]])
-def test_outcome_after_a_lost_answer_is_found_out(lost: list[bool]) -> None:
+def test_outcome_after_a_lost_response_is_determined(lost: list[bool]) -> None:
     transport = fresh()
     db = opened(transport)
     tx = pay(Client(SCHEMA, "shop", Losing(transport, list(lost))), "a")
-    assert not tx.repeated  # it was this one that did it
+    assert not tx.repeated  # this one was applied
     assert balance(db) == 5
     assert pay(db, "a").repeated
 
@@ -366,7 +366,7 @@ def test_unknown_outcome_is_settled_by_a_repetition() -> None:
 
 
 class LosingThenFailing(Losing):
-    """Loses the answers of some transactions, and fails with these errors from then on."""
+    """Loses the responses of some transactions, and then fails with these errors."""
 
     def __init__(self, inner: Transport, lost: list[bool], errors: dict[str, Exception]) -> None:
         super().__init__(inner, lost)
@@ -437,7 +437,7 @@ def test_condition_failure_after_lost_attempt_is_raised_without_a_receipt() -> N
     assert not pay(db, "a").repeated
 
 
-def test_those_who_await_find_it_out_too() -> None:
+def test_async_outcome_after_a_lost_response_is_determined() -> None:
     async def main() -> int:
         transport = fresh()
         opened(transport)

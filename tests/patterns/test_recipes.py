@@ -1,4 +1,4 @@
-"""The recipes: each does what it says, with concurrent callers too, for the units that its table states."""
+"""The recipes work as documented, also with concurrent callers, for the stated units."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_recipe_is_in_the_table_and_tested() -> None:
     assert [name for name in NAMES if f"| [{name}.py]({name}.py) |" not in readme] == []
 
 
-# --- What they do -----------------------------------------------------------------------------------------------------
+# --- Behaviour --------------------------------------------------------------------------------------------------------
 
 
 def test_queue_gives_each_job_to_one_worker() -> None:
@@ -81,7 +81,7 @@ def test_queue_gives_a_job_again_after_its_lease() -> None:
     assert queue.take(db, "mail") is None
 
 
-def test_rate_limit_counts_exactly_whoever_calls() -> None:
+def test_rate_limit_is_exact_with_concurrent_callers() -> None:
     limits = recipe("rate_limit")
     db = table(limits)
     now, minute = datetime.now(UTC), timedelta(minutes=1)
@@ -147,7 +147,7 @@ def test_search_finds_words_and_their_beginnings() -> None:
         notes.save(db, "3", " ".join(f"word{number}" for number in range(99)))
 
 
-# --- What they cost ---------------------------------------------------------------------------------------------------
+# --- Cost -------------------------------------------------------------------------------------------------------------
 
 Steps = list[tuple[str, Callable[[Client], Any]]]
 

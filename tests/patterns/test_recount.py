@@ -1,4 +1,4 @@
-"""Counts put right, also while others write: never a count that is not what was there at one moment."""
+"""Recounts correct counts, also with concurrent writes: a count is always that of one moment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.patterns.counting import DAY, ORDER, SCHEMA, USER, Day, Order, User, again, miscounted
+from tests.patterns.counting import DAY, ORDER, SCHEMA, USER, Day, Order, User, again, wrong_counts
 from tests.patterns.faults import items, made, with_every_fault, wrong
 from tests.place import fresh
 
@@ -36,19 +36,19 @@ BARE = Schema(
     Entity(Order, ORDER.key, ORDER.indexes),
     indexes=[Index("gsi1"), Index("gsi2")],
 )
-"""The same table, for those who do not count."""
+"""The same table without counts."""
 
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indexes here have what was written at once."""
+    """Removes the wait for indexes, which are consistent here."""
     import sys
 
     monkeypatch.setattr(sys.modules["prejoin.patterns.aggregates.recount"], "CATCH_UP", 0.0)
 
 
 def before_it_counted() -> Client:
-    """A table with orders from before anybody counted them."""
+    """A table with orders that were never counted."""
     transport = fresh()
     bare = made(BARE, transport)
     bare.insert(User("1", orders=7))
@@ -78,7 +78,7 @@ def test_recount_all_corrects_counts_and_creates_missing_parents() -> None:
     db = before_it_counted()
     assert {str(one) for one in recount_all(db, User)} >= {"User user_id='2': orders was 0, and is 1"}
     assert [str(one) for one in recount_all(db, Day)] == ["Day day='x': orders was 0, and is 1"]
-    assert miscounted(db) == []
+    assert wrong_counts(db) == []
     assert recount_all(db, User) == recount_all(db, Day) == []
 
 
@@ -91,16 +91,16 @@ def test_missing_parent_has_no_counts() -> None:
         recount(db, Order, order_id="a")
 
 
-def test_those_who_await_recount_too() -> None:
+def test_async_client_recounts() -> None:
     db = before_it_counted()
     found = asyncio.run(recount(AsyncClient(SCHEMA, "shop", db._transport), User, user_id="1"))  # type: ignore[arg-type]
     assert len(found) == 3
     assert asyncio.run(recount_all(AsyncClient(SCHEMA, "shop", db._transport), User)) != []  # type: ignore[arg-type]
-    assert miscounted(db) != []  # the day
+    assert wrong_counts(db) != []  # the day
 
 
 class Meanwhile:
-    """A transport over which something happens before and after each Query that a recount sends."""
+    """A transport that runs functions before and after each Query of a recount."""
 
     def __init__(self, inner: Any, before: Callable[[], object], after: Callable[[], object], times: int) -> None:
         self._inner, self._before, self._after, self._left = inner, before, after, times
@@ -116,8 +116,8 @@ class Meanwhile:
         return answer
 
 
-def test_one_that_goes_before_it_is_counted_and_one_that_comes_after_are_noticed() -> None:
-    """The count is what it was when the recount began, and yet what was counted is less."""
+def test_recount_detects_a_concurrent_delete_and_insert() -> None:
+    """The count is the same as when the recount began, but fewer were counted."""
     db = before_it_counted()
     recount_all(db, User)
     recount_all(db, Day)
@@ -133,7 +133,7 @@ def test_one_that_goes_before_it_is_counted_and_one_that_comes_after_are_noticed
 
     other = Client(SCHEMA, "shop", Meanwhile(db._transport, goes, comes, 2))
     assert recount(other, User, user_id="1") == []
-    assert miscounted(db) == []
+    assert wrong_counts(db) == []
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_endless_conflicts_raise_and_change_nothing() -> None:
     )
     with pytest.raises(Conflict, match="others changed its children meanwhile"):
         recount(other, User, user_id="1")
-    assert [one for one in miscounted(db) if "User" in one] == []
+    assert [one for one in wrong_counts(db) if "User" in one] == []
 
 
 def test_a_recount_beside_writers_never_makes_a_count_wrong() -> None:
@@ -176,7 +176,7 @@ def test_a_recount_beside_writers_never_makes_a_count_wrong() -> None:
     finally:
         stop.set()
         writer.join()
-    assert miscounted(db) == []
+    assert wrong_counts(db) == []
 
 
 def test_operation_can_be_repeated_after_any_lost_request() -> None:
@@ -184,9 +184,9 @@ def test_operation_can_be_repeated_after_any_lost_request() -> None:
         db = Client(SCHEMA, "shop", transport)
         recount_all(db, User)
         recount_all(db, Day)
-        assert miscounted(db) == []
+        assert wrong_counts(db) == []
         db.insert(Order("new", "1", total=Decimal(2), day="x"))
-        assert miscounted(db) == []
+        assert wrong_counts(db) == []
 
     def act(transport: Any) -> None:
         db = Client(SCHEMA, "shop", transport)

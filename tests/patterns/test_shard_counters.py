@@ -1,4 +1,4 @@
-"""Counts in shards: the sum is right, however many shards there are, were, or are written at once."""
+"""Counts in shards: the sum is correct for any number of shards, earlier numbers, and concurrent writes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_sharded_counter_has_one_item_per_shard() -> None:
         db.insert(Like("c", "1", str(number), 2))
     assert likes(db) == (40, 80)
     keys = [(one["pk"]["S"], one["sk"]["S"]) for one in items(db._transport, "shop") if "n" in one]
-    # 40 times one of 4: that one is never chosen is as likely as 1 in 10 000
+    # 40 times one of 4: the chance that one is never chosen is 1 in 10 000
     assert {pk for pk, _ in keys} == {"CHANNEL#c"}
     assert {"~COUNTER#Video#likes#1#000", "~COUNTER#Video#stars#1#003"} & {sk for _, sk in keys}
     assert len(keys) <= 8
@@ -161,7 +161,7 @@ def test_a_sum_is_one_query_of_half_a_unit() -> None:
     assert (watched.calls[-1].operation, watched.calls[-1].units) == ("Query", 0.5)
 
 
-def test_those_who_await_sum_too() -> None:
+def test_async_client_sums() -> None:
     transport = fresh()
     made(SCHEMA, transport).insert(Like("c", "1", "u"))
     db = AsyncClient(SCHEMA, "shop", transport)
@@ -243,7 +243,7 @@ def test_sum_is_right_after_any_lost_request() -> None:
     assert with_every_fault(begin, act, check) > 10
 
 
-def test_a_sum_that_is_wrong_is_put_right() -> None:
+def test_wrong_sum_is_corrected() -> None:
     db = made(SCHEMA, fresh())
     db.insert(Video("c", "1"))
     db.insert(Like("c", "1", "a", 3))
@@ -282,7 +282,7 @@ def test_a_table_without_a_sort_key_has_no_place_for_shards() -> None:
         )
 
 
-def test_shards_that_lie_between_a_parent_and_its_children_are_in_nobodys_way() -> None:
+def test_shards_between_a_parent_and_its_children_are_skipped() -> None:
     @dataclass
     class Film:
         film_id: str

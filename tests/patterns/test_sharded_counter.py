@@ -1,9 +1,9 @@
-"""Sharded counters of an item: sums are right, the item is not written, and what would break them is refused."""
+"""Sharded counters of an item: sums are correct, the item is not written, and writes that break them are refused."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -17,6 +17,7 @@ from prejoin import (
     AsyncClient,
     Client,
     Entity,
+    History,
     Index,
     Key,
     Page,
@@ -24,8 +25,11 @@ from prejoin import (
     SchemaError,
     ShardedCounter,
     TableError,
+    Timestamps,
     TimeToLive,
+    Version,
     VersionConflict,
+    history,
     with_counts,
 )
 
@@ -107,6 +111,32 @@ def test_update_is_one_plain_request_and_a_sum_half_a_unit_for_each_shard(db: Cl
     assert (watched.calls[-1].operation, watched.calls[-1].units) == ("UpdateItem", 1.0)
     with_counts(db, Post, db.get(Post, blog="b", post_id="1"))
     assert (watched.calls[-1].operation, watched.calls[-1].units) == ("BatchGetItem", 1.5)
+
+
+@dataclass
+class Video:
+    video_id: str
+    views: int = 0
+    version: int = 0
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_addition_leaves_version_times_and_history_alone(place: DynamoDB, watched: Watched, first: bool) -> None:
+    counter = ShardedCounter("views", shards=2)
+    others = [Version("version"), Timestamps(), History(Key("VIDEO#{video_id}#HISTORY", "{version}"))]
+    patterns = [counter, *others] if first else [*others, counter]
+    schema = Schema(Entity(Video, Key("VIDEO#{video_id}", "VIDEO"), patterns=patterns))
+    db = Client(schema, "videos", place, observe=watched)
+    db.create_table()
+    before = db.insert(Video("1"))
+    watched.calls.clear()
+    with db.update(Video, video_id="1", read=True) as video:
+        video.views += 5
+    assert [call.operation for call in watched.calls] == ["UpdateItem"]
+    assert with_counts(db, Video, db.get(Video, video_id="1"), consistent=True) == replace(before, views=5)
+    assert history(db, Video, video_id="1") == []
 
 
 def test_two_numbers_are_added_to_one_shard(db: Client, place: DynamoDB) -> None:

@@ -1,4 +1,4 @@
-"""Partitions split into shards: read as one, in order, in pages; and their number changed while the table is in use."""
+"""Sharded partitions are read as one, in order, in pages; their number can change while the table is in use."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ONLY = {
     "text": Schema(RANKED, indexes=[Index("gsi1")]),
     "number": Schema(RANKED, indexes=[Index("gsi1", sk="points")]),
 }
-"""The sort key as text of our making, and as the number that the attribute is."""
+"""The sort key as a template, and as a number attribute."""
 
 
 def filled(schema: Schema, records: list[Any], transport: Any = None, **more: Any) -> Client:
@@ -88,7 +88,7 @@ def test_the_merged_answer_is_a_sort_and_pages_are_pieces_of_it(
 
 
 @given(points=POINTS, reverse=st.booleans())
-def test_a_cursor_at_any_position_goes_on_exactly_there(points: list[int], reverse: bool) -> None:
+def test_cursor_at_any_position_continues_there(points: list[int], reverse: bool) -> None:
     db = filled(ONLY["number"], of_points(points), Embedded())
     whole = list(db.query(Score, game="chess", reverse=reverse))
     for position in range(1, len(whole) + 1):
@@ -239,7 +239,7 @@ def test_the_number_of_shards_changes_and_at_no_step_anything_is_lost(way: list[
     before.create_table()
     before.put_many(scores[:50])
     assert in_order(both_read) == list(range(50))
-    # Old and new programs run side by side, one step apart.
+    # Old and new programs run at the same time, one step apart.
     both_written.put_many(scores[50:])
     assert in_order(both_read) == in_order(both_written) == list(range(100))
     reshard(both_written, Score)
@@ -277,7 +277,7 @@ def test_in_the_key_of_the_table_the_number_is_for_good(declare: Any) -> None:
 
 
 @pytest.mark.parametrize("done", [False, True])
-def test_it_may_be_stopped_anywhere_and_started_again(done: bool) -> None:
+def test_reshard_can_be_interrupted_and_repeated(done: bool) -> None:
     for calls in range(12):
         engine = Embedded()
         scores = of_points(list(range(20)))
@@ -291,7 +291,7 @@ def test_it_may_be_stopped_anywhere_and_started_again(done: bool) -> None:
 
 
 class ShortPages:
-    """A DynamoDB whose scans are in pages of three."""
+    """A DynamoDB with pages of three for scans."""
 
     def __init__(self) -> None:
         self.engine = Embedded()
@@ -321,7 +321,7 @@ def test_scan_continues_from_its_progress_and_segments_share_the_work() -> None:
 
 
 @both
-def test_it_is_awaited_too_and_leaves_other_items_alone(connect: Connect) -> None:
+def test_reshard_with_both_clients(connect: Connect) -> None:
     schema = sharded("3")
     db = connect(schema)
     db.put_many(of_points([1, 2]))

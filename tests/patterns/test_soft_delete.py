@@ -1,4 +1,4 @@
-"""Soft deletes: what is deleted is hidden, can be restored as it was, and is gone when it is purged."""
+"""Soft deletes hide an item, which can be restored, until it is purged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.patterns.faults import in_processes, in_threads, is_right, items, made, on_a_file, with_every_fault, wrong
-from tests.patterns.hands import Hands
+from tests.patterns.manual_clock import ManualClock
 from tests.place import fresh
 from tests.table.both import Connect, both
 
@@ -66,7 +66,7 @@ class User:
     version: int = 0
 
 
-def notes(clock: Hands, **how: Any) -> Schema:
+def notes(clock: ManualClock, **how: Any) -> Schema:
     return Schema(
         Entity(
             Note,
@@ -78,7 +78,7 @@ def notes(clock: Hands, **how: Any) -> Schema:
     )
 
 
-def users(clock: Hands, *more: Any, **how: Any) -> Schema:
+def users(clock: ManualClock, *more: Any, **how: Any) -> Schema:
     patterns = [
         Unique("email"),
         Copy("by-team", Key("TEAM#{team}", "USER#{user_id}"), attributes=["email"]),
@@ -89,7 +89,7 @@ def users(clock: Hands, *more: Any, **how: Any) -> Schema:
 
 
 @both
-def test_deleted_item_is_hidden_and_kept(connect: Connect, clock: Hands) -> None:
+def test_deleted_item_is_hidden_and_kept(connect: Connect, clock: ManualClock) -> None:
     db = connect(notes(clock))
     db.put_many(Note(str(number)) for number in range(4))
     db.delete(Note, note_id="1")
@@ -107,7 +107,7 @@ def test_deleted_item_is_hidden_and_kept(connect: Connect, clock: Hands) -> None
 
 
 @both
-def test_deleted_item_cannot_be_updated_or_inserted(connect: Connect, clock: Hands) -> None:
+def test_deleted_item_cannot_be_updated_or_inserted(connect: Connect, clock: ManualClock) -> None:
     db = connect(notes(clock))
     db.insert(Note("1"))
     db.delete(Note, note_id="1", text="")
@@ -126,7 +126,7 @@ def test_deleted_item_cannot_be_updated_or_inserted(connect: Connect, clock: Han
     assert db.put(Note("1", text="over it")) == db.get(Note, note_id="1")
 
 
-def test_a_delete_is_taken_back_or_made_final(clock: Hands) -> None:
+def test_a_delete_is_taken_back_or_made_final(clock: ManualClock) -> None:
     db = made(notes(clock), fresh())
     note = db.insert(Note("1", text="x"))
     for none in (restore, purge):
@@ -142,7 +142,7 @@ def test_a_delete_is_taken_back_or_made_final(clock: Hands) -> None:
         restore(db, Note, note_id="1")
 
 
-def test_those_who_await_restore_as_well(clock: Hands) -> None:
+def test_async_client_restores(clock: ManualClock) -> None:
     async def main() -> list[Note | None]:
         db = AsyncClient(notes(clock), "shop", fresh())
         await db.create_table()
@@ -158,7 +158,7 @@ def test_those_who_await_restore_as_well(clock: Hands) -> None:
     assert asyncio.run(main()) == [None, Note("1")]
 
 
-def test_it_is_part_of_transactions(clock: Hands) -> None:
+def test_it_is_part_of_transactions(clock: ManualClock) -> None:
     db = made(notes(clock), fresh())
     db.put_many([Note("1"), Note("2"), Note("3")])
     with db.transaction() as tx:
@@ -175,7 +175,7 @@ def test_it_is_part_of_transactions(clock: Hands) -> None:
         tx.delete(Note, note_id="3")
 
 
-def test_many_are_marked(clock: Hands) -> None:
+def test_many_are_marked(clock: ManualClock) -> None:
     db = made(notes(clock), fresh())
     db.put_many([Note("1"), Note("2")])
     assert db.delete_many(Note, [{"note_id": "1"}]) == 1
@@ -183,7 +183,7 @@ def test_many_are_marked(clock: Hands) -> None:
     assert [one.deleted_at for page in db.everything(Note, hidden=True) for one in page].count(None) == 1
 
 
-def test_the_mark_is_kept_by_the_pattern_alone(clock: Hands) -> None:
+def test_the_mark_is_kept_by_the_pattern_alone(clock: ManualClock) -> None:
     db = made(notes(clock), fresh())
     for write in (
         lambda: db.insert(Note("1", deleted_at=clock())),
@@ -197,7 +197,7 @@ def test_the_mark_is_kept_by_the_pattern_alone(clock: Hands) -> None:
         restore(Client(plain, "shop", db._transport), User, user_id="1")
 
 
-def test_unique_values_stay_taken_and_copies_are_marked_too(clock: Hands) -> None:
+def test_unique_values_stay_taken_and_copies_are_marked_too(clock: ManualClock) -> None:
     schema = users(clock)
     db = made(schema, fresh())
     user = db.insert(User("1", "a@b.com"))
@@ -216,7 +216,7 @@ def test_unique_values_stay_taken_and_copies_are_marked_too(clock: Hands) -> Non
     assert list(items(db._transport, "shop")) == []
 
 
-def test_or_are_released_and_then_a_restore_may_come_too_late(clock: Hands) -> None:
+def test_released_values_may_be_taken_before_a_restore(clock: ManualClock) -> None:
     schema = users(clock, release=True)
     db = made(schema, fresh())
     db.insert(User("1", "a@b.com"))
@@ -236,7 +236,7 @@ def test_or_are_released_and_then_a_restore_may_come_too_late(clock: Hands) -> N
     assert wrong(schema, db._transport) == []
 
 
-def test_old_deleted_items_are_left_to_dynamodb(clock: Hands) -> None:
+def test_old_deleted_items_are_left_to_dynamodb(clock: ManualClock) -> None:
     schema = users(clock, TimeToLive("ends", clock=clock), keep=30 * DAY)
     db = made(schema, fresh())
     db.insert(User("1", "a@b.com"))
@@ -254,7 +254,7 @@ def test_old_deleted_items_are_left_to_dynamodb(clock: Hands) -> None:
     db.insert(User("1", "b@b.com"))
 
 
-def test_with_versions_nobody_writes_over_a_delete_he_has_not_seen(clock: Hands) -> None:
+def test_version_check_refuses_to_overwrite_an_unseen_delete(clock: ManualClock) -> None:
     schema = Schema(
         Entity(User, Key("USER#{user_id}", "USER"), patterns=[Version(), SoftDelete("deleted_at", clock=clock)])
     )
@@ -282,7 +282,7 @@ def test_invalid_soft_delete_is_refused(patterns: list[Any], message: str) -> No
         Schema(Entity(Note, Key("NOTE#{note_id}", "NOTE"), patterns=patterns))
 
 
-def test_cost(clock: Hands) -> None:
+def test_cost(clock: ManualClock) -> None:
     calls: list[Call] = []
     schema = Schema(Entity(Note, Key("NOTE#{note_id}", "NOTE"), patterns=[SoftDelete("deleted_at", clock=clock)]))
     db = Client(schema, "shop", fresh(), observe=calls.append)
@@ -334,8 +334,8 @@ def do(db: Client, verb: str, key: str, email: str) -> None:
     ),
     st.booleans(),
 )
-def test_it_is_as_two_dictionaries(said: list[tuple[str, str, str]], release: bool) -> None:
-    clock = Hands()
+def test_soft_delete_equals_a_model_of_two_dictionaries(said: list[tuple[str, str, str]], release: bool) -> None:
+    clock = ManualClock()
     schema = users(clock, release=release)
     db = made(schema, fresh())
     live: dict[str, str] = {}
@@ -378,7 +378,7 @@ class Named:
     user_id: str
 
 
-# --- Beside each other, and faults ----------------------------------------------------------------------------------
+# --- Concurrency and faults -----------------------------------------------------------------------------------------
 
 
 def toggle(db: Client, number: int) -> None:
@@ -392,7 +392,7 @@ def toggle(db: Client, number: int) -> None:
             pass
 
 
-def test_concurrent_deletes_and_restores_leave_a_consistent_item(clock: Hands) -> None:
+def test_concurrent_deletes_and_restores_leave_a_consistent_item(clock: ManualClock) -> None:
     schema = users(clock, release=True)
     db = made(schema, fresh())
     db.insert(User("1", "a@b.com"))
@@ -401,7 +401,7 @@ def test_concurrent_deletes_and_restores_leave_a_consistent_item(clock: Hands) -
 
 
 class Meanwhile:
-    """A place where something else happens after the first item was read."""
+    """A transport that runs a function after the first item was read."""
 
     def __init__(self, place: Any, happens: Callable[[], object]) -> None:
         self._place, self._happens = place, happens
@@ -419,8 +419,8 @@ class Meanwhile:
         return answer
 
 
-def test_restore_after_a_concurrent_delete_restores_everything(clock: Hands) -> None:
-    """What was read needs no guard, for it has one; what is there when it is written has none any more."""
+def test_restore_after_a_concurrent_delete_restores_everything(clock: ManualClock) -> None:
+    """The item that was read has a guard; the one that is written has none any more."""
     schema = users(clock, release=True)
     place = fresh()
     db = made(schema, place)
@@ -432,7 +432,7 @@ def test_restore_after_a_concurrent_delete_restores_everything(clock: Hands) -> 
 
 
 def toggle_file(number: int, file: str) -> None:
-    with Client(users(Hands(), release=True), "shop", Embedded(file)) as db:
+    with Client(users(ManualClock(), release=True), "shop", Embedded(file)) as db:
         toggle(db, number)
 
 
@@ -440,7 +440,7 @@ def toggle_file(number: int, file: str) -> None:
 @on_a_file
 def test_processes_on_one_file_do_too(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")
-    schema = users(Hands(), release=True)
+    schema = users(ManualClock(), release=True)
     with made(schema, Embedded(file)) as db:
         db.insert(User("1", "a@b.com"))
         in_processes(3, toggle_file, file)
@@ -458,7 +458,7 @@ def test_processes_on_one_file_do_too(tmp_path: Path) -> None:
     ids=["delete", "restore", "purge"],
 )
 def test_item_copy_and_guard_agree_after_any_lost_request(write: Any, release: bool) -> None:
-    schema = users(Hands(), release=release)
+    schema = users(ManualClock(), release=release)
 
     def begin() -> Any:
         transport = fresh()

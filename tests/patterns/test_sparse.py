@@ -1,4 +1,4 @@
-"""Sparse indexes: what is in one is what its condition holds for, after any sequence of writes, in any way."""
+"""Sparse indexes contain exactly the items whose condition holds, after any sequence of writes."""
 
 from __future__ import annotations
 

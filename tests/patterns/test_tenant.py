@@ -1,4 +1,4 @@
-"""Tenants: keys that begin with the tenant, clients that stay inside one, and the IAM policy made of the same keys."""
+"""Tenants: keys that begin with the tenant, clients for one tenant, and an IAM policy from the same keys."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def shop(connect: Connect) -> Client:
 
 
 def of(db: Client, tenant: Any) -> Client:
-    """The client of a tenant, whichever client it is of."""
+    """The client of a tenant, sync or async."""
     if isinstance(db, Client):
         return db.tenant(tenant)
     return type(db)(db._client.tenant(tenant))
@@ -90,7 +90,7 @@ def of(db: Client, tenant: Any) -> Client:
 
 
 @both
-def test_every_read_is_of_the_tenant_without_saying_so(shop: Client) -> None:
+def test_every_read_is_limited_to_the_tenant(shop: Client) -> None:
     acme = of(shop, "acme")
     assert acme.get(User, user_id="1") == ANN
     assert acme.exists(User, user_id="1")
@@ -105,7 +105,7 @@ def test_every_read_is_of_the_tenant_without_saying_so(shop: Client) -> None:
 
 
 @both
-def test_every_write_is_of_the_tenant_without_saying_so(shop: Client) -> None:
+def test_every_write_is_limited_to_the_tenant(shop: Client) -> None:
     acme = of(shop, "acme")
     with acme.update(User, user_id="1") as user:
         user.name = "Anna"  # type: ignore[misc]
@@ -250,7 +250,7 @@ def test_a_schema_without_tenants_has_no_client_of_one() -> None:
         db.tenant("acme")
 
 
-# --- No typed call can leave it -------------------------------------------------------------------------------------
+# --- No typed call can leave the tenant -----------------------------------------------------------------------------
 
 NASTY = st.sampled_from(
     [
@@ -281,7 +281,7 @@ IDS = (
 
 @dataclass(frozen=True)
 class Said:
-    """What an adversary gives to a call."""
+    """Arguments of an adversary."""
 
     tenant: dict[str, str]
     user_id: str
@@ -361,7 +361,7 @@ TRIES: dict[str, list[Try]] = {
     "drift": [lambda db, s: db.drift()],
     "add_indexes": [lambda db, s: db.add_indexes() and None],
 }
-"""By each public method, what is tried with it."""
+"""Attempts by public method."""
 
 
 def test_every_public_method_is_tried() -> None:
@@ -381,7 +381,7 @@ def _records(found: Any) -> Iterator[Any]:
 
 
 def _others(db: Client, tenant: str) -> list[bytes]:
-    """All items that are not of a tenant: as attributes say, or for a guard, the values its key is made of."""
+    """All items of other tenants, by their attributes or, for a guard, by the values in its key."""
     (guard,) = SCHEMA.entity(User).patterns[0].facets
     found = []
     for item in db.call("Scan")["Items"]:
@@ -421,7 +421,7 @@ def test_no_typed_call_leaves_the_tenant(
     assert _others(db, mine) == before
 
 
-# --- What a schema has to be ----------------------------------------------------------------------------------------
+# --- Schemas --------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -557,13 +557,13 @@ ARN = "arn:aws:dynamodb:eu-central-1:123456789012:table/shop"
 
 
 def string_like(pattern: str, tags: dict[str, str] | None = None) -> re.Pattern[str]:
-    """IAM's StringLike: `*` and `?` match, `${*}`, `${?}` and `${$}` are these characters, others are variables."""
+    """IAM's StringLike: `*` and `?` are wildcards, `${*}`, `${?}` and `${$}` are these characters, others are variables."""
     pieces = []
     for variable, char in re.findall(r"\$\{([^}]*)\}|(.)", pattern, re.DOTALL):
         if variable in ("*", "?", "$"):
             pieces.append(re.escape(variable))
         elif variable:
-            # A value of a variable is text, never a pattern; one that is not there makes the statement invalid.
+            # The value of a variable is text, never a pattern; a missing one makes the statement invalid.
             pieces.append(re.escape((tags or {})[variable.removeprefix("aws:PrincipalTag/")]))
         else:
             pieces.append({"*": ".*", "?": "."}.get(char, re.escape(char)))
@@ -573,7 +573,7 @@ def string_like(pattern: str, tags: dict[str, str] | None = None) -> re.Pattern[
 def allowed(
     policy: dict[str, Any], action: str, resource: str, leading: list[str], tags: dict[str, str] | None = None
 ) -> bool:
-    """Whether IAM allows it: ForAllValues over the leading keys, of which there has to be one."""
+    """Whether IAM allows a request: ForAllValues over the leading keys, at least one of which must exist."""
     for statement in policy["Statement"]:
         patterns = [
             string_like(one, tags) for one in statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
@@ -590,7 +590,7 @@ def allowed(
 
 
 def _keys(tenant: str, one: str, other: str) -> Iterator[tuple[str, str]]:
-    """The partitions of items of a tenant, each with where it is: the table, or an index."""
+    """The partitions of items of a tenant, each with its table or index."""
     records = (User(tenant, one, other), Order(tenant, one, other, other))
     for record in records:
         values = {name: getattr(record, name) for name in record.__dataclass_fields__}
@@ -612,7 +612,7 @@ def test_a_policy_allows_the_items_of_a_tenant_and_none_of_another(tenants: list
 
 
 TAGS = st.text("abAB01 _.:/=+-@", min_size=1, max_size=6)
-"""What AWS takes as the value of a tag."""
+"""Values that AWS accepts for a tag."""
 
 
 @given(TAGS, IDS | TAGS, IDS, IDS)

@@ -1,4 +1,4 @@
-"""Timestamps: kept by each write, and never by the caller."""
+"""Timestamps are set by each write, never by the caller."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Post:
 
 
 class Clock:
-    """Each look at it is a minute later."""
+    """A clock that advances a minute at each call."""
 
     def __init__(self) -> None:
         self.minutes = 0
@@ -168,7 +168,7 @@ def test_items_have_times_after_any_lost_request() -> None:
     assert with_every_fault(begin, act, check) == 4
 
 
-def test_it_costs_nothing() -> None:
+def test_pattern_adds_no_units() -> None:
     calls: list[Call] = []
     schema = Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps()]))
     db = Client(schema, "shop", fresh(), observe=calls.append)

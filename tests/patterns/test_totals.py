@@ -1,4 +1,4 @@
-"""What totals from a stream cost, on every DynamoDB; `tests/streams` has the rest."""
+"""The cost of totals from a stream, on every DynamoDB; `tests/streams` has the other tests."""
 
 from __future__ import annotations
 

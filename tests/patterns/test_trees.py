@@ -1,4 +1,4 @@
-"""Trees of paths: what is at, below and above one, and moves of a subtree that are whole or finished later."""
+"""Trees of paths: reads at, below and above a path, and moves of subtrees that can be interrupted and finished."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def filled(connect: Connect, paths: list[str] = PATHS, schema: Schema = SCHEMA, 
 
 
 def on(db: Any, function: Callable[..., Any], *args: Any, **known: Any) -> Any:
-    """A function of the package on either client."""
+    """Calls a function of the package with either client."""
     found = function(getattr(db, "_client", db), *args, **known)
     return asyncio.run(found) if inspect.iscoroutine(found) else found
 
@@ -200,7 +200,7 @@ def test_attributes_derived_from_the_path_cannot_be_changed() -> None:
         ),
     ],
 )
-def test_a_tree_that_cannot_be_is_refused(declare: Callable[[], Any], message: str) -> None:
+def test_impossible_tree_is_refused(declare: Callable[[], Any], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         Schema(declare())
 
@@ -315,7 +315,7 @@ def test_items_of_patterns_move_along(count: int) -> None:
 
 
 def names(db: Client) -> list[str]:
-    """The names of all files, wherever they are."""
+    """The names of all files."""
     return sorted(path.rsplit("/", 1)[1] for path in paths(subtree(db, File, "/", drive="d", consistent=True)))
 
 
@@ -374,7 +374,7 @@ def created(schema: Schema, engine: Any) -> Client:
 
 
 class Between:
-    """A DynamoDB in which something happens before some call."""
+    """A DynamoDB that runs a function before some call."""
 
     def __init__(self, engine: Any, at: int, happens: Callable[[], Any]) -> None:
         self.engine, self.left, self.happens = engine, at, happens
@@ -478,7 +478,7 @@ def test_writers_readers_and_movers_at_once() -> None:
 
     def count_up() -> None:
         mine, chance = Client(SCHEMA, "files", engine), Random(5)
-        while not over.wait(0.001):  # as people write, not as loops do: else whoever moves gives up with a Conflict
+        while not over.wait(0.001):  # slowly, otherwise the move gives up with a Conflict
             name = f"{chance.randrange(110):03d}"
             for folder in ("/a", "/b"):
                 try:
@@ -537,7 +537,7 @@ def test_killed_process_leaves_work_that_another_finishes(tmp_path: Path) -> Non
     assert paths(subtree(db, File, "/", drive="d")) == [f"/b/{number:04d}" for number in range(400)]
 
 
-# What it costs
+# Cost
 
 
 def test_a_move_costs_four_units_an_item_two_for_the_look_at_the_journal_and_the_indexes() -> None:

@@ -1,4 +1,4 @@
-"""Items that end: hidden at once, deleted by DynamoDB later, and in between as good as not there."""
+"""Expired items are hidden at once, deleted by DynamoDB later, and can be replaced in between."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.patterns.faults import in_threads, items, made, with_every_fault
-from tests.patterns.hands import Hands
+from tests.patterns.manual_clock import ManualClock
 from tests.place import fresh
 from tests.table.both import Connect, both
 
@@ -54,7 +54,7 @@ class User:
     user: str
 
 
-def schema(clock: Hands, **how: Any) -> Schema:
+def schema(clock: ManualClock, **how: Any) -> Schema:
     return Schema(
         Entity(
             Session,
@@ -68,7 +68,7 @@ def schema(clock: Hands, **how: Any) -> Schema:
 
 
 @both
-def test_expired_item_is_hidden_from_every_read(connect: Connect, clock: Hands) -> None:
+def test_expired_item_is_hidden_from_every_read(connect: Connect, clock: ManualClock) -> None:
     db = connect(schema(clock))
     db.put_many([User("u"), *[Session(str(number), ends=clock() + number * HOUR) for number in range(1, 5)]])
     db.insert(Session("9"))
@@ -105,7 +105,7 @@ def test_expired_item_is_hidden_from_every_read(connect: Connect, clock: Hands) 
 
 
 @both
-def test_expired_item_counts_as_missing(connect: Connect, clock: Hands) -> None:
+def test_expired_item_counts_as_missing(connect: Connect, clock: ManualClock) -> None:
     db = connect(schema(clock, after=HOUR))
     first = db.insert(Session("1", hits=5))
     assert first.ends == clock() + HOUR
@@ -132,7 +132,7 @@ def test_expired_item_counts_as_missing(connect: Connect, clock: Hands) -> None:
     db.delete(Session, token="1")
 
 
-def test_in_a_transaction_too(clock: Hands) -> None:
+def test_in_a_transaction_too(clock: ManualClock) -> None:
     db = made(schema(clock), fresh())
     db.insert(Session("1", ends=clock() + HOUR))
     with db.transaction() as tx:
@@ -147,7 +147,7 @@ def test_in_a_transaction_too(clock: Hands) -> None:
         tx.insert(Session("3"))
 
 
-def test_a_time_of_its_own_counts_and_is_kept_in_whole_seconds(clock: Hands) -> None:
+def test_a_time_of_its_own_counts_and_is_kept_in_whole_seconds(clock: ManualClock) -> None:
     db = made(schema(clock, after=HOUR), fresh())
     exact = clock() + timedelta(seconds=90, microseconds=7)
     written = db.insert(Session("1", ends=exact))
@@ -161,7 +161,7 @@ def test_a_time_of_its_own_counts_and_is_kept_in_whole_seconds(clock: Hands) -> 
     assert db.get(Session, token="1") is None
 
 
-def test_renew_extends_the_time_at_each_put_and_update(clock: Hands) -> None:
+def test_renew_extends_the_time_at_each_put_and_update(clock: ManualClock) -> None:
     db = made(schema(clock, after=HOUR, renew=True), fresh())
     db.insert(Session("1"))
     for _ in range(3):
@@ -176,7 +176,7 @@ def test_renew_extends_the_time_at_each_put_and_update(clock: Hands) -> None:
     assert db.get(Session, token="1") == Session("1")
 
 
-def test_without_renewal_an_update_changes_nothing_of_it(clock: Hands) -> None:
+def test_without_renewal_an_update_changes_nothing_of_it(clock: ManualClock) -> None:
     db = made(schema(clock, after=HOUR), fresh())
     first = db.insert(Session("1"))
     clock.turn(minutes=30)
@@ -188,7 +188,7 @@ def test_without_renewal_an_update_changes_nothing_of_it(clock: Hands) -> None:
     assert db.get(Session, token="2") == Session("2", ends=clock() + HOUR, hits=2)
 
 
-def test_a_cursor_goes_on_though_time_does_too(clock: Hands) -> None:
+def test_cursor_continues_although_time_advances(clock: ManualClock) -> None:
     db = made(schema(clock), fresh())
     db.put_many(Session(f"{number:02}", ends=clock() + (number % 5) * HOUR) for number in range(30))
     clock.turn(hours=1)
@@ -202,7 +202,7 @@ def test_a_cursor_goes_on_though_time_does_too(clock: Hands) -> None:
     assert tokens == [f"{number:02}" for number in range(30) if number % 5 > 1]
 
 
-def test_pages_of_mostly_expired_items_are_not_read_one_by_one(clock: Hands) -> None:
+def test_pages_of_mostly_expired_items_are_not_read_one_by_one(clock: ManualClock) -> None:
     calls: list[Call] = []
     place = fresh()
     db = made(schema(clock), place)
@@ -217,7 +217,7 @@ def test_pages_of_mostly_expired_items_are_not_read_one_by_one(clock: Hands) -> 
 
 @given(st.lists(st.integers(0, 6), max_size=20), st.integers(1, 5), st.booleans(), st.integers(0, 6))
 def test_pages_of_any_size_have_all_live_items(ends: list[int], size: int, reverse: bool, hours: int) -> None:
-    clock = Hands()
+    clock = ManualClock()
     db = made(schema(clock), fresh())
     all_ = [Session(f"{at:02}", ends=None if hour == 6 else clock() + hour * HOUR) for at, hour in enumerate(ends)]
     db.put_many(all_)
@@ -235,7 +235,7 @@ class Code:
     until: int = 0
 
 
-def test_an_int_is_in_seconds_and_the_schema_may_name_the_attribute(clock: Hands) -> None:
+def test_an_int_is_in_seconds_and_the_schema_may_name_the_attribute(clock: ManualClock) -> None:
     one = Schema(
         Entity(Code, Key("CODE#{code}", "CODE"), patterns=[TimeToLive("until", after=HOUR, clock=clock)]),
         Entity(Session, Key("SESSION#{token}", "SESSION"), patterns=[TimeToLive("ends", clock=clock)]),
@@ -304,7 +304,7 @@ def test_a_natural_key_cannot_be_a_time_stored_as_a_number() -> None:
         Schema(Entity(Other, Key("B#{other_id}", "B")), ttl="stops")
 
 
-def test_an_index_without_the_attribute_cannot_tell_and_is_not_asked(clock: Hands) -> None:
+def test_an_index_without_the_attribute_cannot_tell_and_is_not_asked(clock: ManualClock) -> None:
     @dataclass
     class Line:
         token: str
@@ -328,7 +328,7 @@ def test_an_index_without_the_attribute_cannot_tell_and_is_not_asked(clock: Hand
     assert list(db.query(Session, user="u", into=Line)) == []
 
 
-def test_cost_is_nothing_for_writes_and_hidden_items_for_reads(clock: Hands) -> None:
+def test_cost_is_nothing_for_writes_and_hidden_items_for_reads(clock: ManualClock) -> None:
     calls: list[Call] = []
     db = Client(schema(clock, after=HOUR), "shop", fresh(), observe=calls.append)
     db.create_table()
@@ -343,7 +343,7 @@ def test_cost_is_nothing_for_writes_and_hidden_items_for_reads(clock: Hands) -> 
     assert [call.units for call in calls] == [0.5, 0.5]
 
 
-def test_replacing_an_expired_item_resets_other_patterns(clock: Hands) -> None:
+def test_replacing_an_expired_item_resets_other_patterns(clock: ManualClock) -> None:
     @dataclass(frozen=True)
     class Draft:
         draft_id: str
@@ -366,7 +366,7 @@ def test_replacing_an_expired_item_resets_other_patterns(clock: Hands) -> None:
     assert db.insert(Draft("1")) == Draft("1", clock() + HOUR, 1, clock())
 
 
-def test_one_of_concurrent_inserts_replaces_an_expired_item(clock: Hands) -> None:
+def test_one_of_concurrent_inserts_replaces_an_expired_item(clock: ManualClock) -> None:
     db = made(schema(clock, after=HOUR), fresh())
     db.insert(Session("1"))
     clock.turn(hours=1)
@@ -381,7 +381,7 @@ def test_one_of_concurrent_inserts_replaces_an_expired_item(clock: Hands) -> Non
     assert sum(in_threads(6, insert)) == 1
 
 
-def test_write_can_be_repeated_after_any_lost_request(clock: Hands) -> None:
+def test_write_can_be_repeated_after_any_lost_request(clock: ManualClock) -> None:
     one = schema(clock, after=HOUR)
 
     def begin() -> Any:
@@ -399,7 +399,7 @@ def test_write_can_be_repeated_after_any_lost_request(clock: Hands) -> None:
     assert with_every_fault(begin, act, check) == 4
 
 
-def test_damaged_times_are_reported(clock: Hands) -> None:
+def test_damaged_times_are_reported(clock: ManualClock) -> None:
     db = made(schema(clock), fresh())
     item = {"pk": {"S": "SESSION#1"}, "sk": {"S": "SESSION"}, "token": {"S": "1"}, "ends": {"N": "99999999999999"}}
     db.call("PutItem", {"Item": item})

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.patterns.faults import in_processes, in_threads, is_right, items, made, on_a_file, with_every_fault, wrong
-from tests.patterns.hands import Hands
+from tests.patterns.manual_clock import ManualClock
 from tests.place import fresh
 from tests.table.both import Connect, both
 
@@ -97,7 +97,7 @@ def test_several_attributes_are_unique_together_and_do_not_run_into_each_other(d
 
 
 def test_guard_is_named_by_attribute_names_of_the_table() -> None:
-    """As a design says it, and the policies that are written from it: whatever the class calls them."""
+    """Designs and policies use the names of the table, not those of the class."""
     named_otherwise = Entity(
         User,
         Key("USER#{user_id}", "USER"),
@@ -210,7 +210,7 @@ def test_transaction_failure_names_the_write_with_the_taken_value(db: Client) ->
     (failure,) = cancelled.value.failures
     assert isinstance(failure, NotUnique)
     assert failure.position == 1
-    with pytest.raises(SchemaError, match="written twice in one transaction"), db.transaction() as tx:
+    with pytest.raises(NotUnique, match="another User has email 'same' already"), db.transaction() as tx:
         tx.insert(named(4, "same"))
         tx.insert(named(5, "same"))
     assert len(guards(db)) == 2
@@ -227,7 +227,7 @@ def test_more_than_a_transaction_takes_is_refused_before_it_is_sent() -> None:
     assert calls == []
 
 
-def test_a_guard_is_never_an_answer(db: Client) -> None:
+def test_guards_are_never_returned(db: Client) -> None:
     db.insert(named(1))
     assert [list(page) for page in db.everything()] == [[named(1)]]
     assert [page.unmatched for page in db.everything()] == [()]
@@ -274,7 +274,7 @@ operations = st.lists(
 
 
 def free(model: dict[str, User], user: User) -> bool:
-    """Whether no other has one of its values."""
+    """Whether no other user has one of its values."""
     return not any(
         other.user_id != user.user_id
         and (
@@ -330,7 +330,7 @@ def allowed(model: dict[str, User], verb: str, user: User) -> bool:
 
 
 @given(operations)
-def test_it_is_as_a_dictionary_that_looks_through_all_values(said: list[tuple[str, User]]) -> None:
+def test_unique_values_equal_a_dictionary_model(said: list[tuple[str, User]]) -> None:
     db = made(SCHEMA, fresh())
     model: dict[str, User] = {}
     for verb, user in said:
@@ -365,7 +365,7 @@ def test_one_of_concurrent_writers_gets_a_unique_value() -> None:
     assert wrong(SCHEMA, db._transport) == []
 
 
-def test_values_are_passed_on_by_many_at_once_and_none_is_had_twice() -> None:
+def test_concurrent_exchanges_keep_values_unique() -> None:
     db = made(SCHEMA, fresh())
     for number in range(4):
         db.insert(named(number))
@@ -433,7 +433,7 @@ def test_values_and_guards_agree_after_any_lost_request(write: Any) -> None:
     assert with_every_fault(begin, lambda lossy: write(Client(SCHEMA, "shop", lossy)), check) >= 2
 
 
-def test_the_awaited_client_loses_nothing_either() -> None:
+def test_async_client_loses_nothing() -> None:
     def begin() -> Any:
         transport = fresh()
         made(SCHEMA, transport).insert(named(1))
@@ -457,7 +457,7 @@ class Invite:
     note: str = ""
 
 
-def invites(clock: Hands) -> Schema:
+def invites(clock: ManualClock) -> Schema:
     return Schema(
         Entity(
             Invite,
@@ -467,7 +467,7 @@ def invites(clock: Hands) -> Schema:
     )
 
 
-def test_a_guard_ends_with_its_item_and_is_free_at_once(clock: Hands) -> None:
+def test_a_guard_ends_with_its_item_and_is_free_at_once(clock: ManualClock) -> None:
     schema = invites(clock)
     db = made(schema, fresh())
     db.insert(Invite("1", "a@b.com"))
@@ -487,7 +487,7 @@ def test_a_guard_ends_with_its_item_and_is_free_at_once(clock: Hands) -> None:
     assert wrong(schema, db._transport) == []
 
 
-def test_longer_lived_item_keeps_its_value_longer(clock: Hands) -> None:
+def test_longer_lived_item_keeps_its_value_longer(clock: ManualClock) -> None:
     schema = invites(clock)
     db = made(schema, fresh())
     first = db.insert(Invite("1", "a@b.com"))
@@ -516,7 +516,7 @@ def test_longer_lived_item_keeps_its_value_longer(clock: Hands) -> None:
     )
 )
 def test_no_two_visible_items_share_a_unique_value_at_any_time(said: list[tuple[str, str, str]]) -> None:
-    clock = Hands()
+    clock = ManualClock()
     schema = invites(clock)
     db = made(schema, fresh())
     for verb, code, email in said:

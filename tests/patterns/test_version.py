@@ -1,4 +1,4 @@
-"""Versions: who writes over what he has not seen is told so, and nothing is lost."""
+"""Versions: overwriting an unseen change raises an error."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_transaction_failure_names_the_conflicting_write(db: Client) -> None:
 
 
 def count_up(db: Client) -> int:
-    """Reads, changes and puts, until nobody came in between; how often somebody did."""
+    """Reads, changes and puts until there is no conflict; returns the number of conflicts."""
     late = 0
     while True:
         seen = db.get(Note, note_id="1", consistent=True)
@@ -181,7 +181,7 @@ def test_nor_of_processes_on_one_file(tmp_path: Path) -> None:
 
 @given(st.lists(st.sampled_from(["read", "put", "update", "update known", "delete", "insert"]), max_size=15))
 def test_unseen_changes_are_never_overwritten(said: list[str]) -> None:
-    """Another writes now and then; what one has seen is as old as when it was read."""
+    """Another writer changes the item from time to time, after it was read."""
     db = made(schema(Version()), fresh(), "notes")
     stored: Note | None = None
     seen = Note("1")
@@ -239,7 +239,7 @@ def test_many_are_checked_one_by_one(db: Client) -> None:
     assert [(one.position, type(one.error)) for one in caught.value.failures] == [(0, VersionConflict)]
 
 
-def test_it_costs_nothing() -> None:
+def test_pattern_adds_no_units() -> None:
     calls: list[Call] = []
     db = Client(schema(Version()), "notes", fresh(), observe=calls.append)
     db.create_table()

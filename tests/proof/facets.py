@@ -1,4 +1,4 @@
-"""The facets of a design and those of its generated schema, in a form in which they can be compared."""
+"""The facets of a design and of its generated schema, in a comparable form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Facets = list[tuple[object, ...]]
 
 
 def design_facets(workload: Workload, design: Design) -> Facets:
-    return sorted((_shown(facet, facet.entity, {}) for facet in planner_facets(design, workload)), key=str)
+    """The facets of a design, without those of the parts of large contents."""
+    own = [facet for facet in planner_facets(design, workload) if workload.entity(facet.entity)]
+    return sorted((_shown(facet, facet.entity, {}) for facet in own), key=str)
 
 
 def schema_facets(workload: Workload, design: Design) -> Facets:

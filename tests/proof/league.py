@@ -1,4 +1,4 @@
-"""A small workload with one of each: what a proof of it does not see, it would see nowhere."""
+"""A small workload with every construct, for tests of the proof."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def league_workload() -> Workload:
 
 @cache
 def league_design(**changed: str) -> Design:
-    """The design; with texts of its file replaced by others, one that is broken."""
+    """The design; with replacements of texts in its file, a broken one."""
     text = (FOLDER / "league.yaml").read_text(encoding="utf-8")
     for old, new in changed.items():
         assert old in text
@@ -41,16 +41,16 @@ def league_design(**changed: str) -> Design:
 
 
 Request = dict[str, Any]
-Lie = Callable[[str, Request], Request | None]
-Tale = Callable[[str, Request, Request], Request]
+ChangeRequest = Callable[[str, Request], Request | None]
+ChangeResponse = Callable[[str, Request, Request], Request]
 
 
-class Lying:
-    """The embedded engine behind somebody who changes what is asked, or what is answered; its changes are not told."""
+class Corrupting:
+    """The embedded engine with changed requests or responses, which does not report changes of the table."""
 
     lossless = True
 
-    def __init__(self, engine: Embedded, ask: Lie | None = None, tell: Tale | None = None) -> None:
+    def __init__(self, engine: Embedded, ask: ChangeRequest | None = None, tell: ChangeResponse | None = None) -> None:
         self._engine = engine
         self._ask = ask
         self._tell = tell
@@ -66,8 +66,8 @@ class Lying:
         return msgspec.json.encode(self._tell(operation, request, msgspec.json.decode(answer)))
 
 
-class LyingAndTelling(Lying):
-    """The same, and it tells what has changed in the table."""
+class CorruptingWithChanges(Corrupting):
+    """The same, with reports of the changes of the table."""
 
     def changes(self, table: str) -> Iterable[Request]:
         return self._engine.changes(table)
@@ -75,10 +75,10 @@ class LyingAndTelling(Lying):
 
 def proof(
     design: Design | None = None,
-    ask: Lie | None = None,
-    tell: Tale | None = None,
+    ask: ChangeRequest | None = None,
+    tell: ChangeResponse | None = None,
     seed: int = 1,
-    kind: type[Lying] = LyingAndTelling,
+    kind: type[Corrupting] = CorruptingWithChanges,
 ) -> Proof:
     with Embedded() as engine:
         return prove(league_workload(), design or league_design(), kind(engine, ask, tell), now=NOW, seed=seed)

@@ -1,4 +1,4 @@
-"""What is not there, compared: in DynamoDB `<>` is true of it, and everything else is false."""
+"""Comparisons with missing attributes: in DynamoDB `<>` is true, everything else is false."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_comparison_with_what_may_be_absent_is_proven(workload: Workload) 
 
 
 @pytest.mark.parametrize(("pattern", "found"), [("AP-001", True), ("AP-003", False)])
-def test_an_item_without_the_attribute_is_unlike_everything(workload: Workload, pattern: str, found: bool) -> None:
+def test_missing_attribute_differs_from_every_value(workload: Workload, pattern: str, found: bool) -> None:
     read = workload.pattern(pattern)
     assert isinstance(read, Read)
     with Embedded() as engine:

@@ -1,4 +1,4 @@
-"""`status = OPEN or priority = HIGH`: a filter of which one condition is enough, priced, generated and proven."""
+"""Filters with `or`, such as `status = OPEN or priority = HIGH`: priced, generated and proven."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_generated_method_and_design_say_or() -> None:
     assert 'filter=lambda o: (o.status == "OPEN") | (o.priority == "HIGH")' in code
 
 
-def test_code_that_requires_all_of_them_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_that_requires_all_alternatives_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reads, "alternatives", lambda inputs: [(one,) for one in inputs])
     (wrong, *_) = proven(tickets("status = OPEN or priority = HIGH")).failed
     assert wrong.pattern == "AP-001"

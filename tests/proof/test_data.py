@@ -1,4 +1,4 @@
-"""The data of a proof: in proportion, whole, the same for a seed; and hard where it is told to be."""
+"""The data of a proof: in proportion, consistent, the same for a seed, and difficult on request."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tes
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.parent.name)
-def test_hard_data_is_whole_too(path: Path) -> None:
-    """Ids differ, references hold, and every value is one of its type."""
+def test_difficult_data_is_consistent(path: Path) -> None:
+    """Ids differ, references exist, and every value has its type."""
     workload = read_file(path).workload
     made = DataGenerator(workload, NOW, edge_values=True).make_all()
     assert DataGenerator(workload, NOW, edge_values=True).make_all() == made
@@ -39,7 +39,7 @@ def test_hard_data_is_whole_too(path: Path) -> None:
 
 
 def test_first_item_has_every_optional_attribute() -> None:
-    """Otherwise a read of several optional attributes might find nothing, and its proof would show nothing."""
+    """Otherwise a read of several optional attributes might find nothing, and prove nothing."""
     attributes = tuple(Attribute(f"a{at}", optional=at > 0, id=at == 0) for at in range(12))
     workload = Workload(entities=(Entity("Thing", attributes=attributes),))
     for seed in range(20):
@@ -77,7 +77,7 @@ def test_two_roles_of_one_entity_are_two_items() -> None:
         assert all(len({item[n] for n in names}) == len(names) for item in made[name])
 
 
-def test_hard_values_are_there() -> None:
+def test_difficult_values_occur() -> None:
     made = DataGenerator(league_workload(), NOW, edge_values=True).make_all()
     texts = {m[name] for m in made["Member"] for name in ("login", "email", "note") if name in m}
     texts |= {t["teamId"] for t in made["Team"]}

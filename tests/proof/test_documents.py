@@ -1,4 +1,4 @@
-"""Every document designed and proven: all patterns that are in scope, with data that is hard on keys."""
+"""Designs and proves every document: all patterns in scope, with difficult key values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_design_of_a_document_is_proven(path: Path) -> None:
     ],
 )
 def test_the_design_that_a_decision_leads_to_is_proven(name: str, decision: str) -> None:
-    """Copies in place of indexes, indexes in place of copies: what is still served is right."""
+    """Copies in place of indexes, indexes in place of copies: patterns that are still served are correct."""
     workload = read_file(ROOT / "examples" / name / "access-patterns.md").workload
     workload = replace(workload, decisions=(*workload.decisions, Decision(read_pin(decision))))
     solution = solve(workload)

@@ -1,4 +1,4 @@
-"""Attributes that follow others: designed, proven, priced as they are sent, and allowed to those who change the source."""
+"""Attributes that follow others: designed, proven, priced by their requests, and allowed to roles that change the source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime as dt
 from uuid import UUID
 
 import pytest
-from tests.render.infrastructure.iam import ARN, allowed, asked_of
+from tests.render.infrastructure.iam import ARN, allowed, iam_requests
 from tests.solutions import solve
 
 import prejoin.proof.prove_refreshes
@@ -106,7 +106,7 @@ def test_every_source_is_refreshed_in_the_proof(edits: list[tuple[str, str]]) ->
     assert found.findings == ()
 
 
-def test_a_refresh_that_does_too_little_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incomplete_refresh_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     workload, design = forum()
     monkeypatch.setattr(prejoin.proof.prove_refreshes, "refresh", lambda db, cls, **key: 0)
     with Embedded() as engine:
@@ -136,7 +136,7 @@ def sent(workload: Workload, design: Design) -> list[Call]:
 ONE = DOCUMENT.replace(", follows User.name via editorId within 10 seconds", "")
 
 
-def test_price_of_a_refresh_is_what_it_takes() -> None:
+def test_price_of_a_refresh_equals_its_requests() -> None:
     workload, design = forum(ONE)
     (one,) = refreshes(workload, design)
     calls = sent(workload, design)
@@ -153,11 +153,11 @@ def test_price_of_a_refresh_is_what_it_takes() -> None:
     assert one.rate == 0.1
 
 
-def test_who_changes_a_source_may_refresh_what_follows_it() -> None:
+def test_role_that_changes_a_source_may_refresh_followers() -> None:
     workload, design = forum(ONE)
     calls = sent(workload, design)
     pk = {"" if slot.name == TABLE else slot.name: slot.pk[0].name for slot in design.slots}
-    asked = [one for call in calls for one in asked_of(call.operation, call.request, pk)]
+    requests = [one for call in calls for one in iam_requests(call.operation, call.request, pk)]
 
     def permits(workload: Workload, *patterns: str) -> set[bool]:
         options = Infrastructure(roles=(Role("One", patterns),))
@@ -165,12 +165,12 @@ def test_who_changes_a_source_may_refresh_what_follows_it() -> None:
         arn = ARN.format(table=design.table)
         arns = {slot.name: arn if slot.name == TABLE else f"{arn}/index/{slot.name}" for slot in design.slots}
         documents = [policy_document(policy, {**arns, STREAM: f"{arn}/stream/1"}) for policy in policies]
-        return {any(allowed(document, one) for document in documents) for one in asked}
+        return {any(allowed(document, one) for document in documents) for one in requests}
 
     assert permits(workload, "AP-021") == {True}
     assert False in permits(workload, "AP-020", "AP-003")
     assert permits(workload) == {False}
-    # The consumer of the stream does it, and nobody else has to.
+    # Only the consumer of the stream does it.
     streamed, _ = forum(ONE.replace("via authorId)", "via authorId within 1 minute)"))
     assert permits(streamed) == {True}
     assert False in permits(streamed, "AP-021")

@@ -1,4 +1,4 @@
-"""The proof proven: designs and run times that are broken on purpose, each of which it has to find out."""
+"""Tests of the proof: it must detect every broken design and every broken client."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def test_the_league_is_proven_whatever_the_seed() -> None:
         }
 
 
-# --- Designs that are wrong -----------------------------------------------------------------------------------------
+# --- Broken designs -------------------------------------------------------------------------------------------------
 
 
 def _items(change: Callable[[Item], Item | None]) -> Design:
-    """The design with changed items, and operations as if nothing were."""
+    """The design with changed items and unchanged operations."""
     design = league_design()
     return replace(design, items=tuple(found for item in design.items if (found := change(item)) is not None))
 
@@ -90,11 +90,11 @@ DESIGNS: dict[str, Callable[[], Design]] = {
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_a_design_that_does_not_do_what_it_says_is_found_out(name: str) -> None:
+def test_broken_design_is_detected(name: str) -> None:
     try:
         found = proof(DESIGNS[name]())
     except TableError:
-        return  # a schema that cannot be is refused before anything is run
+        return  # an invalid schema is refused before anything runs
     assert not found.right
     assert found.failed
 
@@ -105,7 +105,7 @@ def test_a_value_that_a_key_cannot_hold_is_a_finding() -> None:
     assert "cannot be written" in found.findings[0]
 
 
-# --- Run times that are wrong ---------------------------------------------------------------------------------------
+# --- Broken clients -------------------------------------------------------------------------------------------------
 
 
 def _texts(value: Any, change: Callable[[str], str]) -> Any:
@@ -132,7 +132,7 @@ def unconditional(operation: str, request: Request) -> None:
 
 
 def _forget(action: Request) -> None:
-    """Takes out the names and values that no expression has any more: DynamoDB refuses them."""
+    """Removes unused names and values, which DynamoDB refuses."""
     texts = " ".join(str(v) for k, v in action.items() if k.endswith("Expression"))
     for member in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
         kept = {k: v for k, v in action.get(member, {}).items() if re.search(re.escape(k) + r"(?!\w)", texts)}
@@ -193,20 +193,20 @@ def folded(operation: str, request: Request) -> Request:
 
 
 def open_prefix(operation: str, request: Request) -> None:
-    """Prefixes that are not ended: TEAM#1 is the beginning of TEAM#10."""
+    """Prefixes without a terminator: TEAM#1 is a prefix of TEAM#10."""
     if operation == "Query" and "begins_with" in request["KeyConditionExpression"]:
         request["ExpressionAttributeValues"][":k1"]["S"] = request["ExpressionAttributeValues"][":k1"]["S"][:1]
 
 
 def open_range(operation: str, request: Request) -> None:
-    """Ranges without an end run into what lies behind."""
+    """Ranges without an end include later items."""
     if operation == "Query" and "BETWEEN" in request["KeyConditionExpression"]:
         request["KeyConditionExpression"] = request["KeyConditionExpression"].replace("BETWEEN :k1 AND :k2", ">= :k1")
         del request["ExpressionAttributeValues"][":k2"]
 
 
 def one_shard(operation: str, request: Request) -> None:
-    """One of the shards is forgotten, and another is read twice."""
+    """Reads one shard twice, and another not at all."""
     if operation == "Query":
         value = request["ExpressionAttributeValues"][":k0"]
         value["S"] = re.sub(r"^(KIND#\w+#).*$", r"\g<1>0", value["S"])
@@ -217,7 +217,7 @@ def first_page_again(operation: str, request: Request) -> None:
 
 
 def eventually(operation: str, request: Request) -> None:
-    """A strong read that is none is not seen here, where all reads are: but it costs the half."""
+    """Eventually consistent reads. They return the same here, but cost half."""
     if operation in {"GetItem", "Query"}:
         request.pop("ConsistentRead", None)
 
@@ -256,7 +256,7 @@ ASKING: dict[str, Callable[[str, Request], Request | None]] = {
 
 
 @pytest.mark.parametrize("name", ASKING)
-def test_a_run_time_that_asks_for_something_else_is_found_out(name: str) -> None:
+def test_changed_request_is_detected(name: str) -> None:
     _found_out(lambda: proof(ask=ASKING[name]))
 
 
@@ -294,7 +294,7 @@ def dearer(operation: str, request: Request, answer: Request) -> Request:
 
 
 def somebody_else(operation: str, request: Request, answer: Request) -> Request:
-    """Another item than the one that was asked for."""
+    """Another item than the requested one."""
     if operation == "GetItem" and "Item" in answer and "name" in answer["Item"]:
         return {**answer, "Item": {**answer["Item"], "name": {"S": "another"}}}
     return answer
@@ -306,7 +306,7 @@ TELLING: dict[str, Callable[[str, Request, Request], Request]] = {
 
 
 @pytest.mark.parametrize("name", TELLING)
-def test_a_run_time_that_answers_something_else_is_found_out(name: str) -> None:
+def test_changed_response_is_detected(name: str) -> None:
     _found_out(lambda: proof(tell=TELLING[name]))
 
 
@@ -314,5 +314,5 @@ def _found_out(run: Callable[[], Proof]) -> None:
     try:
         found = run()
     except TableError:
-        return  # the client itself has seen that something is wrong
+        return  # the client itself has detected the error
     assert not found.right, "nobody noticed"

@@ -1,4 +1,4 @@
-"""A design run for real: every pattern answered as the data says, and a wrong answer found out."""
+"""Runs a design: every pattern returns the expected items, and wrong results are detected."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def design() -> Design:
 
 @settings(max_examples=examples(5), deadline=None)
 @given(st.integers(0, 10_000))
-def test_every_pattern_of_the_shop_is_answered_as_the_data_says(seed: int) -> None:
+def test_every_pattern_of_the_shop_returns_the_expected_items(seed: int) -> None:
     shop = shop_workload()
     with Embedded() as engine:
         answers = list(prove_patterns(SampleTable.create(shop, shop_design(), engine, NOW, seed)))
@@ -52,16 +52,16 @@ def test_every_pattern_of_the_shop_is_answered_as_the_data_says(seed: int) -> No
     assert all(a.units > 0 for a in answers)
 
 
-def test_one_question_is_one_request(workload: Workload, design: Design) -> None:
+def test_most_patterns_are_one_request(workload: Workload, design: Design) -> None:
     with Embedded() as engine:
         answers = {a.pattern: a for a in prove_patterns(SampleTable.create(workload, design, engine, NOW))}
     assert {p: len(a.calls) for p, a in answers.items() if len(a.calls) != 1} == {"AP-009": 8}
 
 
-def test_an_answer_that_is_not_what_the_data_says_is_found_out(workload: Workload, design: Design) -> None:
+def test_wrong_result_is_detected(workload: Workload, design: Design) -> None:
     with Embedded() as engine:
         sample = SampleTable.create(workload, design, engine, NOW)
-        sample.generator.make_all(roots=1)  # more data than is in the table
+        sample.generator.make_all(roots=1)  # more than all data of the table
         wrong = {r.id: prove_read(sample, r).wrong for r in workload.reads}
     assert "items instead of" in wrong["AP-008"]
 

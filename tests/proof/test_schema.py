@@ -1,4 +1,4 @@
-"""A design as a schema: keys of several attributes, attributes that are keys, tables without a sort key, copies."""
+"""Schemas of designs: keys of several attributes, attributes as keys, tables without a sort key, copies."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def workload() -> Workload:
 
 
 def proven(workload: Workload, design: Design) -> list[tuple[str, str]]:
-    """The patterns that are not as they should be."""
+    """The patterns that are not proven."""
     with Embedded() as engine:
         answers = list(prove_patterns(SampleTable.create(workload, map_patterns(design, workload), engine, NOW)))
     assert [a.pattern for a in answers] == [p.id for p in workload.patterns]
@@ -83,7 +83,7 @@ def agrees(workload: Workload, design: Design) -> None:
     assert schema_facets(workload, design) == design_facets(workload, design)
 
 
-def test_attributes_as_they_stand_are_keys_in_the_table_and_in_an_index(workload: Workload) -> None:
+def test_attributes_can_be_keys_of_the_table_and_an_index(workload: Workload) -> None:
     design = Design("tasks", (FLAT, SEVERAL), (Item("Task", "Task", (Facet("table", ("{taskId}",)), NATURAL)),))
     table = create_table(load_package(workload, design).schema, "tasks")
     assert table["KeySchema"] == [{"AttributeName": "taskId", "KeyType": "HASH"}]
@@ -162,7 +162,7 @@ def test_data_that_is_hard_on_keys_has_no_empty_ones(workload: Workload) -> None
         assert [(a.pattern, a.wrong, a.problem) for a in proof.failed] == []
 
 
-def test_what_is_left_unsaid_is_no_different(workload: Workload) -> None:
+def test_minimal_design_agrees_with_its_schema(workload: Workload) -> None:
     design = Design("tasks", (FLAT, SEVERAL), (Item("Task", "Task", (Facet("table", ("{taskId}",)),)),))
     assert proven(workload, design) == []
     agrees(workload, design)

@@ -1,4 +1,4 @@
-"""The table after each write: compared by what has changed, or by a scan. Both find the same."""
+"""The table after each write, compared by its changes or by a scan, with the same result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.proof.league import NOW, Lying, LyingAndTelling, Request, league_design, league_workload, proof
+from tests.proof.league import NOW, Corrupting, CorruptingWithChanges, Request, league_design, league_workload, proof
 
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
@@ -17,8 +17,8 @@ from prejoin.proof.result import Proof
 pytestmark = pytest.mark.slow
 
 
-class Meddling(Lying):
-    """With the first update, it also changes an event, which the update is not about."""
+class Meddling(Corrupting):
+    """Changes an unrelated event together with the first update."""
 
     fault = "PutItem"
     done = False
@@ -45,12 +45,12 @@ class Meddling(Lying):
         return msgspec.json.decode(self._engine.send(operation, body))
 
 
-class MeddlingAndTelling(Meddling, LyingAndTelling):
-    """The same, and it tells what has changed in the table."""
+class MeddlingWithChanges(Meddling, CorruptingWithChanges):
+    """The same, with reports of the changes of the table."""
 
 
 @pytest.mark.parametrize("fault", ["PutItem", "DeleteItem", "UpdateItem"])
-@pytest.mark.parametrize("kind", [Meddling, MeddlingAndTelling])
+@pytest.mark.parametrize("kind", [Meddling, MeddlingWithChanges])
 def test_change_of_an_item_that_a_write_is_not_about_is_found(
     kind: type[Meddling], fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,18 +62,18 @@ def test_change_of_an_item_that_a_write_is_not_about_is_found(
 
 
 def test_both_ways_of_comparison_give_the_same_proof() -> None:
-    assert _summary(proof(kind=Lying)) == _summary(proof(kind=LyingAndTelling))
+    assert _summary(proof(kind=Corrupting)) == _summary(proof(kind=CorruptingWithChanges))
 
 
 def _summary(found: Proof) -> list[tuple[Any, ...]]:
-    """The proof without what differs between two runs, such as tokens of requests."""
+    """The proof without parts that differ between runs, such as tokens of requests."""
     return [(p.pattern, p.given, p.cases, p.refused, p.right, p.units, p.items) for p in found.patterns]
 
 
 def test_number_of_scans_does_not_grow_with_the_writes() -> None:
     seen: Counter[str] = Counter()
 
-    class Counting(LyingAndTelling):
+    class Counting(CorruptingWithChanges):
         def send(self, operation: str, body: bytes) -> bytes:
             seen[operation] += 1
             return super().send(operation, body)
@@ -83,7 +83,7 @@ def test_number_of_scans_does_not_grow_with_the_writes() -> None:
 
 
 def test_change_that_the_engine_does_not_tell_is_a_finding() -> None:
-    class Silent(MeddlingAndTelling):
+    class Silent(MeddlingWithChanges):
         def changes(self, table: str) -> Iterable[Request]:
             return _Hiding(super().changes(table))
 
@@ -93,7 +93,7 @@ def test_change_that_the_engine_does_not_tell_is_a_finding() -> None:
 
 
 class _Hiding:
-    """Changes without those of events that are there already."""
+    """The changes without those of existing events."""
 
     def __init__(self, changes: Iterable[Request]) -> None:
         self._changes = changes

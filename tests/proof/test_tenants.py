@@ -1,4 +1,4 @@
-"""Proofs of tables that have tenants: several tenants with the same ids, and no answer has another's items."""
+"""Proofs of tables with tenants: several tenants with the same ids, and no result with items of another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prejoin.design.model import Design
 from prejoin.engine import Embedded
 from prejoin.proof.data import DataGenerator
 from prejoin.proof.prove import prove
-from prejoin.workload.files import read_file
+from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Workload
 
 DOCUMENT = Path(__file__).parents[1] / "render" / "python" / "documents" / "tenants.md"
@@ -45,7 +45,7 @@ def test_the_design_is_proven_with_them() -> None:
 
 
 def test_a_key_without_the_tenant_is_refused() -> None:
-    """Made by hand: no table is made from it."""
+    """A hand-written design, from which no table is created."""
     workload, design = projects()
     task = design.item("Task")
     assert task is not None
@@ -54,3 +54,48 @@ def test_a_key_without_the_tenant_is_refused() -> None:
     changed = replace(design, items=tuple(wrong if item is task else item for item in design.items))
     proof = prove(workload, map_patterns(changed, workload), Embedded(), now=NOW)
     assert "does not begin with the tenant" in proof.findings[0]
+
+
+RUNNERS = """# Builds
+
+> Tenant: orgId
+
+## Entities
+
+### Job
+
+- **Attributes**:
+  - `jobName` (string, natural)
+  - `runnerId` (uuid, optional, mutable, → Runner)
+- **Cardinality**: ~6 per orgId
+
+### Runner
+
+- **Attributes**:
+  - `runnerId` (uuid, generated)
+  - `state` (IDLE | BUSY | OFFLINE, mutable)
+- **Cardinality**: ~20 per orgId
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Consistency |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Job | jobName | Single | - | No | 1/s | Eventual |
+| AP-002 | Runner | runnerId | Single | - | No | 1/s | Eventual |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-100 | Job, Runner | jobName, runnerId | update Job (runnerId); update Runner (state = BUSY) | Yes | Runner.state = IDLE | 1/s |
+"""
+
+
+def test_new_reference_is_to_an_item_of_the_same_tenant() -> None:
+    workload = read_text(RUNNERS, "md").workload
+    design = solve(workload).design
+    for seed in range(1, 5):
+        failed = prove(workload, design, Embedded(), seed=seed).failed
+        assert [(one.pattern, one.wrong, one.problem) for one in failed] == []

@@ -1,4 +1,4 @@
-"""Items that end: what the document calls a TTL is the table's, and what has ended is nobody's answer."""
+"""Expiry: the document's TTL attribute is that of the table, and expired items are in no result."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_table_whose_items_end_is_proven(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["datetime", "integer", "number", "decimal"])
-def test_what_has_ended_is_hidden(kind: str) -> None:
+def test_expired_items_are_hidden(kind: str) -> None:
     workload = sessions(kind)
     with Embedded() as engine:
         sample = SampleTable.create(workload, solve(workload).design, engine, NOW)
@@ -94,3 +94,47 @@ def test_an_attribute_that_only_the_design_says_items_end_by_is_declared() -> No
     assert load_package(workload, design).schema.ttl == "endsAt"
     texts = read_text(DOCUMENT.replace("KIND, ttl", "string"), "md").workload
     assert load_package(texts, replace(solve(texts).design, ttl_attribute="endsAt")).schema.ttl == ""
+
+
+FOUND = """# Sessions
+
+## Entities
+
+### User
+
+- **Attributes**:
+  - `userId` (uuid, generated)
+- **Cardinality**: ~1K total
+
+### Session
+
+- **Attributes**:
+  - `sessionId` (uuid, generated)
+  - `userId` (uuid, immutable, → User)
+{notes}  - `expiresAt` (datetime, ttl, mutable)
+- **Cardinality**: ~5 per User
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Consistency |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Session | sessionId | Single | - | No | 10/s | Eventual |
+| AP-002 | Session | userId | Collection | - | No | 10/s | Eventual |
+
+### Deletes
+
+| ID | Entity | Input Parameters | Items Deleted | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-120 | Session, User | userId | delete Session[]; delete User | Yes | - | 1/s |
+"""
+
+
+def test_units_of_finding_what_is_deleted_then() -> None:
+    """The items that the Query read are gone when its units are predicted."""
+    notes = "".join(f"  - `note{number}` (string, mutable)\n" for number in range(60))  # more than 4 KB together
+    workload = read_text(FOUND.replace("{notes}", notes), "md").workload
+    design = solve(workload).design
+    for seed in range(1, 4):
+        assert [(one.pattern, one.wrong) for one in prove(workload, design, Embedded(), seed=seed).failed] == []

@@ -105,6 +105,16 @@ def test_an_update_that_does_not_fit_the_item_is_refused(text: str, complaint: s
             "The function is not allowed to be used this way in an expression; function: list_append",
         ),
         ("SET _a = :1", 'Syntax error; token: "_", near: "SET _a"'),
+        ("SET in = :1", 'Syntax error; token: "in", near: "SET in ="'),
+        ("SET a = foo(status)", "Invalid function name; function: foo"),
+        (
+            "SET a = if_not_exists(b, b)",
+            "The first operand must be distinct from the remaining operands for this operator or function; "
+            "operator: if_not_exists, first operand: [b]",
+        ),
+        ("SET a = ((b))", "The expression has redundant parentheses;"),
+        ("SET a = ((b)) + :1", "The expression has redundant parentheses;"),
+        ("SET a = ((b)).c", "The expression has redundant parentheses;"),
         ("SET a = _f(b)", 'Syntax error; token: "_", near: "= _f"'),
         ("SET 7a = :1", 'Syntax error; token: "7", near: "SET 7a"'),
         ("SET a[01] = :1", 'Syntax error; token: "1", near: "01]"'),

@@ -1,4 +1,4 @@
-"""The documents of the repository with their designs, made once for all tests of what is written from them."""
+"""The documents of the repository with their designs, solved once for all tests of renderers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = [path.parent.name for path in DOCUMENTS]
 
 
 WITH_COPY = "shop_with_copy"
-"""Another design of the shop, which is kept in a file: two indexes, and a copy that serves a read."""
+"""Another design of the shop, from a file: two indexes, and a copy that serves a read."""
 
 
 @cache

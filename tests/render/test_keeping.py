@@ -1,4 +1,4 @@
-"""Files generated again: what people wrote below stays, what they changed is not overwritten."""
+"""Files that are generated again: code below the generated lines is kept, and changed files are not overwritten."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_same_again_is_not_written() -> None:
     assert difference(OLD, merge(OLD, OLD), "a.py") == ""
 
 
-def test_what_stands_below_is_kept() -> None:
+def test_code_below_the_generated_lines_is_kept() -> None:
     merged = merge(f"{OLD}\n\ndef mine() -> int:\n    return x\n", NEW)
     assert merged.state == "changed"
     assert merged.text == f"{NEW}\n\ndef mine() -> int:\n    return x\n"
@@ -62,6 +62,6 @@ texts = st.text(alphabet="ab\n\x0c\u2028#", max_size=30)
 
 
 @given(texts, texts, texts)
-def test_whatever_is_generated_and_added_nothing_of_the_additions_is_lost(first: str, second: str, own: str) -> None:
+def test_additions_survive_any_regeneration(first: str, second: str, own: str) -> None:
     old, new = stamped(first + "\n"), stamped(second + "\n")
     assert merge(old + own, new).text == new + own

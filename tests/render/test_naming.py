@@ -1,4 +1,4 @@
-"""Names in Python for what a document names: valid, readable, and no two the same."""
+"""Python names for the names of a document: valid, readable and unique."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_name_counts_more_than_a_description() -> None:
     ("given_name", "name"),
     [("sign in", "sign_in"), ("groups of", "groups_of"), ("orderBy", "order_by"), ("pay, or wait", "pay_or_wait")],
 )
-def test_a_name_that_somebody_gave_is_taken_whole(given_name: str, name: str) -> None:
+def test_given_name_is_not_shortened(given_name: str, name: str) -> None:
     assert method_name(Read("AP-1", name=given_name, description="Someone")) == name
 
 
@@ -102,7 +102,7 @@ def test_classes_are_valid_and_different(texts: list[str]) -> None:
 
 
 @given(TEXTS)
-def test_a_name_stays_what_it_is(text: str) -> None:
+def test_valid_name_is_unchanged(text: str) -> None:
     name = class_name(Entity(text))
     assert name in {
         class_name(Entity(name)),

@@ -1,4 +1,4 @@
-"""Generated writes that may be repeated: with the same token a transaction is done once."""
+"""Generated writes with a token: a repeated transaction is applied once."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_transaction_with_a_token_is_done_once() -> None:
         assert driver.get("Post", post_id=post["postId"]).comment_count == post["commentCount"] + 1
 
 
-def test_a_write_that_depends_on_the_time_has_no_token_and_an_input_called_so_keeps_its_name() -> None:
+def test_write_that_depends_on_the_time_has_no_token() -> None:
     workload = read_text(DOCUMENT, "md").workload
     methods = repository_methods(workload, solve(workload).design)
     found = {id_: tokens(method) for id_, method in methods.items()}

@@ -1,4 +1,4 @@
-"""A design as a NoSQL Workbench model: the form that Workbench reads, real keys in the samples, and nothing lost on the way back."""
+"""A design as a NoSQL Workbench model: Workbench's form, real keys in the samples, and a lossless way back."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def table_of(workload: Workload, design: Design) -> dict[str, Any]:
 
 
 def carried(design: Design) -> Design:
-    """What of a design a model can carry."""
+    """The parts of a design that a model can contain."""
     slots = tuple(replace(slot, purpose="") for slot in design.slots)
-    return replace(design, slots=slots, operations=(), decisions=(), ttl_attribute="")
+    return replace(design, slots=slots, operations=(), decisions=(), stores=(), ttl_attribute="")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.parent.name)
@@ -115,7 +115,7 @@ def test_samples_are_items_that_dynamodb_would_take(shop: tuple[Workload, Design
     assert {name for sample in samples for name in sample} <= declared
 
 
-def test_what_the_form_has_no_place_for_is_said_and_left_out(shop: tuple[Workload, Design]) -> None:
+def test_unsupported_parts_are_reported_and_left_out(shop: tuple[Workload, Design]) -> None:
     workload, design = shop
     local = Slot("by-date", design.slots[0].pk, (KeyAttribute("placedAt"),), local=True)
     several = Slot("wide", (KeyAttribute("a"), KeyAttribute("b")), ())
@@ -139,7 +139,7 @@ def test_billing_and_projections_are_carried(shop: tuple[Workload, Design]) -> N
     assert table_of(workload, design)["ProvisionedCapacitySettings"]["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
 
 
-def test_the_author_is_who_is_said(shop: tuple[Workload, Design]) -> None:
+def test_author_is_the_given_one(shop: tuple[Workload, Design]) -> None:
     (text,) = render_workbench(*shop, WorkbenchOptions(author="Ann")).values()
     assert json.loads(text)["ModelMetadata"]["Author"] == "Ann"
 
@@ -178,7 +178,7 @@ def test_access_patterns_that_were_broken_in_the_description_are_sketched_instea
 
 @pytest.mark.everyday(3)
 @pytest.mark.parametrize("name", ["first name", "größe", "日付", "#x", "a|b", "x/y", "in", "when", "holding"])
-def test_names_that_nobody_should_choose_survive(name: str) -> None:
+def test_hostile_names_round_trip(name: str) -> None:
     text = (ROOT / "examples/shop/access-patterns.md").read_text(encoding="utf-8")
     cell = name if WORD.match(name) else f"`{name}`".replace("|", "\\|")
     workload = read_text(text.replace("`placedAt`", f"`{name}`").replace("placedAt", cell), "md").workload

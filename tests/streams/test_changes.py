@@ -1,4 +1,4 @@
-"""Typed changes: the records of a stream, in each of the forms in which AWS delivers them."""
+"""Typed changes: the records of a stream, in every form that AWS delivers."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_changes_rebuild_the_table(steps: list[tuple[str, str, str]]) -> None:
-    """Applied in order, the changes give the same objects as the table: nothing is missing, twice or out of order."""
+    """Changes, applied in order, give the objects of the table: none is missing, repeated or out of order."""
     rebuilt: dict[str, Order] = {}
     with Embedded() as engine:
         db = shop(engine)

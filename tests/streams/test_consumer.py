@@ -1,4 +1,4 @@
-"""The consumer of an embedded engine: nothing is skipped, whatever ends it, and `once` makes each change count once."""
+"""The consumer of an embedded engine skips nothing after a crash, and `once` handles each change once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Crash(BaseException):
 
 
 def counting(db: Client, crash: Random | None = None) -> StreamHandlers:
-    """Handlers that keep the number and sum of the orders of each status: every change exactly once."""
+    """Handlers that keep the number and sum of orders by status, with every change exactly once."""
     handlers = StreamHandlers(SCHEMA)
 
     @handlers.on(Order)
@@ -54,7 +54,7 @@ def write_orders(db: Client, random: Random, count: int) -> None:
                 order.status = random.choice(["NEW", "PAID"])
 
 
-def test_every_change_counts_once_whatever_ends_the_consumer(tmp_path: Path) -> None:
+def test_every_change_counts_once_after_any_crash(tmp_path: Path) -> None:
     random = Random(7)
     checkpoint = tmp_path / "position"
     with Embedded(tmp_path / "shop.db") as engine:
@@ -69,7 +69,7 @@ def test_every_change_counts_once_whatever_ends_the_consumer(tmp_path: Path) -> 
                 crashes += 1
             else:
                 break
-            if crashes == 60:  # it ends sometime: from here on without crashes
+            if crashes == 60:  # from here on without crashes, so that it ends
                 random = Random()
                 StreamConsumer(engine, "shop", counting(db), checkpoint).run()
                 break

@@ -1,4 +1,4 @@
-"""Handlers of changes: which are called, in which order, and what Lambda is told about a failure."""
+"""Handlers of changes: their selection and order, and the failure report for Lambda."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_failure_is_reported_to_lambda_and_ends_the_batch(engine: Embedded, capl
         (failure,) = handlers(event, None)["batchItemFailures"]
     assert handled == ["PAID"]
     assert "no label" in caplog.text
-    # Lambda delivers the failed record again, and all that follow.
+    # Lambda delivers the failed record and all later ones again.
     numbers = [record["dynamodb"]["SequenceNumber"] for record in event["Records"]]
     rest = event["Records"][numbers.index(failure["itemIdentifier"]) :]
     handled.append("first delivery")

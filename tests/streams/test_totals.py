@@ -1,4 +1,4 @@
-"""Totals kept from a stream: each object counts once, whatever is delivered twice, late, or not at all."""
+"""Totals from a stream: each object counts once, also with repeated, late or lost records."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def handlers(db: Any) -> StreamHandlers:
 
 
 def totals(db: Client) -> dict[str, tuple[int, int, Decimal]]:
-    """The totals in the table, without those of nothing."""
+    """The totals in the table, without empty ones."""
     found = [one for page in db.everything(Player) for one in page.items]
     return {one.player: (one.games, one.points, one.paid) for one in found if one.games}
 
@@ -100,7 +100,7 @@ writes = st.lists(
 
 
 def played(db: Client, written: Sequence[Write]) -> None:
-    """Writes games; one that is there and gets no points is deleted."""
+    """Writes games; deletes existing ones without points."""
     for game, player, points, finished in written:
         if points == 0:
             with suppress(Exception):
@@ -130,7 +130,7 @@ def test_totals_are_right_whatever_is_delivered_twice_or_late(written: list[Writ
 
 
 @given(writes, writes)
-def test_rebuild_counts_what_the_stream_has_not_told(before: list[Write], after: list[Write]) -> None:
+def test_rebuild_counts_objects_without_stream_records(before: list[Write], after: list[Write]) -> None:
     with Embedded() as engine:
         db = arcade(engine)
         played(db, before)  # as if before the stream, or lost

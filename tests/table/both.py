@@ -1,4 +1,4 @@
-"""One test for both clients: the awaited one, waited for, so that it is called as the other is."""
+"""Runs one test with both clients: the async one behind the methods of the sync one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.place import fresh
 from prejoin import AsyncClient, Call, Client, Schema
 
 
-class Awaited:
-    """An AsyncClient whose calls are waited for, and whose pages are all read. `run` is what waits."""
+class AsyncAsSync:
+    """An AsyncClient whose calls block, and whose pages are all read. `run` runs a coroutine."""
 
     def __init__(self, client: AsyncClient, run: Callable[[Any], Any] = asyncio.run) -> None:
         self._client = client
@@ -36,7 +36,7 @@ class Awaited:
 
     @contextmanager
     def _entered(self, awaited: Any) -> Iterator[Any]:
-        """An update or a transaction, as a `with`; nothing is done where it is left by an exception."""
+        """An update or a transaction as a `with` block. An exception in it writes nothing."""
         inside = self._run(awaited.__aenter__())
         yield inside
         self._run(awaited.__aexit__(None, None, None))
@@ -47,7 +47,7 @@ async def _listed(pages: Any) -> list[Any]:
 
 
 Connect = Callable[..., Client]
-"""Makes a client of a schema, in a table that is there; further arguments are those of the client."""
+"""Makes a client for a schema and creates the table. Further arguments are those of the client."""
 
 
 def waiting(schema: Schema, transport: Any = None, **more: Any) -> Client:
@@ -58,14 +58,14 @@ def waiting(schema: Schema, transport: Any = None, **more: Any) -> Client:
 
 def awaited(schema: Schema, transport: Any = None, **more: Any) -> Client:
     waiting(schema, transport := transport or fresh())
-    return cast("Client", Awaited(AsyncClient(schema, "shop", transport, **more)))
+    return cast("Client", AsyncAsSync(AsyncClient(schema, "shop", transport, **more)))
 
 
 both = pytest.mark.parametrize("connect", [waiting, awaited])
 
 
 class Watched:
-    """A list of calls, and a sentence for each."""
+    """Observes the calls of a client."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []

@@ -1,4 +1,4 @@
-"""Batches: 25 at a time, in order, nothing dropped, nothing repeated, and refused where something has to be checked."""
+"""Batches: 25 at a time, in order, complete, without repetitions, and refused if a write needs a condition."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ SCHEMA = Schema(
 
 
 class Busy:
-    """An engine that takes only some of a batch, as a table does that is throttled."""
+    """An engine that processes only some of a batch, like a throttled table."""
 
     def __init__(self, takes: int = 1000) -> None:
         self.engine = fresh()
@@ -98,7 +98,7 @@ class Busy:
         if self.throttled:
             self.throttled -= 1
             raise DynamoDBError("ProvisionedThroughputExceededException", "too busy")
-        # Those in the middle are taken: what is left over is neither the first nor the last.
+        # It takes those in the middle, so that the rest is neither the first nor the last ones.
         at = max(0, (len(requests) - self.takes) // 2)
         taken = requests[at : at + self.takes]
         left = [request for request in requests if request not in taken]
@@ -173,7 +173,7 @@ def test_unprocessed_error_has_the_rest_to_write_later(sleeps: list[float]) -> N
     assert list(db.query(Event, day="d")) == events(60)
 
 
-def test_pauses_grow_and_are_never_longer_than_they_may_be(sleeps: list[float]) -> None:
+def test_pauses_grow_up_to_the_limit(sleeps: list[float]) -> None:
     transport = Busy(takes=0)
     db = client(transport)
     with pytest.raises(Unprocessed):
@@ -230,14 +230,14 @@ def test_known_values_are_checked_by_a_separate_call() -> None:
     assert [event.number for event in db.query(Event, day="d")] == [2]
 
 
-def test_quotes_that_grow_in_json_do_not_make_an_item_too_large() -> None:
+def test_escaped_quotes_do_not_count_as_item_size() -> None:
     db = client(fresh())
     large = Event("d", 1, '"' * 300_000)
     db.put_many([large])
     assert db.get(Event, day="d", number=1) == large
 
 
-def test_the_awaited_client_writes_batches_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_async_client_writes_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_sleep(seconds: float) -> None:
         return None
 

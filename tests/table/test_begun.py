@@ -1,4 +1,4 @@
-"""Pages of a question that depends on the time: all are of the moment at which the first was asked for."""
+"""Pages of a query that depends on the time: all use the time of the first."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_further_pages_are_of_the_moment_of_the_first(
     found = list(page)
     while page.cursor:
         assert begun(page.cursor) == now
-        page = last_week(db, order, page.cursor)  # by the clock, that is later
+        page = last_week(db, order, page.cursor)  # the clock is later
         found += page
     times = [now - timedelta(hours=10 * number) for number in range(17)]
     assert [event.at for event in found] == sorted(times, reverse=order == "-at")
@@ -66,7 +66,7 @@ def test_further_pages_are_of_the_moment_of_the_first(
 @pytest.mark.parametrize("moved", [-timedelta(days=40), timedelta(days=1)], ids=["past", "future"])
 def test_forged_time_of_a_plain_cursor_is_refused(partition: str, moved: timedelta) -> None:
     then = datetime.now(UTC) + moved
-    cursor = last_week(filled(partition, then), "-at", now=then).cursor  # a caller can compute what this query gives
+    cursor = last_week(filled(partition, then), "-at", now=then).cursor  # a caller can compute its cursors
     with pytest.raises(CursorError, match="begin again with the first page"):
         last_week(filled(partition, NOW), "-at", cursor)
 

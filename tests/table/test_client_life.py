@@ -1,4 +1,4 @@
-"""A client's own life: pages as an iterator, any call of DynamoDB, and the end."""
+"""The lifecycle of a client: pages as an iterator, raw calls, and closing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shop(connect: Connect) -> tuple[Any, Watched]:
 
 
 @both
-def test_pages_are_read_when_they_are_wanted(connect: Connect) -> None:
+def test_pages_are_read_on_demand(connect: Connect) -> None:
     db, _ = shop(connect)
     pages = list(db.pages(Order, user_id="1", size=3))
     assert [list(page) for page in pages] == [ORDERS[:3], ORDERS[3:6], ORDERS[6:]]
@@ -85,7 +85,7 @@ class Closing(Embedded):
         super().close()
 
 
-def test_a_client_closes_its_transport_at_the_end() -> None:
+def test_client_closes_its_transport() -> None:
     transport = Closing()
     with Client(SCHEMA, "shop", transport) as db:
         db.create_table()
@@ -99,7 +99,7 @@ class Awaiting(Closing):
 
 
 @pytest.mark.parametrize("kind", [Closing, Awaiting])
-def test_an_awaited_client_closes_its_transport_at_the_end(kind: type[Closing]) -> None:
+def test_async_client_closes_its_transport(kind: type[Closing]) -> None:
     transport = kind()
 
     async def main() -> None:
@@ -111,7 +111,7 @@ def test_an_awaited_client_closes_its_transport_at_the_end(kind: type[Closing]) 
     assert transport.closed == 1
 
 
-def test_a_transport_that_has_no_end_is_left_alone() -> None:
+def test_transport_without_close_is_left_alone() -> None:
     class Plain:
         def send(self, operation: str, body: bytes) -> bytes:
             return b'{"TableNames":[]}'

@@ -1,4 +1,4 @@
-"""Objects to items and back: every type of attribute, exactly."""
+"""Objects to items and back, exactly, for every type of attribute."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ FULL = Everything(
 )
 
 
-def test_every_type_comes_back_as_it_was() -> None:
+def test_every_type_round_trips() -> None:
     codec = Codec.of(Everything)
     wire = msgspec.json.decode(msgspec.json.encode(codec.encode(FULL)))
     assert codec.decode(wire) == FULL
@@ -205,7 +205,7 @@ def test_a_value_that_does_not_fit_is_refused_by_name(name: str, value: object, 
         ({"street": {"N": "3"}}, "Address.street: {'N': '3'} is not text"),
     ],
 )
-def test_an_item_that_does_not_fit_is_an_error_never_a_half_object(item: dict[str, Any], message: str) -> None:
+def test_invalid_item_raises_instead_of_a_partial_object(item: dict[str, Any], message: str) -> None:
     with pytest.raises(CodecError, match=message):
         Codec.of(Address).decode(item)
 
@@ -230,7 +230,7 @@ ANY = st.recursive(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ANY)
-def test_undeclared_values_come_back_as_they_were(value: object) -> None:
+def test_undeclared_values_round_trip(value: object) -> None:
     assert decode_any(msgspec.json.decode(msgspec.json.encode(encode_any(value)))) == value
 
 

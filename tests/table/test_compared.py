@@ -1,4 +1,4 @@
-"""One item by its whole key and more: it is read, compared with the rest, and nothing else is read."""
+"""Reads with a whole key and further values: GetItem, then a comparison in the client."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_values_are_compared_as_dynamodb_would(connect: Connect, given: Any, oth
 
 
 @both
-def test_no_more_is_asked_for_than_is_wanted_and_compared(connect: Connect) -> None:
+def test_projection_has_only_returned_and_compared_attributes(connect: Connect) -> None:
     db, watched = filled(connect)
     assert db.get(Session, session_id="1", device="phone", into=Ended) == Ended(T)
     assert set(watched.calls[-1].response["Item"]) == {"ends", "device", "entityType"}

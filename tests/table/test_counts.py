@@ -1,4 +1,4 @@
-"""How many there are, and whether there is one: nothing is read into objects, and next to nothing is sent."""
+"""`count` and `exists`, which decode no objects and transfer little."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_index_that_holds_nothing_else_can_be_counted(connect: Connect) -> No
 
 
 @both
-def test_exists_asks_for_no_more_than_that(connect: Connect) -> None:
+def test_exists_reads_as_little_as_possible(connect: Connect) -> None:
     db, watched = site(connect)
     assert db.exists(Visit, page="home", visit_id="v01", consistent=True) is True
     assert db.exists(Visit, page="home", visit_id="v99") is False

@@ -1,4 +1,4 @@
-"""Cursors from outside: whatever a caller sends, a query gives one of its own pages or raises CursorError."""
+"""Hostile cursors: for any text, a query returns one of its own pages or raises CursorError."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_keys_can_be_changed(kind: Any) -> None:
     after = Client(before.schema, "shop", before._transport, cursors=kind(OTHER_KEY))
     second = page(rotated, "query", cursor)
     assert second.items == page(before, "query", cursor).items
-    assert page(after, "query", second.cursor).items  # made with the new key
+    assert page(after, "query", second.cursor).items  # signed with the new key
     with pytest.raises(CursorError):
         page(after, "query", cursor)
 

@@ -1,4 +1,4 @@
-"""A table and its schema: made, waited for, described, and compared."""
+"""A table is created from a schema, waited for, described, and compared with it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_table_made_from_a_schema_does_not_differ_from_it() -> None:
     assert described["TableStatus"] == "ACTIVE"
 
 
-def test_the_awaited_client_does_the_same() -> None:
+def test_async_client_does_the_same() -> None:
     async def main() -> list[Difference]:
         db = AsyncClient(schema(ttl="expires_at"), "shop", fresh())
         assert (await db.drift())[0].kind == "missing table"
@@ -155,7 +155,9 @@ def test_missing_indexes_are_added_with_existing_items(throughput: dict[str, int
     assert db.drift() == []
     assert db.add_indexes() == ()
     assert [order.order_id for order in db.query(Order, lambda o: o.total > 5, status="OPEN")] == ["a"]
-    assert len(db.query(Order, status="OPEN", order_id="a")) == 0  # its keys in gsi1 are of our making: it has none yet
+    assert (
+        len(db.query(Order, status="OPEN", order_id="a")) == 0
+    )  # the client writes its keys in gsi1, so old items have none
     assert [repair(db, finding) for finding in audit(db)] == [True]
     assert len(db.query(Order, status="OPEN", order_id="a")) == 1
 
@@ -183,7 +185,7 @@ def test_one_index_is_added_after_the_other() -> None:
 
 
 def held(steps: Any, answers: Mapping[str, list[Any]]) -> list[str]:
-    """Holds a conversation with answers made beforehand, and tells what happened in it."""
+    """Runs a conversation with prepared responses, and returns what happened."""
     told = []
     step = next(steps)
     while True:
@@ -210,7 +212,7 @@ def test_a_new_table_is_waited_for_until_all_of_it_is_active() -> None:
     assert told == ["CreateTable", *["DescribeTable", "pause"] * 3, "DescribeTable"]
 
 
-def test_a_table_that_never_comes_is_not_waited_for_for_ever() -> None:
+def test_waiting_for_a_table_times_out() -> None:
     steps = active("shop")
     waited = 0.0
     step = next(steps)

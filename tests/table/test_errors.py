@@ -1,4 +1,4 @@
-"""Errors say what their reader needs: which item, which table, which address; and all have one base."""
+"""Errors name the item, the table or the address, and have one base class."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_missing_table_is_named() -> None:
     assert db.describe() is None
 
 
-def test_missing_table_is_named_to_those_who_await() -> None:
+def test_missing_table_is_named_by_the_async_client() -> None:
     async def get() -> None:
         await AsyncClient(SCHEMA, "shoop", Embedded()).get(File, file_id="1")
 
@@ -148,7 +148,7 @@ def test_missing_table_is_named_to_those_who_await() -> None:
 
 @contextmanager
 def website(status: int, body: bytes = b"<html><h1>Welcome to nginx</h1></html>" + b" " * 5000) -> Iterator[str]:
-    """Something on a port that is no DynamoDB."""
+    """A server on a port that is not a DynamoDB."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -1,4 +1,4 @@
-"""Everything there is, by a Scan that nobody makes by accident."""
+"""`scan` of a whole table, which must be requested explicitly."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_unknown_items_are_returned(connect: Connect) -> None:
 
 @both
 @pytest.mark.parametrize("segments", [1, 3])
-def test_it_goes_on_after_a_cursor(connect: Connect, segments: int) -> None:
+def test_scan_continues_after_a_cursor(connect: Connect, segments: int) -> None:
     db, _ = shop(connect)
     found: list[Any] = []
     cursor: str | None = None

@@ -1,4 +1,4 @@
-"""Faults on the way: every call ends with the right answer or the right exception, and nothing is ever done twice."""
+"""Faults of the network: every call ends with the right result or exception, and is never applied twice."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 from _pytest.mark import ParameterSet
-from tests.table.both import Awaited
-from tests.table.breaking import (
+from tests.table.both import AsyncAsSync
+from tests.table.faulty_proxy import (
     PATIENCE,
-    Breaking,
     Fault,
+    FaultyProxy,
     expired,
     failed_after,
     half,
@@ -74,10 +74,10 @@ ENTRIES = [Entry("1", number, "x" * 50) for number in range(30)]
 
 @dataclass
 class Bank:
-    """A client on a way that breaks, and the same table without that way."""
+    """A client behind a faulty proxy, and one for the same table without it."""
 
     db: Client
-    way: Breaking
+    proxy: FaultyProxy
     direct: Client
 
     def balance(self, account_id: str = "1") -> int | None:
@@ -96,7 +96,7 @@ def open_bank(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         asyncio.Runner() as runner,
         Embedded() as engine,
         Server(engine, port=0, in_memory=True) as url,
-        Breaking(upstream=url) as way,
+        FaultyProxy(upstream=url) as proxy,
     ):
         direct = Client(SCHEMA, "bank", engine)
         direct.create_table()
@@ -105,12 +105,12 @@ def open_bank(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
         def start(**options: Any) -> Bank:
             patience = {"timeout": PATIENCE, "retries": QUICK, "credentials": KEYS, "proxy": False}
-            endpoint = Endpoint(way.url, **{**patience, **options})
+            endpoint = Endpoint(proxy.url, **{**patience, **options})
             opened.append(endpoint)
             if request.param == "sync":
-                return Bank(Client(SCHEMA, direct.table, endpoint), way, direct)
-            awaited = Awaited(AsyncClient(SCHEMA, direct.table, endpoint), runner.run)
-            return Bank(cast("Client", awaited), way, direct)
+                return Bank(Client(SCHEMA, direct.table, endpoint), proxy, direct)
+            awaited = AsyncAsSync(AsyncClient(SCHEMA, direct.table, endpoint), runner.run)
+            return Bank(cast("Client", awaited), proxy, direct)
 
         yield start
         for endpoint in opened:
@@ -122,7 +122,7 @@ def bank(open_bank: Callable[..., Bank]) -> Bank:
     return open_bank()
 
 
-# --- Writes, each with what is there when it is done once -----------------------------------------------------------
+# --- Writes, each with the items after it was applied once ----------------------------------------------------------
 
 
 def inserts(db: Client) -> None:
@@ -174,7 +174,7 @@ AFTER: dict[Write, set[Any]] = {
     puts_many: {Account("1", 10), *ENTRIES},
 }
 NOT_TWICE: list[Write] = [inserts, adds]
-"""What may not be repeated while nobody knows whether it was done."""
+"""Writes that must not be repeated if their outcome is unknown."""
 TWICE = [write for write in AFTER if write not in NOT_TWICE]
 
 DONE: dict[str, Fault] = {
@@ -201,7 +201,7 @@ def named(write: Write) -> str:
 
 
 def lost_ones(writes: list[Write]) -> list[ParameterSet]:
-    """Each write with each way to lose its answer; the slow way, which is the same for all, only with the first."""
+    """Each write with each way to lose its response; the slow one only with the first write, as it is the same for all."""
     return [
         pytest.param(write, fault, id=f"{named(write)}: {name}")
         for write in writes
@@ -212,34 +212,34 @@ def lost_ones(writes: list[Write]) -> list[ParameterSet]:
 
 @pytest.mark.parametrize(("write", "fault"), lost_ones(TWICE))
 def test_repeatable_write_is_repeated_and_done_once(bank: Bank, write: Write, fault: Fault) -> None:
-    bank.way.then(fault)
+    bank.proxy.then(fault)
     write(bank.db)
     assert bank.everything == AFTER[write]
-    assert bank.way.operations[0] == bank.way.operations[1]
-    assert bank.way.asked[0].body == bank.way.asked[1].body, "with the same token, where it has one"
+    assert bank.proxy.operations[0] == bank.proxy.operations[1]
+    assert bank.proxy.requests[0].body == bank.proxy.requests[1].body, "with the same token, where it has one"
 
 
 @pytest.mark.parametrize(("write", "fault"), lost_ones(NOT_TWICE))
 def test_unrepeatable_write_raises_outcome_unknown(bank: Bank, write: Write, fault: Fault) -> None:
-    bank.way.then(fault)
+    bank.proxy.then(fault)
     with pytest.raises(OutcomeUnknown, match="was sent and no response says whether it was applied"):
         write(bank.db)
     assert bank.everything == (AFTER[write] if fault in DONE.values() else BEFORE)
-    assert len(bank.way.asked) == 1
+    assert len(bank.proxy.requests) == 1
 
 
 @pytest.mark.parametrize("fault", LATER.values(), ids=LATER)
 @pytest.mark.parametrize("write", AFTER, ids=named)
 def test_temporary_refusal_is_retried(bank: Bank, write: Write, fault: Fault) -> None:
-    bank.way.then(fault, fault)
+    bank.proxy.then(fault, fault)
     write(bank.db)
     assert bank.everything == AFTER[write]
-    assert len(set(bank.way.operations[:3])) == 1
+    assert len(set(bank.proxy.operations[:3])) == 1
 
 
 @pytest.mark.parametrize("write", [write for write in AFTER if write is not puts_many], ids=named)
 def test_repeated_refusal_raises_the_error_of_dynamodb(bank: Bank, write: Write) -> None:
-    bank.way.then(ever=refused("ThrottlingException"))
+    bank.proxy.then(ever=refused("ThrottlingException"))
     with pytest.raises(DynamoDBError, match="ThrottlingException"):
         write(bank.db)
     assert bank.everything == BEFORE
@@ -247,7 +247,7 @@ def test_repeated_refusal_raises_the_error_of_dynamodb(bank: Bank, write: Write)
 
 @pytest.mark.parametrize("write", [write for write in TWICE if write is not puts_many], ids=named)
 def test_a_write_that_never_gets_an_answer_is_unknown_and_done_once(bank: Bank, write: Write) -> None:
-    bank.way.then(ever=lost(0.5))
+    bank.proxy.then(ever=lost(0.5))
     with pytest.raises(OutcomeUnknown, match="was sent 4 times"):
         write(bank.db)
     assert bank.everything == AFTER[write]
@@ -256,7 +256,7 @@ def test_a_write_that_never_gets_an_answer_is_unknown_and_done_once(bank: Bank, 
 def test_a_lost_transaction_that_cannot_be_done_says_why(bank: Bank) -> None:
     bank.direct.insert(Entry("1", 0))
     for fault in (lost(0.5), never_passed_on):
-        bank.way.then(fault)
+        bank.proxy.then(fault)
         with pytest.raises(TransactionCancelled) as cancelled:
             transfers(bank.db)
         (failure,) = cancelled.value.failures
@@ -265,21 +265,21 @@ def test_a_lost_transaction_that_cannot_be_done_says_why(bank: Bank) -> None:
 
 
 def test_unique_insert_after_a_lost_answer_does_not_raise_already_exists(bank: Bank) -> None:
-    bank.way.then(lost(0), lost(0.5))
+    bank.proxy.then(lost(0), lost(0.5))
     assert bank.db.insert(Member("ann", "ann@b.com")) == Member("ann", "ann@b.com")
-    bank.way.then(lost(0))
+    bank.proxy.then(lost(0))
     with pytest.raises(NotUnique):
         bank.db.insert(Member("bob", "ann@b.com"))
-    bank.way.then(lost(0))
+    bank.proxy.then(lost(0))
     with pytest.raises(AlreadyExists):
         bank.db.insert(Member("ann", "other@b.com"))
 
 
 def test_transaction_repeated_with_its_token_is_done_once(bank: Bank) -> None:
-    bank.way.then(ever=lost(0))
+    bank.proxy.then(ever=lost(0))
     with pytest.raises(OutcomeUnknown):
         transfers(bank.db, "monday")
-    bank.way.then()
+    bank.proxy.then()
     transfers(bank.db, "monday")
     assert bank.balance() == 11
     with pytest.raises(TransactionCancelled):
@@ -288,7 +288,7 @@ def test_transaction_repeated_with_its_token_is_done_once(bank: Bank) -> None:
 
 def test_transactions_have_tokens_of_their_own(bank: Bank) -> None:
     for number in range(3):
-        bank.way.then(lost(0))
+        bank.proxy.then(lost(0))
         with bank.db.transaction() as tx:
             with tx.update(Account, account_id="1") as account:
                 account.balance = add(account.balance, 1)  # type: ignore[misc]
@@ -297,12 +297,12 @@ def test_transactions_have_tokens_of_their_own(bank: Bank) -> None:
 
 
 def test_a_write_that_reads_first_is_right_though_the_read_was_lost(bank: Bank) -> None:
-    bank.way.then(lost(0.5), lost(0.5))
+    bank.proxy.then(lost(0.5), lost(0.5))
     bank.db.insert(Member("ann", "a@b.com"))
-    bank.way.then(lost(0.5))
+    bank.proxy.then(lost(0.5))
     bank.db.delete(Member, name="ann", read=True)
-    first, second, *writes = bank.way.operations
-    # A transaction has a token, so a slow machine, on which its answer comes too late, sends it again.
+    first, second, *writes = bank.proxy.operations
+    # A transaction has a token, so a slow machine, where the response comes too late, repeats it.
     assert (first, second, set(writes)) == ("GetItem", "GetItem", {"TransactWriteItems"})
     assert bank.everything == BEFORE
     bank.db.insert(Member("bob", "a@b.com"))
@@ -312,26 +312,26 @@ def test_a_write_that_reads_first_is_right_though_the_read_was_lost(bank: Bank) 
 
 
 def test_unprocessed_and_lost_puts_are_sent_again(bank: Bank) -> None:
-    bank.way.then(half, lost(0.5), half, refused("ThrottlingException"), slow)
+    bank.proxy.then(half, lost(0.5), half, refused("ThrottlingException"), slow)
     assert bank.db.put_many(ENTRIES) == len(ENTRIES)
     assert bank.everything == {*BEFORE, *ENTRIES}
-    bank.way.then(half, lost(0))
+    bank.proxy.then(half, lost(0))
     assert bank.db.delete_many(Entry, ENTRIES[:28]) == 28
     assert bank.everything == {*BEFORE, *ENTRIES[28:]}
 
 
 def test_batch_without_progress_raises_with_the_rest(bank: Bank) -> None:
-    bank.way.then(half, ever=refused("ProvisionedThroughputExceededException"))
+    bank.proxy.then(half, ever=refused("ProvisionedThroughputExceededException"))
     with pytest.raises(Unprocessed, match="12 objects were written") as stopped:
         bank.db.put_many(ENTRIES)
     rest = list(stopped.value.rest)
     assert bank.everything == {*BEFORE, *ENTRIES} - {*rest}
-    bank.way.then()
+    bank.proxy.then()
     assert bank.db.put_many(rest) == len(ENTRIES) - 12
 
 
-def test_many_puts_of_which_nobody_knows_are_unknown(bank: Bank) -> None:
-    bank.way.then(ever=lost(0))
+def test_batch_puts_without_a_response_are_unknown(bank: Bank) -> None:
+    bank.proxy.then(ever=lost(0))
     with pytest.raises(OutcomeUnknown):
         bank.db.put_many(ENTRIES)
 
@@ -340,7 +340,7 @@ def test_many_reads_are_whole_and_in_order(bank: Bank) -> None:
     bank.direct.put_many(ENTRIES)
     keys = [{"account_id": "1", "number": number} for number in (29, 3, 99, 0, 17)]
     expected = [ENTRIES[29], ENTRIES[3], None, ENTRIES[0], ENTRIES[17]]
-    bank.way.then(half, lost(0.5), half, never_passed_on, refused("ThrottlingException"))
+    bank.proxy.then(half, lost(0.5), half, never_passed_on, refused("ThrottlingException"))
     assert bank.db.get_many(Entry, keys) == expected
 
 
@@ -350,26 +350,26 @@ READS: dict[str, Fault] = {**DONE, **NOT_DONE, **LATER}
 
 
 @pytest.mark.parametrize("fault", READS.values(), ids=READS)
-def test_a_read_is_asked_again(bank: Bank, fault: Fault) -> None:
-    bank.way.then(fault)
+def test_lost_read_is_repeated(bank: Bank, fault: Fault) -> None:
+    bank.proxy.then(fault)
     assert bank.db.get(Account, account_id="1") == Account("1", 10)
-    assert bank.way.operations == ["GetItem"] * 2
+    assert bank.proxy.operations == ["GetItem"] * 2
 
 
 @pytest.mark.parametrize("fault", READS.values(), ids=READS)
 def test_a_query_in_pages_has_each_item_once_and_in_order(bank: Bank, fault: Fault) -> None:
     bank.direct.put_many(ENTRIES)
-    bank.way.then(passes, fault, lost(0.3))
+    bank.proxy.then(passes, fault, lost(0.3))
     first = bank.db.query(Entry, account_id="1", limit=8)
     rest = bank.db.query(Entry, account_id="1", after=first.cursor)
     assert [*first, *rest] == ENTRIES
-    bank.way.then(passes, fault, never_passed_on, passes, lost(0.9))
+    bank.proxy.then(passes, fault, never_passed_on, passes, lost(0.9))
     assert [entry for page in bank.db.pages(Entry, account_id="1", size=11) for entry in page] == ENTRIES
-    assert len(bank.way.asked) == 3 + 3
+    assert len(bank.proxy.requests) == 3 + 3
 
 
 def test_a_read_that_is_never_answered_changed_nothing(bank: Bank) -> None:
-    bank.way.then(ever=lost(0.5))
+    bank.proxy.then(ever=lost(0.5))
     with pytest.raises(AnswerLost) as failed:
         bank.db.query(Entry, account_id="1")
     assert not isinstance(failed.value, OutcomeUnknown)
@@ -386,15 +386,15 @@ def test_expired_credentials_are_renewed_and_the_write_is_done_once(
 ) -> None:
     source = iter([KEYS, Credentials("NEW", "secret")])
     bank = open_bank(credentials=lambda: next(source))
-    bank.way.then(ever=expired("OLD"))
+    bank.proxy.then(ever=expired("OLD"))
     write(bank.db)
     assert bank.everything == AFTER[write]
-    assert bank.way.operations[0] == bank.way.operations[1]
+    assert bank.proxy.operations[0] == bank.proxy.operations[1]
 
 
 @pytest.mark.parametrize("write", AFTER, ids=named)
 def test_expired_credentials_raise_and_write_nothing(bank: Bank, write: Write) -> None:
-    bank.way.then(ever=expired("OLD"))
+    bank.proxy.then(ever=expired("OLD"))
     with pytest.raises(DynamoDBError, match="ExpiredTokenException"):
         write(bank.db)
     assert bank.everything == BEFORE

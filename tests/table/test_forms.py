@@ -1,4 +1,4 @@
-"""Writes of one form: an action made of a form is the same as one made from the ground up."""
+"""Cached forms of writes: an action from a form equals an action made without one."""
 
 from __future__ import annotations
 

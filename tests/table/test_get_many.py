@@ -1,4 +1,4 @@
-"""Many by their keys: in the order asked for, however DynamoDB answers."""
+"""`get_many`: objects in the order of the keys, whatever the order of DynamoDB's responses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SCHEMA = Schema(
 
 
 class Busy:
-    """A DynamoDB that answers some keys of a batch only, as it does when it is short of capacity."""
+    """A DynamoDB that processes only some keys of a batch, as when its capacity is exceeded."""
 
     def __init__(self, answered: int) -> None:
         self.answered = answered
@@ -62,7 +62,7 @@ class Busy:
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Nobody sleeps; what they would have slept is noted."""
+    """Records pauses instead of sleeping."""
     noted: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -83,7 +83,7 @@ def filled(connect: Connect, count: int, transport: Any = None) -> tuple[Any, Wa
 
 
 @both
-def test_they_come_in_the_order_of_the_keys_with_gaps_and_twice(connect: Connect) -> None:
+def test_get_many_keeps_the_order_of_keys_with_gaps_and_duplicates(connect: Connect) -> None:
     db, watched = filled(connect, 3)
     keys = [{"team": "red", "user_id": id_} for id_ in ("2", "nobody", "0", "2")]
     found = db.get_many(User, iter(keys), consistent=True)
@@ -97,7 +97,7 @@ def test_they_come_in_the_order_of_the_keys_with_gaps_and_twice(connect: Connect
 
 @both
 def test_get_many_accepts_keys_in_any_order_and_plans_made_meanwhile(connect: Connect) -> None:
-    """Another thread that plans the same read replaces the plan, and so does a full cache."""
+    """Another thread that plans the same read, or a full cache, replaces the plan."""
     db, _ = filled(connect, 3)
 
     def keys() -> Iterator[dict[str, str]]:
@@ -173,7 +173,7 @@ def test_an_item_of_another_kind_is_an_error_and_one_without_a_tag_is_not(connec
 
 
 @given(st.lists(st.integers(0, 40), max_size=60), st.integers(1, 20), st.sampled_from([waiting, awaited]))
-def test_it_is_get_many_times(numbers: list[int], answered: int, connect: Connect) -> None:
+def test_get_many_equals_repeated_gets(numbers: list[int], answered: int, connect: Connect) -> None:
     db, _ = filled(connect, 20, Busy(answered))
     keys = [{"team": "red", "user_id": str(number)} for number in numbers]
     assert db.get_many(User, keys) == [db.get(User, **key) for key in keys]

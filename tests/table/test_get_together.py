@@ -1,4 +1,4 @@
-"""Objects as they are at one moment, in one transaction."""
+"""Reads of several objects in one transaction."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_an_item_of_another_kind_is_an_error(connect: Connect) -> None:
 
 
 class Contended:
-    """A DynamoDB where others write the same items, some times."""
+    """A DynamoDB where other clients write the same items a few times."""
 
     def __init__(self, times: int, code: str = "TransactionConflict") -> None:
         self.times, self.code = times, code

@@ -1,4 +1,4 @@
-"""The guides' examples, run as they stand."""
+"""Runs the examples of the guides."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TALKS = {
     "from-boto3.md": 20,
     "from-pynamodb.md": 20,
 }
-"""The guides that are a talk with Python, and how many of its answers they show at least."""
+"""The guides with Python sessions, and the least number of outputs that each shows."""
 
 
 def blocks(name: str) -> list[str]:

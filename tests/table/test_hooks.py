@@ -1,4 +1,4 @@
-"""What a pattern is promised: what it does with others' items becomes one action with whatever else is done to them."""
+"""Guarantees for patterns: writes on the same item are merged into one action."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Member:
 
 
 class Members(Pattern):
-    """A member counts in its team, which has to be there and open."""
+    """Counts members in their team, which must exist and be open."""
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         return Joining()

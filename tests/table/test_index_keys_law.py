@@ -1,4 +1,4 @@
-"""The law of index keys: after any updates an item is what a fresh put of the same object would have written."""
+"""Law of index keys: after any updates, an item equals a fresh put of the same object."""
 
 from __future__ import annotations
 

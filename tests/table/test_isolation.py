@@ -1,4 +1,4 @@
-"""Laws of the client on the engine: no value reaches another's items; a query is the filter it stands for."""
+"""Laws of the client on the engine: no value reaches other items; a query equals a filter."""
 
 from __future__ import annotations
 

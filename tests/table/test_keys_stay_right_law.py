@@ -1,4 +1,4 @@
-"""Whatever is written, every index answers as a filter and a sort would: keys half ours, natural, with places for none."""
+"""Law: after any writes, every index query equals a filter and a sort, for all kinds of keys."""
 
 from __future__ import annotations
 

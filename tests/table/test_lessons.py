@@ -1,4 +1,4 @@
-"""Lessons: each of these was seen to go wrong in a popular library. Here it does not."""
+"""Mistakes of popular libraries, which prejoin must not make."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 from tests.place import fresh
-from tests.table.breaking import Breaking, lost
+from tests.table.faulty_proxy import FaultyProxy, lost
 
 from prejoin import (
     AlreadyExists,
@@ -275,7 +275,7 @@ def test_an_insert_does_not_overwrite_even_when_both_come_at_once(table: Table) 
 
 
 def test_an_add_retried_after_a_lost_answer_is_not_counted_twice() -> None:
-    with Embedded() as engine, Server(engine, port=0, in_memory=True) as url, Breaking(upstream=url) as way:
+    with Embedded() as engine, Server(engine, port=0, in_memory=True) as url, FaultyProxy(upstream=url) as way:
         direct = Client(SCHEMA, "table", engine)
         direct.create_table()
         direct.insert(Task("1", price=Decimal(10)))

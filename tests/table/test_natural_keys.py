@@ -1,4 +1,4 @@
-"""Keys that are attributes as they stand: of indexes, of local indexes, and of a table that others made."""
+"""Attributes as keys: of indexes, of local indexes, and of existing tables."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_a_local_index_sorts_the_partition_in_another_way_and_can_be_read_consis
     assert db.drift() == []
 
 
-# --- A table whose keys are attributes, made by others ------------------------------------------------------------------
+# --- An existing table whose keys are attributes ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

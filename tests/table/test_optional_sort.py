@@ -1,4 +1,4 @@
-"""Sorting by what need not be there: `{name?}` keeps a place in the sort key for a missing value."""
+"""Optional sort attributes: `{name?}` has a place in the sort key for a missing value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Only what is wanted: classes with some of the attributes, and the indexes and copies that hold no more than these."""
+"""Classes with some of the attributes, and indexes and copies that contain only these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes that read first: right without being told what is there, and never on what has changed meanwhile."""
+"""Writes that read first: they need no current values, and never overwrite concurrent changes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ SCHEMA = Schema(
 
 
 class Between:
-    """An engine where something happens between a read and the write that follows it."""
+    """An engine that runs a function between a read and the following write."""
 
     def __init__(self, happens: Callable[[Client], None], times: int = 1) -> None:
         self.engine = fresh()
@@ -269,7 +269,7 @@ def test_values_that_others_wrote_in_their_own_way_are_compared_as_they_are(tabl
     assert (found.project, found.code) == ("b", "c")
 
 
-def test_the_awaited_client_reads_first_as_well() -> None:
+def test_async_client_reads_first() -> None:
     async def main() -> Any:
         db = AsyncClient(SCHEMA, "tasks", fresh())
         await db.create_table()

@@ -268,7 +268,7 @@ def test_unknown_items_are_returned_as_unmatched(shop: Shop) -> None:
     assert [item["sk"] for item in page.unmatched] == [{"S": "ORDER#zzz"}]
 
 
-def test_text_that_begins(shop: Shop) -> None:
+def test_query_by_text_prefix(shop: Shop) -> None:
     with pytest.raises(NotServed, match="not in an order that begins_with could use"):
         shop.db.query(Order, lambda o: begins_with(o.placed_at, "2026"), user_id="1")  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Attributes of drafts and conditions have no values: whatever would need one raises, and nothing is written."""
+"""Attributes of drafts and conditions have no values: using one raises, and nothing is written."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def db() -> Client:
 
 
 def first(value: Any) -> Any:
-    """The first of several, however they are looked through."""
+    """The first of several values."""
     one, *_ = value
     return one
 
@@ -296,7 +296,7 @@ def test_draft_takes_nothing_of_another_item(db: Client, how: str) -> None:
     ],
 )
 def test_condition_takes_nothing_of_another_item(db: Client, where: Any) -> None:
-    """It would be compared with the attribute of the same name of the item itself."""
+    """Otherwise it would be compared with the item's own attribute of the same name."""
     with db.update(Ticket, ticket_id="2") as other:
         with pytest.raises(TableError):
             db.query(Ticket, ticket_id="1", filter=lambda t: where(t, other))

@@ -1,4 +1,4 @@
-"""The page about the client: every method with its parameters, every error with its kind, every name there is."""
+"""The client's reference page lists every method with its parameters, every error with its base, and every name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_reference_lists_every_method_with_its_parameters() -> None:
 
 
 def declared(cls: type) -> dict[str, list[str]]:
-    """The signatures of each method, overloads first. The names of types are those of the client that waits."""
+    """The signatures of each method, overloads first, with the type names of the sync client."""
     return {
         name: [str(inspect.signature(one)).replace("Async", "") for one in (*get_overloads(method), method)]
         for name, method in methods(cls).items()

@@ -1,4 +1,4 @@
-"""Conditions as expressions: DynamoDB takes them, and they mean what they say."""
+"""Conditions as expressions: DynamoDB accepts them, and evaluates them as written."""
 
 from __future__ import annotations
 

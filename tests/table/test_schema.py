@@ -1,4 +1,4 @@
-"""What a schema takes, and what it refuses when it is built rather than when it hurts."""
+"""Schemas: what is accepted, and what is refused when a schema is built."""
 
 from __future__ import annotations
 

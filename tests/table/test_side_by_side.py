@@ -1,4 +1,4 @@
-"""Several requests for one question: side by side where that saves time, merged in the order of the keys."""
+"""Several requests for one query: concurrent if that saves time, merged in the order of the keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.place import fresh
-from tests.table.both import Awaited
+from tests.table.both import AsyncAsSync
 
 from prejoin import AsyncClient, Client, Entity, Index, Key, Schema, between
 from prejoin.protocol.errors import DynamoDBError
@@ -44,7 +44,7 @@ SCHEMA = Schema(
 
 
 class Meeting:
-    """A DynamoDB far away: it answers queries only when as many have come as are read side by side."""
+    """A slow DynamoDB: it answers queries only when the expected number of concurrent ones has arrived."""
 
     concurrent = True
 
@@ -89,7 +89,7 @@ def test_shards_are_read_by_threads_where_waiting_takes_long() -> None:
 def test_shards_are_awaited_together() -> None:
     transport = Meeting(SHARDS)
     filled(transport, EVENTS)
-    db: Any = Awaited(AsyncClient(SCHEMA, "shop", transport))
+    db: Any = AsyncAsSync(AsyncClient(SCHEMA, "shop", transport))
     assert list(db.query(Event, kind="click")) == EVENTS
 
 
@@ -102,7 +102,7 @@ def test_days_are_read_ahead_where_all_are_wanted() -> None:
 
 
 class Failing(Meeting):
-    """One of the shards is not to be had."""
+    """A DynamoDB where the query of one shard fails."""
 
     def send(self, operation: str, body: bytes) -> bytes:
         answer = super().send(operation, body)
@@ -120,7 +120,7 @@ def test_parallel_failure_is_raised_after_all_answers() -> None:
 
 
 class Small:
-    """A DynamoDB whose pages hold few items, so that shards run dry at different times."""
+    """A DynamoDB with small pages, so that shards end at different times."""
 
     def __init__(self, most: int) -> None:
         self.engine = fresh()

@@ -1,4 +1,4 @@
-"""Sparse indexes: an item is in one exactly when its condition holds, whichever way it was written."""
+"""Sparse indexes contain exactly the items whose condition holds, after any kind of write."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_an_item_enters_and_leaves_with_its_attribute(connect: Connect) -> None:
     def free() -> list[str]:
         return [one.ticket_id for one in db.query(Ticket, lambda t: eq(t.assignee, None), team="a")]
 
-    with db.update(Ticket, ticket_id="1") as ticket:  # nothing else has to be known
+    with db.update(Ticket, ticket_id="1") as ticket:  # no other values are needed
         ticket.assignee = "bob"
     assert free() == ["3"]
     with pytest.raises(UnknownValue), db.update(Ticket, ticket_id="1") as ticket:

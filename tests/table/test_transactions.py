@@ -1,4 +1,4 @@
-"""Transactions: all or nothing, what failed told write by write, and tried again only where that is safe."""
+"""Transactions: all or nothing, failures by write, and retries only if they are safe."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SCHEMA = Schema(Entity(Account, Key("ACCOUNT#{account_id}", "ACCOUNT"), patterns
 
 
 class Crowded:
-    """An engine where others are at it: the first writes fail as given."""
+    """An engine with conflicts: the first writes fail with the given errors."""
 
     def __init__(self, *errors: DynamoDBError) -> None:
         self.engine = fresh()
@@ -192,7 +192,7 @@ def test_transaction_can_check_that_an_item_is_absent() -> None:
 
 
 def test_checks_of_presence_and_absence_of_one_entity_are_kept_apart() -> None:
-    """Writes of one form share their expressions; these two are not of one form."""
+    """Writes of one form share their expressions; these two have different forms."""
     db = Client(Schema(Entity(Account, Key("ACCOUNT#{account_id}", "ACCOUNT"))), "accounts", fresh())
     db.create_table()
     db.insert(Account("1"))

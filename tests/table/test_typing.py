@@ -1,4 +1,4 @@
-"""What type checkers make of the client: results have the types of the classes asked for, and mistakes are found."""
+"""Type checkers infer the classes of results, and find mistakes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = sorted((ROOT / "tests" / "table" / "typing").glob("*.py"))
 
 @cache
 def mypy() -> dict[str, dict[int, str]]:
-    """What mypy says about each file, by line."""
+    """The messages of mypy by file and line."""
     ran = subprocess.run(
         [sys.executable, "-m", "mypy", "--no-error-summary", *map(str, FILES)],
         cwd=ROOT,
@@ -32,7 +32,7 @@ def mypy() -> dict[str, dict[int, str]]:
 
 
 def expected() -> dict[str, set[int]]:
-    """The lines of each file where a mistake is to be found."""
+    """The lines of each file with an expected error."""
     texts = {path.name: path.read_text(encoding="utf-8").splitlines() for path in FILES}
     return {
         name: {number for number, line in enumerate(lines, 1) if "# expect: error" in line}

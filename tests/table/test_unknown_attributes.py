@@ -1,4 +1,4 @@
-"""Attributes that a class does not know: a put replaces them, keeps them, or is refused, as the entity says."""
+"""Attributes that a class does not have: a put deletes them, keeps them, or is refused, as the entity declares."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def connect(request: pytest.FixtureRequest) -> Connect:
 
 
 def extend(db: Client, user_id: str = "1") -> None:
-    """What another program does."""
+    """Another program adds attributes."""
     db.call(
         "UpdateItem",
         {
@@ -149,7 +149,7 @@ def test_put_is_refused_unless_nothing_would_be_lost(connect: Connect) -> None:
     assert item(db).items() >= {"legacy": {"S": "kept"}, "email": {"S": "c@x"}}.items()
 
 
-def test_other_words_are_refused() -> None:
+def test_unknown_option_is_refused() -> None:
     with pytest.raises(SchemaError, match="'replace', 'keep' or 'refuse'"):
         schema("drop")  # type: ignore[arg-type]
 
@@ -167,7 +167,7 @@ USERS = st.builds(
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(USERS, min_size=1, max_size=5), st.booleans())
 def test_put_that_keeps_equals_a_put_with_the_unknown_attributes(users: list[User], version: bool) -> None:
-    """Law: what the class knows is as after a put that replaces, and what it does not know is as before."""
+    """Law: known attributes are as after a put that replaces, unknown ones as before."""
     keep, plain = waiting(schema("keep"), fresh()), waiting(schema("replace"), fresh())
     for db in (keep, plain):
         db.insert(User("1", "first", "red", "note", {"a"}))

@@ -1,4 +1,4 @@
-"""Items that do not fit their class, such as older ones without an attribute that was added since."""
+"""Items that do not fit their class, such as old ones without a new attribute."""
 
 from __future__ import annotations
 

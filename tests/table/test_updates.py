@@ -1,4 +1,4 @@
-"""Updates written as assignments: sums, lists, sets, what lies inside an attribute; and what is returned."""
+"""Updates as assignments: sums, lists, sets, nested values, and returned objects."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_if_absent_sets_a_value_once(table: Table) -> None:
     assert table.cart.note == "first"
 
 
-def test_changes_as_data_say_places_by_their_paths(table: Table) -> None:
+def test_changes_as_data_name_paths(table: Table) -> None:
     with pytest.raises(TableError, match="changes nothing"):
         table.db.apply(Cart, Changes(adds={"roles": set()}, deletes={"roles": set()}), cart_id="1")
     changes = Changes(
@@ -303,7 +303,7 @@ def test_conditions_are_tested_by_dynamodb(table: Table, where: Callable[[Any], 
         (lambda c: c.address.town == "x", "Address has no attribute town"),
     ],
 )
-def test_a_condition_that_says_nothing_is_an_error(table: Table, where: Callable[[Any], Any], message: str) -> None:
+def test_empty_condition_raises(table: Table, where: Callable[[Any], Any], message: str) -> None:
     with pytest.raises(TableError, match=message):
         table.db.apply(Cart, Changes({"total": 1}), cart_id="1", where=where)
     with pytest.raises(TableError, match=message), table.db.transaction() as tx:
@@ -332,7 +332,7 @@ async def async_updates() -> list[Any]:
     return [update.result.roles, old, await db.apply(Cart, Changes({"total": 1}), cart_id="1", returning="new")]
 
 
-def test_the_awaited_client_does_the_same() -> None:
+def test_async_client_does_the_same() -> None:
     roles, old, new = asyncio.run(async_updates())
     assert roles == {"user", "admin"}
     assert old == Cart("2", 3)

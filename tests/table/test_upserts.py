@@ -1,4 +1,4 @@
-"""Upserts: one request that is right for an item that is there and for one that is not, or a refusal."""
+"""Upserts: one request for existing and missing items, or a refusal."""
 
 from __future__ import annotations
 

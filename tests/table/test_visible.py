@@ -1,4 +1,4 @@
-"""Whether an item is shown: what is tested here for a get is what DynamoDB tests for a query."""
+"""Visibility of items: the client's test for a get equals DynamoDB's for a query."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ items = st.fixed_dictionaries({}, optional={"name": stored, "count": stored})
 
 
 @given(conditions, items)
-def test_it_is_as_dynamodb_tests_it(condition: Condition, item: dict[str, Any]) -> None:
+def test_visibility_equals_dynamodbs_filter(condition: Condition, item: dict[str, Any]) -> None:
     to = Placeholders()
     text = render(condition, CODEC, to)
     said = to.parameters()

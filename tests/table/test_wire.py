@@ -1,4 +1,4 @@
-"""Many items at once: what is decoded in C and made by written code is what the slow way reads, item by item."""
+"""The fast decoder of many items gives the same results as decoding item by item."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Colour(Enum):
 
 
 class Lenient(Enum):
-    """An enum that makes a member of any text; an item of another text is damaged all the same."""
+    """An enum that accepts any text; an item with an unknown text is damaged nevertheless."""
 
     ONE = "one"
 
@@ -80,7 +80,7 @@ Typed = tuple[Any, st.SearchStrategy[Any]]
 
 
 def typed(depth: int = 2) -> st.SearchStrategy[Typed]:
-    """A type that an attribute can have, and its values."""
+    """A type of an attribute, and a strategy for its values."""
     scalar = st.sampled_from(list(SCALARS.items()))
     sets = st.sampled_from(MEMBERS).flatmap(
         lambda hint: st.sampled_from(
@@ -126,7 +126,7 @@ def a_model(fields: list[tuple[str, Any]], defaults: dict[str, Any]) -> type:
 
 
 def _default(hint: Any, value: Any) -> Any:
-    """A default that is allowed: what is None or an empty set is absent, and must not be read as something else."""
+    """An allowed default: None and empty sets are stored as absent, and must not be read as other values."""
     codec = value_codec(hint)
     if codec.optional:
         return None
@@ -153,7 +153,7 @@ def fast(codec: Codec[Any], item: bytes) -> Any:
 
 
 def seen(value: Any) -> str:
-    """A value with all that equality overlooks: types, time zones, digits of decimals. Sets have no order."""
+    """A value with details that equality ignores: types, time zones, digits of decimals."""
     if isinstance(value, set | frozenset):
         return f"{type(value)}{sorted(map(seen, value))}"
     if isinstance(value, list | tuple):
@@ -204,7 +204,7 @@ DAMAGES: list[Any] = [
 
 
 @given(records(), st.data())
-def test_a_damaged_item_is_never_read_otherwise_than_slowly(record: Any, data: st.DataObject) -> None:
+def test_damaged_item_is_read_as_by_the_slow_decoder(record: Any, data: st.DataObject) -> None:
     codec: Codec[Any] = Codec.of(type(record))
     item = codec.encode(record)
     name = data.draw(st.sampled_from([one.wire for one in codec.attributes.values()]))
@@ -216,7 +216,7 @@ def test_a_damaged_item_is_never_read_otherwise_than_slowly(record: Any, data: s
     try:
         quickly = fast(codec, body)
     except Exception:
-        return  # then it is read slowly, which says what is wrong, or finds that nothing is
+        return  # the slow decoder names the error, or finds none
     assert seen(quickly) == seen(codec.decode(msgspec.json.decode(body)))
 
 
@@ -290,6 +290,6 @@ class Full:
 
 
 @pytest.mark.parametrize("cls", [Silent, Full])
-def test_a_default_that_nothing_would_be_read_as_is_refused(cls: type) -> None:
+def test_default_that_absence_cannot_represent_is_refused(cls: type) -> None:
     with pytest.raises(SchemaError, match="is not stored, so it would be read as its default"):
         Codec.of(cls)

@@ -1,4 +1,4 @@
-"""Writes: what is refused, what is checked, and that index keys are never stale."""
+"""Writes: refusals, conditions, and index keys that are never stale."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Table:
         self.calls.clear()
 
     def raw(self, cls: type, **key: Any) -> dict[str, Any]:
-        """The item as it lies there, its type markers taken off."""
+        """The stored item without type markers."""
         body = msgspec.json.encode({"TableName": "shop", "Key": SCHEMA.key(cls, **key)})
         item = msgspec.json.decode(self.db._transport.send("GetItem", body)).get("Item", {})
         return {name: next(iter(value.values())) for name, value in item.items()}

@@ -1,4 +1,4 @@
-"""The examples of the guides about testing, run as they stand."""
+"""Runs the examples of the guides about testing."""
 
 from __future__ import annotations
 

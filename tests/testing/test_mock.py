@@ -1,4 +1,4 @@
-"""boto3 code, unmodified, on the engine in this process: client and resource, and all that is built on them."""
+"""Unmodified boto3 code on the engine in this process: client, resource, and libraries that use them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ pytest_plugins = ["pytester"]
 
 SHOP = create_table("shop", "pk, sk", {"gsi1": "kind, at:N"})
 MODELS = botocore.session.get_session().get_component("data_loader")
-"""What botocore knows of the services: read once, not for each test."""
+"""botocore's service models, read once for all tests."""
 HERE = {"region_name": "eu-west-1", "aws_access_key_id": "a", "aws_secret_access_key": "b"}
 
 
 @pytest.fixture(autouse=True)
 def _no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine that knows of no account."""
+    """Removes all credentials."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
@@ -214,7 +214,7 @@ def test_a_cancelled_transaction_carries_its_reasons(client: Any) -> None:
     ],
 )
 def test_parameters_are_checked_as_always(client: Any, wrong: dict[str, Any]) -> None:
-    """In the words of the same call without a mock."""
+    """The errors equal those without a mock."""
     real = boto3.client("dynamodb", **HERE)
     with pytest.raises(ParamValidationError) as caught:
         client.get_item(**wrong)
@@ -225,7 +225,7 @@ def test_parameters_are_checked_as_always(client: Any, wrong: dict[str, Any]) ->
     assert str(caught.value) == str(expected.value)
 
 
-def test_what_only_botocore_understands_is_left_to_it(client: Any) -> None:
+def test_unsupported_parameters_are_left_to_botocore(client: Any) -> None:
     class Name(str):
         __slots__ = ()
 
@@ -339,7 +339,7 @@ def test_tables_of_the_resource_work(engine: Embedded) -> None:
     table.wait_until_not_exists()
 
 
-# --- Where it begins and ends ---------------------------------------------------------------------------------------
+# --- Start and end --------------------------------------------------------------------------------------------------
 
 
 def test_existing_clients_use_engine_inside_mock() -> None:

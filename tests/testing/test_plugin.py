@@ -1,4 +1,4 @@
-"""The pytest plugin, in pytest runs of their own."""
+"""The pytest plugin, in separate pytest runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short way gives what botocore's own way gives: for parameters of any kind, and for any answer."""
+"""The fast serializer equals botocore's own, for all parameters and responses."""
 
 from __future__ import annotations
 

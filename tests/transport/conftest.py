@@ -1,4 +1,4 @@
-"""The two drivers behind one way to ask, and servers that are gone when the test is."""
+"""Fixtures: both drivers behind one function, and servers that end with the test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """A server with a script, as arguments."""
+    """Starts a server with the behaviours of its arguments."""
     with ExitStack() as stack:
 
         def start(*script: Behaviour, **options: Any) -> Scripted:
@@ -61,7 +61,7 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture
 def send(driver: str, runner: asyncio.Runner) -> Send:
-    """`send` by the one driver and by the other."""
+    """`send` of the sync and of the async driver."""
     if driver == "sync":
         return lambda place, operation, body: bytes(place.send(operation, body))
     return lambda place, operation, body: runner.run(place.send_async(operation, body))
@@ -69,7 +69,7 @@ def send(driver: str, runner: asyncio.Runner) -> Send:
 
 @pytest.fixture
 def connect(driver: str, runner: asyncio.Runner) -> Iterator[Connect]:
-    """An endpoint with little patience, which is closed in the end by whoever used it."""
+    """Makes an endpoint with short timeouts, and closes it after the test."""
     made: list[Endpoint] = []
 
     def start(url: str, **options: Any) -> Endpoint:

@@ -1,4 +1,4 @@
-"""A server that does to its clients what its script says, and keeps count of what it did for them."""
+"""A scripted HTTP server that misbehaves, and counts the requests that it applied."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ OK = b'{"ok":true}'
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One request, as it came."""
+class ReceivedRequest:
+    """A request that the server received."""
 
     line: str
     headers: dict[str, str]
@@ -32,22 +32,22 @@ class Asked:
         return self.headers["x-amz-target"].rpartition(".")[2]
 
 
-class Hung(Exception):  # noqa: N818 - it is no error
-    """The behaviour ends the connection."""
+class Hung(Exception):  # noqa: N818 - it is not an error
+    """Raised by a behaviour to end the connection."""
 
 
-Behaviour = Callable[["Scripted", socket.socket, Asked], None]
+Behaviour = Callable[["Scripted", socket.socket, ReceivedRequest], None]
 
 
 @dataclass
 class Scripted:
-    """Each request gets the next behaviour of the script; after its end all is well."""
+    """A server that handles each request with the next behaviour of its script, then with `well`."""
 
     script: Iterable[Behaviour] = ()
     context: SSLContext | None = None
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
     applied: int = 0
-    """How often something was done for a client, whether or not it learned of it."""
+    """The number of applied requests, whether or not the client got the response."""
     connections: int = 0
     on_connection: Callable[[int, socket.socket], None] | None = None
 
@@ -69,21 +69,21 @@ class Scripted:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        # Closing alone does not wake a thread that accepts.
+        # Closing alone does not wake a thread in accept.
         with contextlib.suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Close every connection there is, as a server does with idle ones."""
+        """Closes all connections, as a server does with idle ones."""
         with self._lock:
             for sock in self._open:
                 with contextlib.suppress(OSError):
                     sock.shutdown(socket.SHUT_RDWR)
 
     def wait(self, seconds: float) -> None:
-        """Sleep, unless the test is over."""
+        """Sleeps until the test ends, at most this long."""
         self._stop.wait(seconds)
 
     def _accept(self) -> None:
@@ -109,17 +109,17 @@ class Scripted:
                     sock = self.context.wrap_socket(sock, server_side=True)
                 rest = b""
                 while True:
-                    asked, rest = self._read(number, sock, rest)
+                    request, rest = self._read(number, sock, rest)
                     with self._lock:
-                        self.asked.append(asked)
+                        self.requests.append(request)
                         behave = next(self._script, well)
-                    behave(self, sock, asked)
+                    behave(self, sock, request)
         finally:
             with self._lock:
                 self._open.discard(plain)
             sock.close()
 
-    def _read(self, number: int, sock: socket.socket, rest: bytes) -> tuple[Asked, bytes]:
+    def _read(self, number: int, sock: socket.socket, rest: bytes) -> tuple[ReceivedRequest, bytes]:
         while b"\r\n\r\n" not in rest:
             rest += self._more(sock)
         head, _, rest = rest.partition(b"\r\n\r\n")
@@ -128,7 +128,7 @@ class Scripted:
         size = int(headers.get("content-length", 0))
         while len(rest) < size:
             rest += self._more(sock)
-        return Asked(line, headers, rest[:size], number), rest[size:]
+        return ReceivedRequest(line, headers, rest[:size], number), rest[size:]
 
     def _more(self, sock: socket.socket) -> bytes:
         data = sock.recv(65536)
@@ -142,7 +142,7 @@ class Scripted:
 
 
 def answer(body: bytes = OK, status: int = 200, *, crc: int | None = None, **headers: str) -> bytes:
-    """The bytes of an answer, as DynamoDB's."""
+    """The bytes of a response, like DynamoDB's."""
     given = {
         "Server": "Server",
         "Content-Type": "application/x-amz-json-1.0",
@@ -155,18 +155,18 @@ def answer(body: bytes = OK, status: int = 200, *, crc: int | None = None, **hea
     return f"HTTP/1.1 {status} Whatever\r\n{lines}\r\n".encode() + body
 
 
-# What a server may do with a request. Those that say so have done what was asked.
+# Behaviours. All of them apply the request, unless `applied` is False.
 
 
-def well(server: Scripted, sock: socket.socket, asked: Asked) -> None:
+def well(server: Scripted, sock: socket.socket, request: ReceivedRequest) -> None:
     server.apply()
     sock.sendall(answer())
 
 
 def sends(data: bytes, *, applied: bool = True, hang_up: bool = False) -> Behaviour:
-    """Does it, and answers with these bytes."""
+    """Responds with these bytes."""
 
-    def behave(server: Scripted, sock: socket.socket, asked: Asked) -> None:
+    def behave(server: Scripted, sock: socket.socket, request: ReceivedRequest) -> None:
         if applied:
             server.apply()
         sock.sendall(data)
@@ -177,47 +177,47 @@ def sends(data: bytes, *, applied: bool = True, hang_up: bool = False) -> Behavi
 
 
 def fails(code: str, status: int = 400, *, applied: bool = False, **headers: str) -> Behaviour:
-    """Answers with an error."""
+    """Responds with an error."""
     body = json.dumps({"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "no"}).encode()
     return sends(answer(body, status, **headers), applied=applied)
 
 
 def drops(sock: socket.socket) -> None:
-    """Ends the connection by a reset."""
+    """Resets the connection."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     raise Hung
 
 
 def resets(part: int = 0, *, applied: bool = True) -> Behaviour:
-    """Does it, sends so many bytes of the answer, and resets the connection."""
+    """Sends this many bytes of the response, and resets the connection."""
 
-    def behave(server: Scripted, sock: socket.socket, asked: Asked) -> None:
+    def behave(server: Scripted, sock: socket.socket, request: ReceivedRequest) -> None:
         if applied:
             server.apply()
         if part:
             sock.sendall(answer()[:part])
-            time.sleep(0.02)  # a reset overtakes what was sent before it
+            time.sleep(0.02)  # a reset discards data that was not read yet
         drops(sock)
 
     return behave
 
 
-def silent(server: Scripted, sock: socket.socket, asked: Asked) -> None:
-    """Does it, and never answers."""
+def silent(server: Scripted, sock: socket.socket, request: ReceivedRequest) -> None:
+    """Never responds."""
     server.apply()
     server.wait(30)
     raise Hung
 
 
-def late(server: Scripted, sock: socket.socket, asked: Asked) -> None:
-    """Does it, and takes its time."""
+def late(server: Scripted, sock: socket.socket, request: ReceivedRequest) -> None:
+    """Responds after 0.2 seconds."""
     server.apply()
     server.wait(0.2)
     sock.sendall(answer())
 
 
-def drips(server: Scripted, sock: socket.socket, asked: Asked) -> None:
-    """Does it, and answers so slowly that each piece comes in time and the whole does not."""
+def drips(server: Scripted, sock: socket.socket, request: ReceivedRequest) -> None:
+    """Responds byte by byte: each byte comes before the timeout, the whole response does not."""
     server.apply()
     for byte in answer():
         sock.sendall(bytes([byte]))
@@ -231,12 +231,12 @@ def chunked(body: bytes = OK, pieces: int = 3) -> bytes:
     return head + b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
 
 
-def signed_at(asked: Asked) -> str:
-    return asked.headers["x-amz-date"]
+def signed_at(request: ReceivedRequest) -> str:
+    return request.headers["x-amz-date"]
 
 
-def signed_by(asked: Asked) -> str:
-    found = re.search(r"Credential=([^/]+)/", asked.headers["authorization"])
+def signed_by(request: ReceivedRequest) -> str:
+    found = re.search(r"Credential=([^/]+)/", request.headers["authorization"])
     assert found
     return found[1]
 

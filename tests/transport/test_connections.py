@@ -1,4 +1,4 @@
-"""Connections: kept, shared, given up, and never the cause of something done twice."""
+"""Connections: reused, shared, given up, and never the reason for a request that is applied twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prejoin.transport.request.exchange import SendFailure, SendProgress
 from prejoin.transport.settings import TransportSettings
 
 from .conftest import KEYS, QUICK, Connect, Send, Serve
-from .scripted import OK, Asked, Scripted, answer, chunked, item, late, resets, sends, silent
+from .scripted import OK, ReceivedRequest, Scripted, answer, chunked, item, late, resets, sends, silent
 
 READ = ("GetItem", item(Key={"pk": {"S": "a"}}))
 INSERT = ("PutItem", item(Item={}, ConditionExpression="attribute_not_exists(pk)"))
@@ -86,7 +86,7 @@ def test_large_request_is_sent_complete(serve: Serve, connect: Connect, send: Se
     body = json.dumps({"Items": ["x" * 1000] * 3000}).encode()
     server = serve()
     send(connect(server.url, timeout=10), "BatchWriteItem", body)
-    assert server.asked[0].body == body
+    assert server.requests[0].body == body
 
 
 def test_a_connection_that_the_server_closed_while_idle_is_not_used(serve: Serve, connect: Connect, send: Send) -> None:
@@ -96,7 +96,7 @@ def test_a_connection_that_the_server_closed_while_idle_is_not_used(serve: Serve
     server.hang_up()
     time.sleep(0.05)
     assert send(endpoint, *INSERT) == OK
-    assert (server.connections, len(server.asked)) == (2, 2)
+    assert (server.connections, len(server.requests)) == (2, 2)
 
 
 def test_a_kept_connection_that_dies_under_a_read_is_replaced_at_once(
@@ -156,7 +156,7 @@ def test_early_error_response_is_accepted(serve: Serve, connect: Connect, send: 
     def refuse(number: int, sock: socket.socket) -> None:
         sock.recv(1000)
         sock.sendall(refusal)
-        time.sleep(0.2)  # a reset, for what was not read, must not overtake the answer
+        time.sleep(0.2)  # a reset must not discard the response
         raise ConnectionResetError
 
     def answer_first(number: int, sock: socket.socket) -> None:
@@ -200,11 +200,11 @@ def test_connection_with_unsolicited_data_is_not_used(serve: Serve) -> None:
             assert outcome.how is SendProgress.UNSENT
 
     asyncio.run(main())
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_connection_that_was_given_up_is_closed_when_it_is_made(serve: Serve) -> None:
-    """asyncio finishes some connections whose making was cancelled; nobody would ever close them."""
+    """asyncio finishes some connections although connecting was cancelled; they must be closed."""
     server = serve()
 
     async def main() -> None:
@@ -216,7 +216,7 @@ def test_connection_that_was_given_up_is_closed_when_it_is_made(serve: Serve) ->
             assert connection.is_closing()
 
     asyncio.run(main())
-    assert server.asked == []
+    assert server.requests == []
 
 
 async def opened_driver(endpoint: Endpoint) -> AsyncDriver:
@@ -226,7 +226,7 @@ async def opened_driver(endpoint: Endpoint) -> AsyncDriver:
 def test_connect_timeout_is_respected(connect: Connect, send: Send) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.socket() as first:
         address = full.getsockname()
-        first.connect(address)  # the line is one long, and now it is full
+        first.connect(address)  # the backlog is one, and now it is full
         with socket.socket() as second:
             second.setblocking(False)
             second.connect_ex(address)
@@ -236,9 +236,9 @@ def test_connect_timeout_is_respected(connect: Connect, send: Send) -> None:
             assert isinstance(caught.value.cause, TimeoutError)
 
 
-def echo(server: Scripted, sock: socket.socket, asked: Asked) -> None:
+def echo(server: Scripted, sock: socket.socket, request: ReceivedRequest) -> None:
     server.apply()
-    sock.sendall(answer(asked.body))
+    sock.sendall(answer(request.body))
 
 
 def test_threads_share_one_transport(serve: Serve) -> None:
@@ -280,7 +280,7 @@ def test_thread_waits_for_pool_no_longer_than_timeout(serve: Serve) -> None:
     server = serve(late)
     with Endpoint(server.url, credentials=KEYS, pool=1, retries=QUICK) as endpoint, ThreadPoolExecutor(1) as other:
         first = other.submit(endpoint.send, *INSERT)
-        while not server.asked:
+        while not server.requests:
             time.sleep(0.01)
         assert endpoint._channel is not None
         endpoint._channel.settings = impatient(endpoint)
@@ -319,7 +319,7 @@ def test_tasks_that_wait_for_a_connection_can_be_cancelled(serve: Serve) -> None
             return await waiting[2]
 
     assert asyncio.run(main()) == OK
-    assert (server.connections, len(server.asked)) == (1, 2)
+    assert (server.connections, len(server.requests)) == (1, 2)
 
 
 def test_task_waits_for_pool_no_longer_than_timeout(serve: Serve) -> None:
@@ -328,7 +328,7 @@ def test_task_waits_for_pool_no_longer_than_timeout(serve: Serve) -> None:
     async def main() -> None:
         async with Endpoint(server.url, credentials=KEYS, pool=1, retries=QUICK) as endpoint:
             first = asyncio.create_task(endpoint.send_async(*INSERT))
-            while not server.asked:
+            while not server.requests:
                 await asyncio.sleep(0.01)
             endpoint._async[asyncio.get_running_loop()].channel.settings = impatient(endpoint)
             with pytest.raises(ConnectionFailed, match=r"all 1 connections are in use, for 0\.01 seconds"):
@@ -376,7 +376,7 @@ def test_a_closed_transport_sends_nothing(serve: Serve, connect: Connect, send: 
     endpoint.close()
     with pytest.raises(TransportError, match="closed"):
         send(endpoint, *READ)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_transport_that_was_never_used_can_be_closed(serve: Serve) -> None:
@@ -413,4 +413,4 @@ def test_a_forked_child_opens_connections_of_its_own(serve: Serve, forked: list[
         endpoint._channel.keyring._lock.release()  # type: ignore[union-attr]
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
         assert endpoint.send(*READ) == OK
-    assert [asked.connection for asked in server.asked] == [1, 2, 1]
+    assert [request.connection for request in server.requests] == [1, 2, 1]

@@ -1,4 +1,4 @@
-"""Credentials: where they are found, that they are renewed in time, and that nobody gets to see them."""
+"""Credentials: their sources, their renewal, and that they are never shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def in_seconds(seconds: float) -> datetime:
 
 
 class Given:
-    """A source that gives one set after the other, the last for ever; exceptions are raised."""
+    """A source that returns one set after the other and repeats the last; it raises exceptions among them."""
 
     def __init__(self, *given: Credentials | Exception) -> None:
         self._given = list(given)
@@ -189,10 +189,10 @@ class TestRefusedCredentials:
         server = serve(fails(code))
         source = Given(FIRST, SECOND)
         endpoint = connect(server.url, credentials=source)
-        # Not even a conditional write was done.
+        # Not even a conditional write was applied.
         assert send(endpoint, "PutItem", item(ConditionExpression="x")) == OK
         assert send(endpoint, *READ) == OK
-        assert [signed_by(asked) for asked in server.asked] == ["AKIDFIRST", "AKIDSECOND", "AKIDSECOND"]
+        assert [signed_by(request) for request in server.requests] == ["AKIDFIRST", "AKIDSECOND", "AKIDSECOND"]
         assert source.calls == 2
 
     def test_where_there_are_no_others_the_error_stays(
@@ -201,7 +201,7 @@ class TestRefusedCredentials:
         server = serve(fails(code), fails(code))
         with pytest.raises(DynamoDBError, match=code):
             send(connect(server.url, credentials=KEYS), *READ)
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
 
     def test_where_the_others_are_refused_too_the_error_stays(
         self, serve: Serve, connect: Connect, send: Send, code: str
@@ -209,7 +209,7 @@ class TestRefusedCredentials:
         server = serve(fails(code), fails(code), fails(code))
         with pytest.raises(DynamoDBError, match=code):
             send(connect(server.url, credentials=Given(FIRST, SECOND)), *READ)
-        assert len(server.asked) == 2
+        assert len(server.requests) == 2
 
 
 class TestClocks:
@@ -221,10 +221,10 @@ class TestClocks:
         endpoint = connect(server.url)
         assert send(endpoint, *READ) == OK
         assert send(endpoint, *READ) == OK
-        assert len(server.asked) == 3
+        assert len(server.requests) == 3
         first, second, third = (
-            datetime.strptime(signed_at(asked), "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
-            for asked in server.asked
+            datetime.strptime(signed_at(request), "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+            for request in server.requests
         )
         assert abs(first - time.time()) < 60
         assert abs(second - there) < 60
@@ -238,11 +238,11 @@ class TestClocks:
         server = serve(fails("InvalidSignatureException", Date=date))
         with pytest.raises(DynamoDBError, match="InvalidSignatureException"):
             send(connect(server.url), *READ)
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
 
     def test_a_server_with_two_times_is_not_followed_for_ever(self, serve: Serve, connect: Connect, send: Send) -> None:
         dates = [formatdate(time.time() + 7200 * n, usegmt=True) for n in (1, 2, 3)]
         server = serve(*(fails("RequestTimeTooSkewed", Date=date) for date in dates))
         with pytest.raises(DynamoDBError):
             send(connect(server.url), *READ)
-        assert len(server.asked) == 2
+        assert len(server.requests) == 2

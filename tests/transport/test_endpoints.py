@@ -1,4 +1,4 @@
-"""Where requests go: AWS's names as botocore has them, the environment's wishes, and what is refused."""
+"""Endpoints: AWS's host names, compared with botocore, environment variables, and invalid addresses."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class TestAWS:
 
     def test_without_one_the_error_says_how_to_give_it(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-        place = AWS()  # not yet: a module may make one before its environment is set
+        place = AWS()  # lazy: a module may make one before its environment is set
         with pytest.raises(NotConfigured, match="set AWS_REGION"):
             place.send("ListTables", b"{}")
 

@@ -1,4 +1,4 @@
-"""The law of the core: whatever happens on the way, what a caller is told is true. No sockets, so many cases."""
+"""Law of exchanges: whatever happens to requests, the reported outcome is true. It needs no sockets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .scripted import OK, item
 
 @dataclass(frozen=True)
 class Event:
-    """What comes of one attempt, and whether the server did what was asked."""
+    """The outcome of one attempt, and whether the server applied the request."""
 
     outcome: WireResponse | SendFailure
     applied: bool
@@ -95,7 +95,7 @@ def core(
 
 @dataclass
 class Held:
-    """How an exchange went."""
+    """The course of an exchange."""
 
     told: bytes | Exception
     applied: int
@@ -104,7 +104,7 @@ class Held:
 
 
 def hold(core: Channel, operation: str, body: bytes, events: list[Event]) -> Held:
-    """Be the driver, with these events; after them the server is not reached any more."""
+    """Drives an exchange with these events; after them the server is unreachable."""
     exchange = core.exchange(operation, body)
     script = iter(events)
     applied = sent = 0
@@ -157,7 +157,7 @@ def test_reported_outcome_is_true(request: tuple[str, bytes], script: list[Event
 @given(requests, st.lists(events, max_size=12), st.integers(1, 5))
 def test_exchange_ends_after_configured_attempts(request: tuple[str, bytes], script: list[Event], most: int) -> None:
     held = hold(core(most), *request, script)
-    # One more where a kept connection turned out dead, which is nobody's fault.
+    # One more if a kept connection was closed by the server.
     assert 1 <= held.sent <= most + 1
     assert len(held.pauses) < most
     assert all(0 <= pause <= Retries().ceiling(at) for at, pause in enumerate(held.pauses, 1))

@@ -1,4 +1,4 @@
-"""A slice of the fault matrix that has found errors before. `tests/wide/test_faults.py` runs all of it."""
+"""A part of the fault matrix that has found errors before. `tests/wide/test_faults.py` runs all of it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_matrix_finds_a_client_that_calls_lost_writes_unsent(matrix: Matrix, mon
 
 @pytest.mark.parametrize("scheme", ["http", "tls1.2", "tls1.3"])
 def test_cancelled_task_leaves_no_answer_for_the_next(identity: Identity, scheme: str) -> None:
-    """A cancelled write may be applied, and its late answer is not taken for that of the next request."""
+    """A cancelled write may be applied, and its late response must not be taken for that of the next request."""
     engine = Embedded()
     db = Client(SCHEMA, "faults", engine)
     db.create_table()
@@ -122,7 +122,7 @@ def test_cancelled_task_leaves_no_answer_for_the_next(identity: Identity, scheme
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_unreadable_response_counts_as_lost(driver: str, observed: bool) -> None:
-    """Without a checksum, only the reader of the answer finds out that it is damaged."""
+    """Without a checksum, damage is found only when the response is decoded."""
 
     def damaged(exchange: Exchange) -> None:
         exchange.read()

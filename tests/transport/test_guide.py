@@ -1,4 +1,4 @@
-"""The guide's examples, run as they stand, on a server of ours in AWS's place."""
+"""Runs the guide's examples, with a local server in place of AWS."""
 
 from __future__ import annotations
 

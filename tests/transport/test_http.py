@@ -1,4 +1,4 @@
-"""Answers, read: the same however their bytes are split."""
+"""Responses are parsed the same however their bytes are split."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ streams = st.one_of(
 
 
 def read(pieces: list[bytes]) -> tuple[object, ...]:
-    """What comes of it: the answer and whether it was in time, or that it is broken."""
+    """The parsed response; `("broken",)` if it is malformed or incomplete."""
     parser = ResponseParser()
     try:
         for piece in (*[piece for piece in pieces if piece], b""):
@@ -56,7 +56,7 @@ def test_response_parses_the_same_however_it_is_split(stream: bytes, cuts: list[
 
 
 @given(bodies, st.integers(1, 7))
-def test_a_body_comes_out_as_it_went_in(body: bytes, pieces: int) -> None:
+def test_body_round_trips(body: bytes, pieces: int) -> None:
     assert read([answer(body)])[2] == read([chunked(body, pieces)])[2] == body
 
 

@@ -1,4 +1,4 @@
-"""What may be sent twice: seen from the request alone, and proven on the engine."""
+"""Requests that may be sent twice: recognised from the request alone, and proven on the engine."""
 
 from __future__ import annotations
 
@@ -109,4 +109,6 @@ def test_an_update_that_may_be_sent_twice_has_the_same_effect_and_answer_twice()
                 )
                 assert once == twice, members
                 assert "__type" not in once[0]
-    assert tried == 9 * 4  # three plain assignments, alone and in pairs; what is returned is NONE or afterwards
+    assert (
+        tried == 9 * 4
+    )  # three plain assignments, alone and in pairs, with the return values NONE and those after the update

@@ -1,4 +1,4 @@
-"""The whole way: our transport to our server, signatures verified, and the errors that DynamoDB answers with."""
+"""The transport with our server: verified signatures, and DynamoDB's errors."""
 
 from __future__ import annotations
 

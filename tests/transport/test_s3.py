@@ -1,4 +1,4 @@
-"""S3 requests: signed as botocore signs them, repeated where that helps, and answered as the API says."""
+"""S3 requests: signatures equal botocore's, temporary errors are retried, and the API is followed."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_busy_server_is_asked_again_and_a_refusal_is_not(store: S3Store, bucket:
         store.get("a")
 
 
-def test_server_that_is_not_there() -> None:
+def test_missing_server_raises() -> None:
     with pytest.raises(ConnectionFailed, match="GET of /docs/a in S3Store"):
         S3Store("docs", endpoint="http://127.0.0.1:1").get("a")
 

@@ -1,4 +1,4 @@
-"""Signatures: the same as botocore makes, and taken by a server that verifies them."""
+"""Signatures equal botocore's, and a server that verifies them accepts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS and proxies, with a certificate made for the occasion."""
+"""TLS and proxies, with a temporary certificate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prejoin.transport import ConnectionFailed, NotConfigured
 
 from .conftest import Connect, Send, Serve
 from .scripted import OK, item, resets
-from .tunnel import Tunnelling
+from .tunnel import TunnelProxy
 
 READ = ("GetItem", item(Key={}))
 INSERT = ("PutItem", item(Item={}, ConditionExpression="attribute_not_exists(pk)"))
@@ -83,7 +83,7 @@ class TestTLS:
         server = serve(context=of_server)
         with pytest.raises(ConnectionFailed, match="certificate verify failed"):
             send(connect(server.url), *READ)
-        assert (server.connections, server.asked) == (1, [])
+        assert (server.connections, server.requests) == (1, [])
 
     def test_a_server_without_tls_is_told_nothing(self, serve: Serve, connect: Connect, send: Send) -> None:
         def answer_in_clear(number: int, sock: object) -> None:
@@ -93,7 +93,7 @@ class TestTLS:
         server = serve(on_connection=answer_in_clear)
         with pytest.raises(ConnectionFailed):
             send(connect(server.url.replace("http:", "https:")), *READ)
-        assert server.asked == []
+        assert server.requests == []
 
     def test_a_server_that_never_shakes_hands_is_not_waited_for(
         self, serve: Serve, connect: Connect, send: Send
@@ -120,19 +120,19 @@ class TestTunnels:
         self, serve: Serve, connect: Connect, send: Send, of_server: ssl.SSLContext, of_client: ssl.SSLContext
     ) -> None:
         server = serve(context=of_server)
-        with Tunnelling() as proxy:
+        with TunnelProxy() as proxy:
             endpoint = connect(server.url, ssl_context=of_client, proxy=f"http://me:p%40ss@{proxy.address}")
             assert [send(endpoint, *INSERT) for _ in range(2)] == [OK] * 2
         (head,) = proxy.heads
         assert head.startswith(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\n")
         assert "Proxy-Authorization: Basic bWU6cEBzcw==\r\n" in head
-        assert "proxy-authorization" not in server.asked[0].headers
+        assert "proxy-authorization" not in server.requests[0].headers
 
     def test_a_proxy_that_refuses_is_quoted_and_not_tried_again(
         self, serve: Serve, connect: Connect, send: Send, of_server: ssl.SSLContext
     ) -> None:
         server = serve(context=of_server)
-        with Tunnelling(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n") as proxy:
+        with TunnelProxy(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n") as proxy:
             with pytest.raises(ConnectionFailed, match="407 Proxy Authentication Required") as caught:
                 send(connect(server.url, proxy=f"http://me:secret@{proxy.address}"), *READ)
             assert len(proxy.heads) == 1
@@ -142,7 +142,7 @@ class TestTunnels:
     def test_a_proxy_that_fails_is_tried_again(
         self, serve: Serve, connect: Connect, send: Send, of_server: ssl.SSLContext
     ) -> None:
-        with Tunnelling(b"HTTP/1.1 502 Bad Gateway\r\n\r\n") as proxy:
+        with TunnelProxy(b"HTTP/1.1 502 Bad Gateway\r\n\r\n") as proxy:
             with pytest.raises(ConnectionFailed, match="502 Bad Gateway"):
                 send(connect(serve(context=of_server).url, proxy=f"http://{proxy.address}"), *READ)
             assert len(proxy.heads) == 4
@@ -157,10 +157,10 @@ def test_plain_http_request_to_proxy_has_full_address(serve: Serve, connect: Con
     proxy = serve()
     endpoint = connect("http://dynamodb.example:8000/path", proxy=f"http://me:secret@127.0.0.1:{proxy.port}")
     assert send(endpoint, *READ) == OK
-    (asked,) = proxy.asked
-    assert asked.line == "POST http://dynamodb.example:8000/path HTTP/1.1"
-    assert asked.headers["host"] == "dynamodb.example:8000"
-    assert asked.headers["proxy-authorization"] == "Basic bWU6c2VjcmV0"
+    (request,) = proxy.requests
+    assert request.line == "POST http://dynamodb.example:8000/path HTTP/1.1"
+    assert request.headers["host"] == "dynamodb.example:8000"
+    assert request.headers["proxy-authorization"] == "Basic bWU6c2VjcmV0"
 
 
 def test_environment_proxy_is_used_by_default(
@@ -171,4 +171,4 @@ def test_environment_proxy_is_used_by_default(
     assert send(connect("http://dynamodb.invalid"), *READ) == OK
     with pytest.raises(ConnectionFailed):
         send(connect("http://dynamodb.invalid", proxy=False), *READ)
-    assert len(proxy.asked) == 1
+    assert len(proxy.requests) == 1

@@ -1,4 +1,4 @@
-"""What is done about servers that misbehave, and that nothing is ever done twice that may not be."""
+"""Misbehaving servers: safe requests are retried, and unsafe ones are never applied twice."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NOT_DONE: dict[str, Behaviour] = {
 
 
 def lost(*requests: tuple[str, bytes]) -> list[ParameterSet]:
-    """Each request with each way to lose its answer; the slow ways, which are the same for all, only with the first."""
+    """Each request with each way to lose its response; slow ones only with the first, as they are the same for all."""
     return [
         pytest.param(request, behaviour, id=f"{request[0]}: {name}")
         for request in requests
@@ -75,7 +75,7 @@ def test_safe_request_is_retried(
 ) -> None:
     server = serve(behaviour)
     assert send(connect(server.url), *request_) == OK
-    assert [asked.operation for asked in server.asked] == [request_[0]] * 2
+    assert [request.operation for request in server.requests] == [request_[0]] * 2
 
 
 @pytest.mark.parametrize(("request_", "behaviour"), lost(INSERT, COUNT, NO_TOKEN))
@@ -85,7 +85,7 @@ def test_unsafe_request_is_applied_once_and_reported_unknown(
     server = serve(behaviour)
     with pytest.raises(OutcomeUnknown) as caught:
         send(connect(server.url), *request_)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
     assert server.applied <= 1
     assert (caught.value.operation, caught.value.attempts) == (request_[0], 1)
     assert caught.value.cause is caught.value.__cause__ is not None
@@ -98,7 +98,7 @@ def test_unsent_request_is_always_retried(
 ) -> None:
     server = serve(behaviour, behaviour)
     assert send(connect(server.url), *request_) == OK
-    assert (len(server.asked), server.applied) == (3, 1)
+    assert (len(server.requests), server.applied) == (3, 1)
 
 
 def test_attempts_end_with_the_error_of_the_last(serve: Serve, connect: Connect, send: Send) -> None:
@@ -106,7 +106,7 @@ def test_attempts_end_with_the_error_of_the_last(serve: Serve, connect: Connect,
     with pytest.raises(DynamoDBError, match="ThrottlingException: no \\(request REQUEST1\\)") as caught:
         send(connect(server.url), *INSERT)
     assert caught.value.request_id == "REQUEST1"
-    assert len(server.asked) == 4
+    assert len(server.requests) == 4
 
 
 def test_a_read_that_is_never_answered_changed_nothing(serve: Serve, connect: Connect, send: Send) -> None:
@@ -114,7 +114,7 @@ def test_a_read_that_is_never_answered_changed_nothing(serve: Serve, connect: Co
     with pytest.raises(AnswerLost) as caught:
         send(connect(server.url), *READ)
     assert not isinstance(caught.value, OutcomeUnknown)
-    assert (caught.value.attempts, len(server.asked)) == (4, 4)
+    assert (caught.value.attempts, len(server.requests)) == (4, 4)
 
 
 def test_a_read_that_fails_in_the_server_raises_the_servers_error(serve: Serve, connect: Connect, send: Send) -> None:
@@ -125,7 +125,7 @@ def test_a_read_that_fails_in_the_server_raises_the_servers_error(serve: Serve, 
 
 @dataclass(frozen=True)
 class Then:
-    """What the repetition of a lost write gets, and what its caller is told."""
+    """The response to the repetition of a lost write, and the outcome for the caller."""
 
     behaviours: tuple[Behaviour, ...]
     told: type[Exception]
@@ -157,14 +157,14 @@ def test_error_response_is_not_retried(serve: Serve, connect: Connect, send: Sen
     server = serve(fails(code))
     with pytest.raises(DynamoDBError, match=code):
         send(connect(server.url), *READ)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_redirects_are_refused(serve: Serve, connect: Connect, send: Send) -> None:
     server = serve(sends(answer(b"", 301, Location="https://elsewhere.example/"), applied=False))
     with pytest.raises(NotConfigured, match=r"answered 301 to https://elsewhere\.example/"):
         send(connect(server.url), *READ)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_missing_server_raises_connection_failed(connect: Connect, send: Send, unused_port: int) -> None:
@@ -196,4 +196,4 @@ def test_retry_quota_stops_retries(serve: Serve, connect: Connect, send: Send) -
         with pytest.raises(DynamoDBError):
             send(endpoint, *READ)
     # 500 coins pay for 100 repetitions: 33 requests sent four times, one twice, the rest once.
-    assert len(server.asked) == 40 + 100
+    assert len(server.requests) == 40 + 100

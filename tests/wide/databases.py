@@ -1,4 +1,4 @@
-"""Servers of relational databases from Debian's packages, started for a test on a free port, with data of their own."""
+"""Starts relational databases from Debian packages for a test, on a free port with a new data folder."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Postgres:
         self._run("pg_ctl", "-D", self._data, "-o", self._settings, "-l", str(self.folder / "log"), "-w", "start")
 
     def kill(self) -> None:
-        """Stops all of its processes at once, as a crash does."""
+        """Kills all of its processes, like a crash."""
         self._run("pg_ctl", "-D", self._data, "-m", "immediate", "stop")
 
 

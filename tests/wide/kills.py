@@ -1,9 +1,9 @@
-"""Kill loader, follower and database at random points while an application writes; in the end both sides are equal.
+"""Kills loader, follower and database at random points while an application writes; both sides must end equal.
 
     python -m tests.wide.kills --kills 300 --seed 7        both databases, 300 kills each
 
-Load and follower run in forked processes, which are killed with SIGKILL after a random time. The application is a process
-of its own, too, and goes on after each crash of the database.
+Load and follower run in forked processes, which are killed with SIGKILL after a random time. The application is another
+process, and continues after each crash of the database.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ SERVERS = {"postgresql": postgres_server, "mariadb": mariadb_server}
 
 @dataclass
 class Survival:
-    """What happened."""
+    """The result of a run."""
 
     kills: Counter[str] = field(default_factory=Counter)
-    """Of `load`, `follow` and `database`."""
+    """The number of kills of `load`, `follow` and `database`."""
     transactions: int = 0
     """Transactions of the application."""
     differences: tuple[Any, ...] = ()
@@ -88,7 +88,7 @@ def survive(server: Any, kills: int, seed: int) -> Survival:
 
 
 def _is_loaded() -> bool:
-    """Whether the load is finished; rows that are dead letters for a moment do not matter."""
+    """Whether the load is finished; temporary dead letters do not matter."""
     return "; finished" in migration_status().steps[3].detail
 
 
@@ -112,7 +112,7 @@ def _application(url: str, seed: int, counter: Any, stop: Any) -> None:
 
 
 def _child(run: Any) -> None:
-    """Runs a step in a forked process, quietly: a database that is down is expected here."""
+    """Runs a step in a forked process without output, because failures of the database are expected."""
     sys.stderr = sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends
     with contextlib.suppress(PipelineError), open_migration() as migration:
         run(migration)

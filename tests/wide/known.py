@@ -1,7 +1,7 @@
-"""What other servers do otherwise than DynamoDB: tests that fail there, each with the server's defect in words.
+"""Differences of other servers from DynamoDB: tests that fail there, each with the server's defect.
 
-As a plugin of pytest (`-p tests.wide.known`, with the server's name in PREJOIN_SERVER) it expects just these to fail. One
-that passes is a failure: the server was mended, or the list was wrong.
+As a plugin of pytest (`-p tests.wide.known`, with the server's name in PREJOIN_SERVER) it expects exactly these to fail. One
+that passes is a failure: the server was fixed, or the list was wrong.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ import pytest
 from tests.place import fresh
 from tests.table.both import both
 
-_SEVERAL = "keys of several attributes, new since 2025, are not understood: an index has one attribute on each side"
-_RACES = (
-    "requests that come at the same time are not kept apart: between a condition and its write there may be another"
-)
+_SEVERAL = "keys of several attributes, new since 2025, are not supported"
+_RACES = "concurrent requests are not isolated: another write may come between a condition and its write"
 
 KNOWN: dict[str, dict[str, str]] = {
     "prejoin": {},
@@ -29,22 +27,22 @@ KNOWN: dict[str, dict[str, str]] = {
     },
     "moto": {
         "tests/table/test_compared.py::test_get_with_more_than_the_key_returns_only_a_matching_item": (
-            "a consistent read that leaves attributes out is counted as half a unit, and is one"
+            "a consistent read with a projection is counted as half a unit instead of one"
         ),
         "tests/table/test_errors.py::test_item_too_large_after_update_is_named": (
             "a transaction whose update makes an item too large is a ValidationException, not cancelled with reasons"
         ),
         "tests/table/test_get_together.py::test_several_classes_are_read_at_one_moment": (
-            "TransactGetItems counts nothing for an item that is not there, where DynamoDB counts two units"
+            "TransactGetItems counts nothing for a missing item, where DynamoDB counts two units"
         ),
         "tests/table/test_lessons.py::test_numbers_do_not_go_through_float": (
-            "numbers of more than 28 digits cannot be added to: the server fails"
+            "adding to a number of more than 28 digits fails"
         ),
         "tests/table/test_reads.py::test_get_is_one_getitem_and_returns_none_for_a_missing_item": (
-            "a consistent read of an item that is not there is counted as half a unit, and is one"
+            "a consistent read of a missing item is counted as half a unit instead of one"
         ),
         "tests/table/test_writes.py::test_one_write_in_a_transaction_is_a_plain_call_unless_it_has_a_token": (
-            "ClientRequestToken is ignored: the same transaction is done again"
+            "ClientRequestToken is ignored: the same transaction is applied again"
         ),
     },
 }
@@ -56,7 +54,7 @@ CHANCE: dict[str, dict[str, str]] = {
         "tests/table/test_read_first.py::test_concurrent_writes_are_counted_once_each": _RACES,
     },
 }
-"""What fails there now and then, and so cannot be expected to: it is left out."""
+"""Tests that fail there sometimes. They are skipped."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -72,11 +70,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _name(item: pytest.Item) -> str:
-    """The name of a test, whatever its parameters."""
+    """The name of a test without its parameters."""
     return item.nodeid.partition("[")[0]
 
 
 def _is_for_any_server(item: pytest.Function) -> bool:
-    """Whether a test makes its tables where PREJOIN_PLACE says; others make none, or are about the engine or its file."""
-    told = any(one is fresh or one is both for one in vars(item.module).values())
-    return told and "tmp_path" not in item.fixturenames and "Embedded(" not in inspect.getsource(item.obj)
+    """Whether a test uses the DynamoDB of PREJOIN_PLACE; others need no table, or the embedded engine."""
+    uses_place = any(one is fresh or one is both for one in vars(item.module).values())
+    return uses_place and "tmp_path" not in item.fixturenames and "Embedded(" not in inspect.getsource(item.obj)

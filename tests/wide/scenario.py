@@ -1,9 +1,11 @@
-"""One application's requests, in boto3: what is answered to each, without what differs from run to run."""
+"""The requests of an application with boto3, and their responses without parts that differ from run to run."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import boto3
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 TABLE: dict[str, Any] = {
@@ -33,13 +35,14 @@ _WITHOUT_TABLE = frozenset(
         *("execute_statement", "batch_execute_statement", "execute_transaction"),
         *("tag_resource", "untag_resource", "list_tags_of_resource"),
         *("describe_stream", "get_shard_iterator", "get_records"),
+        *("describe_backup", "delete_backup", "restore_table_from_backup", "restore_table_to_point_in_time"),
     }
 )
 """Operations whose requests do not name the table by itself."""
 
 
 class Scenario:
-    """Sends requests to a table and keeps what came of each."""
+    """Sends requests to a table, and keeps the responses and errors."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -68,8 +71,17 @@ def order(at: int, **more: Any) -> dict[str, Any]:
     return {**key("USER#1", f"ORDER#{at:03}"), "status": {"S": status}, "placed": {"N": str(at)}, **more}
 
 
+def run_everywhere(url: str) -> dict[str, Any]:
+    """All requests of this file that DynamoDB Local knows, and the records of streams."""
+    unchecked = Config(parameter_validation=False)  # boto3 would refuse some of it itself
+    client = boto3.client("dynamodb", endpoint_url=url)
+    streams = boto3.client("dynamodbstreams", endpoint_url=url, config=unchecked)
+    answers = run(client) | run_statements(client) | misuse_streams(client, streams)
+    return answers | {f"stream of {view}": run_stream(client, streams, view) for view in VIEWS}
+
+
 def run(client: Any) -> dict[str, Any]:
-    """The whole scenario; the table is made before and removed after."""
+    """Runs the scenario on a new table, and deletes it."""
     client.create_table(**TABLE)
     client.get_waiter("table_exists").wait(TableName=TABLE["TableName"], WaiterConfig={"Delay": 1})
     scenario = Scenario(client)
@@ -255,7 +267,7 @@ def _errors(step: Any) -> None:
 
 
 def _legacy(step: Any) -> None:
-    """The parameters from before expressions."""
+    """Legacy parameters, from before expressions."""
     profile = key("USER#9", "PROFILE")
 
     def compared(operator: str, *operands: Any) -> dict[str, Any]:
@@ -349,7 +361,7 @@ def _statements(step: Any) -> None:
 
 
 def run_statements(client: Any) -> dict[str, Any]:
-    """Further statements of PartiQL, right and wrong ones. dynoxide does not know many of them."""
+    """Further statements of PartiQL, valid and invalid. dynoxide does not support many of them."""
     client.create_table(**TABLE)
     client.get_waiter("table_exists").wait(TableName=TABLE["TableName"], WaiterConfig={"Delay": 1})
     scenario = Scenario(client)
@@ -415,7 +427,7 @@ def _time_to_live(step: Any) -> None:
 
 
 def _tags(step: Any, arn: str) -> None:
-    """Tags. Their order is free, so there is one at a time."""
+    """Tags, one at a time, because their order is undefined."""
     step("tag", "tag_resource", ResourceArn=arn, Tags=[{"Key": "team", "Value": "a"}])
     step("tag again", "tag_resource", ResourceArn=arn, Tags=[{"Key": "team", "Value": "b"}])
     step("tags", "list_tags_of_resource", ResourceArn=arn)
@@ -423,8 +435,45 @@ def _tags(step: Any, arn: str) -> None:
     step("no tags", "list_tags_of_resource", ResourceArn=arn)
 
 
+def run_backups(client: Any) -> dict[str, Any]:
+    """Backups, and tables restored from them. Only moto has them, too."""
+    client.create_table(**TABLE)
+    client.get_waiter("table_exists").wait(TableName=TABLE["TableName"], WaiterConfig={"Delay": 1})
+    for at in range(3):
+        client.put_item(TableName=TABLE["TableName"], Item=order(at))
+    scenario = Scenario(client)
+    step = scenario.step
+    step("no continuous backups", "describe_continuous_backups")
+    step(
+        "continuous", "update_continuous_backups", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+    )
+    step("continuous of no table", "describe_continuous_backups", TableName="nowhere")
+    step("no backups", "list_backups")
+    backup = step("backup", "create_backup", BackupName="first")["BackupDetails"]["BackupArn"]
+    step("backup of no table", "create_backup", BackupName="first", TableName="nowhere")
+    step("backups", "list_backups")
+    step("describe backup", "describe_backup", BackupArn=backup)
+    client.delete_item(TableName=TABLE["TableName"], Key=key("USER#1", "ORDER#001"))
+    step("restore", "restore_table_from_backup", BackupArn=backup, TargetTableName="restored")
+    client.get_waiter("table_exists").wait(TableName="restored", WaiterConfig={"Delay": 1})
+    user = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": {"S": "USER#1"}}}
+    step("restored items", "query", **user, TableName="restored")
+    latest = {"SourceTableName": TABLE["TableName"], "UseLatestRestorableTime": True}
+    step("restore the latest", "restore_table_to_point_in_time", **latest, TargetTableName="latest")
+    client.get_waiter("table_exists").wait(TableName="latest", WaiterConfig={"Delay": 1})
+    step("latest items", "query", **user, TableName="latest")
+    step("restore again", "restore_table_from_backup", BackupArn=backup, TargetTableName="restored")
+    step("delete backup", "delete_backup", BackupArn=backup)
+    step("describe deleted", "describe_backup", BackupArn=backup)
+    step("delete deleted", "delete_backup", BackupArn=backup)
+    step("restore deleted", "restore_table_from_backup", BackupArn=backup, TargetTableName="third")
+    for table in (TABLE["TableName"], "restored", "latest"):
+        client.delete_table(TableName=table)
+    return scenario.answers
+
+
 def misuse_streams(client: Any, streams: Any) -> dict[str, Any]:
-    """What is answered to wrong requests about streams."""
+    """The responses to invalid requests about streams."""
     name = "misused"
     write_to_stream(client, name, "KEYS_ONLY")
     arn = client.describe_table(TableName=name)["Table"]["LatestStreamArn"]
@@ -452,8 +501,20 @@ def misuse_streams(client: Any, streams: Any) -> dict[str, Any]:
     return scenario.answers
 
 
+VIEWS = ("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES")
+
+
+def run_stream(client: Any, streams: Any, view: str) -> list[Any]:
+    """What a consumer reads from the stream of a table after writes of every kind."""
+    name = f"stream-{view}"
+    write_to_stream(client, name, view)
+    found = consume(client, streams, name)
+    client.delete_table(TableName=name)
+    return found
+
+
 def consume(client: Any, streams: Any, name: str) -> list[Any]:
-    """The records of a stream as a consumer of shards reads them, without what differs from server to server."""
+    """The records of a stream as a consumer reads them, without parts that differ between servers."""
     arn = client.describe_table(TableName=name)["Table"]["LatestStreamArn"]
     found: list[Any] = []
     for shard in streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
@@ -466,13 +527,13 @@ def consume(client: Any, streams: Any, name: str) -> list[Any]:
     numbers = [int(record["dynamodb"]["SequenceNumber"]) for record in found]
     assert numbers == sorted(numbers)
     return [
-        (record["eventName"], *(record["dynamodb"].get(part) for part in ("Keys", "NewImage", "OldImage")))
+        [record["eventName"], *(record["dynamodb"].get(part) for part in ("Keys", "NewImage", "OldImage"))]
         for record in found
     ]
 
 
 def write_to_stream(client: Any, name: str, view: str) -> None:
-    """A table with a stream, and writes of every kind."""
+    """Creates a table with a stream, and writes items of every kind."""
     stream = {"StreamEnabled": True, "StreamViewType": view}
     client.create_table(**{**TABLE, "TableName": name}, StreamSpecification=stream)
     client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1})

@@ -35,7 +35,7 @@ STEPS = [
 
 @contextmanager
 def application(engine: sa.Engine) -> Iterator[None]:
-    """An application that changes both tables in one transaction, again and again."""
+    """An application that repeatedly changes both tables in one transaction."""
     stop = threading.Event()
 
     def write() -> None:

@@ -1,4 +1,4 @@
-"""A short run of the attack harness. `scripts/soak --attack` runs it for as long as you like."""
+"""A short run of the attacks. `scripts/soak --attack` runs them for longer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.wide
 
 SECONDS = 75
 SEED = 20261117
-"""Fixed, so that a commit passes or fails for its own sake. `scripts/soak --attack` takes a new one each time."""
+"""Fixed, so that the same commit gives the same result. `scripts/soak --attack` takes a new one each time."""
 
 
 def test_attacks_find_nothing() -> None:

@@ -1,4 +1,4 @@
-"""The AWS CLI, as people type it."""
+"""Commands of the AWS CLI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""boto3 over HTTP, client and resource; and the same requests on an engine that others wrote."""
+"""boto3 over HTTP, client and resource, compared with other engines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 import boto3
 import pytest
 from boto3.dynamodb.conditions import Attr, Key
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from .scenario import consume, misuse_streams, run, run_statements, write_to_stream
+from .scenario import VIEWS, run, run_backups, run_everywhere, run_stream
 
 pytestmark = pytest.mark.wide
 
@@ -63,7 +62,7 @@ def test_errors_are_of_their_class(ours: dict[str, Any]) -> None:
 
 
 def _alike(value: Any) -> Any:
-    """An answer without what is free to differ: the order in sets, and in maps."""
+    """A response without the order in sets and maps, which is undefined."""
     if isinstance(value, dict):
         return {
             name: sorted(inner) if name in ("SS", "NS", "BS") and isinstance(inner, list) else _alike(inner)
@@ -85,7 +84,7 @@ DIFFERENT = {
     "statement no table": "we do not name the table, as with every other operation",
     "statements cancelled": "dynoxide has no EXISTS; DynamoDB Local answers as we do",
 }
-"""Answers in which we differ from dynoxide, and why."""
+"""Responses that differ from dynoxide's, with the reason."""
 
 
 def test_another_engine_answers_alike(ours: dict[str, Any], other_url: str) -> None:
@@ -105,35 +104,58 @@ DIFFERENT_LOCAL = {
     "iterator short shard": "DynamoDB Local does not check lengths",
     "describe nothing": "AWS refuses what is no ARN: ScyllaDB's tests, run on AWS, tell so",
 }
-"""Answers in which we differ from DynamoDB Local, and why. Messages are not compared: most of its are its own."""
+"""Responses that differ from DynamoDB Local's, with the reason. Messages are not compared, because most differ."""
 
 
-def test_dynamodb_local_answers_alike(ours: dict[str, Any], url: str, local_url: str) -> None:
-    found = []
-    for server in (url, local_url):
-        unchecked = Config(parameter_validation=False)  # boto3 would refuse some of it itself
-        boto, streams = client(server), boto3.client("dynamodbstreams", endpoint_url=server, config=unchecked)
-        done = ours if server == url else run(boto)
-        answers = done | run_statements(boto) | misuse_streams(boto, streams)
-        found.append({name: _without_message(_alike(answer)) for name, answer in answers.items()})
-    differing = {name: (answer, found[1][name]) for name, answer in found[0].items() if answer != found[1][name]}
+def test_dynamodb_local_answers_alike(url: str, local_answers: dict[str, Any]) -> None:
+    ours, theirs = (
+        {name: _without_message(_alike(answer)) for name, answer in answers.items()}
+        for answers in (run_everywhere(url), local_answers)
+    )
+    assert list(ours) == list(theirs)
+    differing = {name: (answer, theirs[name]) for name, answer in ours.items() if answer != theirs[name]}
     assert {name: pair for name, pair in differing.items() if name not in DIFFERENT_LOCAL} == {}
     assert set(DIFFERENT_LOCAL) == set(differing)
 
 
-def _without_message(answer: dict[str, Any]) -> dict[str, Any]:
+def _without_message(answer: Any) -> Any:
     return {"code": answer["Error"]["Code"], "status": answer["status"]} if "Error" in answer else answer
 
 
-@pytest.mark.parametrize("view", ["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"])
+DIFFERENT_MOTO = {
+    "backup": "moto says at once that it is available; AWS creates it first",
+    **dict.fromkeys(("describe backup", "delete backup"), "moto leaves out the billing mode and the indexes"),
+    **dict.fromkeys(
+        ("restore", "restore the latest"), "moto says at once that the table is active; AWS creates it first"
+    ),
+}
+"""Answers about backups in which we differ from moto, and why. DynamoDB Local and dynoxide have no backups."""
+
+
+def test_moto_has_the_same_backups(url: str, moto_url: str) -> None:
+    ours, theirs = (
+        {name: _without_message(_without_names(answer)) for name, answer in run_backups(client(server)).items()}
+        for server in (url, moto_url)
+    )
+    differing = {name: (answer, theirs[name]) for name, answer in ours.items() if answer != theirs[name]}
+    assert {name: pair for name, pair in differing.items() if name not in DIFFERENT_MOTO} == {}
+    assert set(DIFFERENT_MOTO) == set(differing)
+
+
+def _without_names(value: Any) -> Any:
+    """An answer without the names, times and sizes that differ from server to server."""
+    if isinstance(value, dict):
+        free = ("Arn", "DateTime", "SizeBytes", "TableId")
+        return {name: _without_names(inner) for name, inner in value.items() if not name.endswith(free)}
+    return [_without_names(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("view", VIEWS)
 def test_a_consumer_reads_the_same_stream_from_another_engine(url: str, other_url: str, view: str) -> None:
-    read = []
-    for server in (url, other_url):
-        boto = client(server)
-        write_to_stream(boto, f"stream-{view}", view)
-        read.append(consume(boto, boto3.client("dynamodbstreams", endpoint_url=server), f"stream-{view}"))
-        boto.delete_table(TableName=f"stream-{view}")
-    ours, theirs = read
+    ours, theirs = (
+        run_stream(client(server), boto3.client("dynamodbstreams", endpoint_url=server), view)
+        for server in (url, other_url)
+    )
     assert [event for event, *_ in ours] == ["INSERT", "MODIFY", "MODIFY", "INSERT", "INSERT", "REMOVE", "REMOVE"]
     assert ours == theirs
 

@@ -23,6 +23,6 @@ def test_no_fault_breaks_the_law(driver: str, scheme: str) -> None:
         found = matrix.check(cells(drivers=[driver], schemes=[scheme]))
         tally = matrix.tally
     assert not found, broken(found)
-    # Each fault was met, and each kind of outcome: the law was not kept by doing nothing.
+    # Each fault and each kind of outcome occurred, so the test did not pass by doing nothing.
     assert {name for name, count in tally.injected.items() if count} == FAULTS.keys()
     assert {"ok", "OutcomeUnknown", "ConnectionFailed", "AnswerLost", "DynamoDBError"} <= tally.outcomes.keys()

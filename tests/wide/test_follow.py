@@ -100,7 +100,7 @@ def run(source: Source, *statements: str) -> None:
 
 
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The kinds of actions of each transaction that is sent from now on."""
+    """Records the kinds of actions of each transaction."""
     from prejoin import Embedded
 
     found: list[list[str]] = []
@@ -329,7 +329,7 @@ def test_lost_slot_is_an_error(source: Source) -> None:
 
 
 def test_transaction_that_no_snapshot_sees_yet_is_left_for_later(source: Source) -> None:
-    """With a synchronous standby that does not respond, the log has commits that nobody sees."""
+    """With a synchronous standby that does not respond, the log has commits that no snapshot contains."""
     only_postgres(source)
     with open_migration() as migration:
         load_table(migration, PLACE, create=True, follow=True)
@@ -352,7 +352,7 @@ def test_transaction_that_no_snapshot_sees_yet_is_left_for_later(source: Source)
 
 
 def created(source: Source) -> tuple[int, int]:
-    """How many replication slots and publications there are."""
+    """The number of replication slots and publications."""
     with source.engine.connect() as db:
         counts = [
             int(db.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one())
@@ -363,7 +363,7 @@ def created(source: Source) -> tuple[int, int]:
 
 
 def begun_anew(source: Source, migration: Migration, loaded: bool) -> None:
-    """Removes all that earlier tries left, and loads."""
+    """Removes the traces of earlier attempts, and loads."""
     run(source, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
     with source.engine.begin() as db:
         for name in db.exec_driver_sql("SELECT pubname FROM pg_publication").scalars().all():

@@ -1,4 +1,4 @@
-"""Generated repositories on a DynamoDB that others wrote: every method gives and does there what brute force says."""
+"""Generated repositories on another local DynamoDB, compared with brute force."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TYPED = range(EVERYDAY, EVERYDAY + 30)
 
 
 def unproven_there(workload: Workload, design: Design, url: str, options: Options | None = None) -> list[object]:
-    """What is not proven at a server; its table is deleted then."""
+    """The patterns that are not proven on a server; deletes its table."""
     table = f"generated-{next(_numbers)}"
     with Endpoint(url) as there:
         proof = prove(workload, replace(design, table=table), there, now=NOW, options=options)

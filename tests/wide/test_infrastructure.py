@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.design.test_stores import stored
 from tests.render.infrastructure.documents import DOCUMENTS, SHOP, designed, named, read_template, resolved
 from tests.render.infrastructure.hcl import read
 from tests.render.infrastructure.options import ALL
@@ -33,6 +34,7 @@ pytestmark = pytest.mark.wide
 
 HERE = Path(__file__).parent / "infrastructure"
 BLOG = next(path for path in DOCUMENTS if named(path) == "blog")
+OTHERS = ("Blog", "Tasks", "Hard", "Stored", "StoredBare", "StoredProvisioned")
 Case = tuple[Workload, Design, Infrastructure]
 
 
@@ -43,6 +45,9 @@ def cases() -> dict[str, Case]:
         "Blog": (*designed(BLOG), ALL["plain"]),
         "Tasks": (*tasks(), ALL["plain"]),
         "Hard": (*ordered(), ALL["plain"]),
+        "Stored": (*stored(), ALL["plain"]),
+        "StoredBare": (*stored(), ALL["bare"]),
+        "StoredProvisioned": (*stored(), ALL["provisioned"]),
     }
 
 
@@ -77,11 +82,12 @@ def synthesized(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {name: json.loads((folder / "out" / f"{name}.template.json").read_text()) for name in cases()}
 
 
-@pytest.mark.parametrize("name", [*(name.title().replace(" ", "") for name in ALL), "Blog", "Tasks", "Hard"])
+@pytest.mark.parametrize("name", [*(name.title().replace(" ", "") for name in ALL), *OTHERS])
 def test_cdk_makes_the_table_and_the_policies_of_our_template(name: str, synthesized: dict[str, Any]) -> None:
     workload, design, options = cases()[name]
     (text,) = render_cloudformation(workload, design, options).values()
     ours, theirs = read_template(text)["Resources"], synthesized[name]["Resources"]
+    assert _buckets(theirs, design.table) == _buckets(ours, design.table)
     for member, value in _table(ours, design.table).items():
         assert _table(theirs, design.table)[member] == value, member
     assert _table(theirs, design.table).keys() == _table(ours, design.table).keys()
@@ -185,6 +191,15 @@ def _table(resources: dict[str, Any], name: str) -> dict[str, Any]:
     return properties
 
 
+def _buckets(resources: dict[str, Any], table: str) -> list[Any]:
+    found = [one for one in resources.values() if one["Type"] == "AWS::S3::Bucket"]
+    for rule in (rule for one in found for rule in one["Properties"]["LifecycleConfiguration"]["Rules"]):
+        rule.pop("Id", None)  # CDK gives rules none
+    return [
+        {name: part for name, part in _resolved(one, resources, table).items() if name != "Metadata"} for one in found
+    ]
+
+
 def _policies(resources: dict[str, Any], table: str) -> list[Any]:
     found = [one["Properties"] for one in resources.values() if one["Type"] == "AWS::IAM::ManagedPolicy"]
     policies = [_resolved(one, resources, table) for one in found]
@@ -203,8 +218,8 @@ def _resolved(part: Any, resources: dict[str, Any], table: str) -> Any:
     """A part of CDK's template, or of ours, with what its functions give."""
     match part:
         case {"Fn::GetAtt": [str(name), "Arn"]}:
-            key = resources[name]["Type"] == "AWS::KMS::Key"
-            return "TableKey.Arn" if key else resolved({"Fn::GetAtt": "Table.Arn"}, table)
+            own = {"AWS::KMS::Key": "TableKey.Arn", "AWS::S3::Bucket": "Bucket.Arn"}
+            return own.get(resources[name]["Type"]) or resolved({"Fn::GetAtt": "Table.Arn"}, table)
         case {"Fn::GetAtt": [str(), "StreamArn"]}:
             return "Table.StreamArn"
         case {"Fn::Join": [str(between), list(parts)]}:

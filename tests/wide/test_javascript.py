@@ -1,4 +1,4 @@
-"""AWS's JavaScript SDK, plain and document client: `js/shop.mjs`, which asserts for itself."""
+"""AWS's JavaScript SDK, plain and document client: runs `js/shop.mjs`, which contains the assertions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT = Path(__file__).parent / "js" / "shop.mjs"
 
 
 def test_the_javascript_sdk(url: str) -> None:
-    # Beside its node_modules, as that is where Node looks for them.
+    # Next to its node_modules, where Node looks for them.
     script = tool("js/node_modules").parent / SCRIPT.name
     shutil.copy(SCRIPT, script)
     ran = subprocess.run(["node", str(script), url], capture_output=True, text=True, timeout=120, check=False)

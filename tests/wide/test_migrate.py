@@ -1,4 +1,4 @@
-"""Real PostgreSQL and MariaDB: discovered with the statements that they counted, designed, loaded, verified, queried."""
+"""Migrations from PostgreSQL and MariaDB: discover with their statistics, design, load, verify, query."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def project(server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch) -> An
     return found
 
 
-def test_whole_way(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_migration_from_discovery_to_query(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = project(server, tmp_path, monkeypatch)
     assert "s3cret" not in found.document + found.mapping_text
     assert [e.name for e in found.workload.entities] == ["Customer", "Job"]

@@ -1,4 +1,4 @@
-"""Designs proven on a DynamoDB that others wrote: the same answers, and the units that our engine counts."""
+"""Designs proven on another local DynamoDB: the same results, with the units that our engine counts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Designed = tuple[Workload, Design]
 
 
 class Elsewhere:
-    """A server that does not look at signatures, as a transport."""
+    """A transport to a server that ignores signatures."""
 
     def __init__(self, url: str) -> None:
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)

@@ -1,5 +1,4 @@
-"""Pyright on the files that mypy is asked about in the ordinary tests: it accepts and refuses the same lines. And on
-generated packages."""
+"""Pyright accepts and refuses the same lines as mypy in `tests/table/typing`, and accepts generated packages."""
 
 from __future__ import annotations
 

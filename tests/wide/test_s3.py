@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import boto3  # type: ignore[import-untyped]
 import pytest
+from tests.design.test_stores import stored
 
 from prejoin import (
     Client,
@@ -25,6 +29,7 @@ from prejoin import (
     stream_large,
     write_large,
 )
+from prejoin.render.python.package import Options, render_python
 
 pytestmark = pytest.mark.wide
 
@@ -35,11 +40,47 @@ class Document:
     body: LargeValue | None = None
 
 
-def test_contents_in_s3(moto_url: str) -> None:
+def bucket(moto_url: str, name: str) -> Any:
+    """A client of boto3 for a new bucket."""
     s3 = boto3.client(
         "s3", endpoint_url=moto_url, region_name="us-east-1", aws_access_key_id="local", aws_secret_access_key="local"
     )
-    s3.create_bucket(Bucket="documents")
+    s3.create_bucket(Bucket=name)
+    return s3
+
+
+def test_generated_code_keeps_contents_in_s3(moto_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    s3 = bucket(moto_url, "archive")
+    for path, text in render_python(*stored(), Options(package="stored_archive")).items():
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    schema = importlib.import_module("stored_archive.schema")
+    entities = importlib.import_module("stored_archive.entities")
+    document = importlib.import_module("stored_archive.seed").document()
+    repository = importlib.import_module("stored_archive.repository").ArchiveRepository
+    store = S3Store("archive", endpoint=moto_url)
+    db = Client(schema.schema(store), schema.TABLE, Embedded())
+    db.create_table()
+    data = os.urandom(2_000_000)
+    key = document.document_id
+    document.body = store_large(db, entities.Document, "body", data, document_id=key)
+    repository(db).ap_020(document)
+    found = repository(db).ap_001(key)
+    assert read_large(db, found, "body") == data
+    (one,) = s3.list_objects_v2(Bucket="archive")["Contents"]
+    assert one["Size"] == len(data)
+    write_large(db, entities.Document, "body", data[::-1], document_id=key)
+    assert read_large(db, repository(db).ap_001(key), "body") == data[::-1]
+    assert read_large(db, found, "body") == data[::-1]  # the object that it refers to is gone
+    (other,) = s3.list_objects_v2(Bucket="archive")["Contents"]
+    assert other["Key"] != one["Key"]
+    store.close()
+
+
+def test_contents_in_s3(moto_url: str) -> None:
+    s3 = bucket(moto_url, "documents")
     store = S3Store("documents", prefix="large/", endpoint=moto_url)
     schema = Schema(Entity(Document, Key("DOC#{document_id}", "DOC"), patterns=[Large("body", store)]))
     db = Client(schema, "documents", Embedded())

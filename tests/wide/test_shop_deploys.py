@@ -1,4 +1,4 @@
-"""The shop's SAM template in the hands of cfn-lint."""
+"""cfn-lint accepts the shop's SAM template."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumers of streams as people run them: a poller like Lambda's, with shards that close, checkpoints and failures."""
+"""A consumer of streams like Lambda's poller, with shards that close, checkpoints and failures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Poller:
     finished: set[str] = field(default_factory=set)
 
     def poll(self) -> int:
-        """One look at every shard that may be read. Return the number of records handled."""
+        """Reads every readable shard once, and returns the number of handled records."""
         handled = 0
         for shard in self._shards():
             parent = shard.get("ParentShardId")

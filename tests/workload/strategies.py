@@ -20,6 +20,7 @@ from prejoin.workload.model import (
     CheckKind,
     Combine,
     Consistency,
+    ContentPlace,
     Context,
     CounterShards,
     Decision,
@@ -135,7 +136,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
 
 @st.composite
 def cardinalities(draw: st.DrawFn, entities: list[str]) -> Cardinality:
-    count = draw(st.none() | counts)
+    count = draw(st.none() | counts | st.sampled_from([0.8, 2.5]))
     low = draw(st.none() | counts) if count is not None else None
     return Cardinality(
         count, draw(st.just("") | st.sampled_from(entities)), low, count is not None and draw(st.booleans())
@@ -322,6 +323,7 @@ def pins(all_names: list[str]) -> st.SearchStrategy[object]:
         st.builds(Spread, known, st.sampled_from(["hour", "day", "month", "year"])),
         st.builds(Spread, known, shards=st.integers(1, 100)),
         st.builds(CounterShards, known, words, st.integers(1, 100)),
+        st.builds(ContentPlace, known, words, st.booleans()),
         st.builds(FixedKey, known, templates, st.just("") | templates, st.just("") | words),
         st.builds(Minimise, st.sampled_from(["structures", "money"])),
         st.builds(Accept, ids, st.sampled_from(["filter", "several pages", "second request", "scan"])),

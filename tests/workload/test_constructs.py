@@ -1,4 +1,4 @@
-"""The table of the grammar's constructs is complete: every keyword occurs in it, and every example is read as it says."""
+"""The table of the grammar's constructs is complete: it has every keyword, and examples are read as described."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ GUIDE = (ROOT / "docs" / "guides" / "access-patterns.md").read_text("utf-8")
 NAMES = ("answers", "attributes", "inputs", "lexer", "quantities", "statements", "values", "writes")
 MODULES = [import_module(f"prejoin.workload.grammar.{name}") for name in NAMES]
 ADVICE = {"_BELONGS", "_HAS", "_LOOSE", "_OTHER_NAMES"}
-"""What the grammar does not accept: it only tells from it what was probably meant."""
+"""Texts that the grammar refuses, but recognises for its advice."""
 NOT_WRITTEN = {"enum", "compare"}
-"""Names of the model that are not written in a document: the members of an enum and a comparison stand for themselves."""
+"""Names of the model that do not occur in a document: members of an enum and comparisons are written without them."""
 
 
 def every_text() -> str:
-    """All examples and spellings, and what is quoted in the meanings, in lower case."""
+    """All examples, spellings and quotations in the meanings, in lower case."""
     rows = [row for table in TABLES for row in table.rows]
     quoted = [text for row in rows for text in re.findall(r"`[^`]+`", row.meaning)]
     return "\n".join([*(text for row in rows for text in (row.example, *row.also)), *quoted]).lower()
 
 
 def occurs(word: str, text: str) -> bool:
-    """Whether a word stands in a text: not within another one, but after a figure, as in `10K`."""
+    """Whether a word occurs in a text: not within another one, but after a figure, as in `10K`."""
     before, after = (r"(?<![a-z])" if word[0].isalnum() else ""), (r"(?!\w)" if word[-1].isalnum() else "")
     return re.search(before + re.escape(word.lower()) + after, text) is not None
 
 
 def arguments(module: ModuleType) -> Iterator[str]:
-    """The words and signs that a module asks its tokens for."""
+    """The words and signs that a module looks for in tokens."""
     tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

@@ -1,4 +1,4 @@
-"""The workload as YAML and JSON: the published schema, and files that are saved whole or not at all."""
+"""The workload as YAML and JSON: the published schema, and atomic writes of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever does what a message says is rid of it: each fix is applied to the document that has the mistake."""
+"""The fix of each message works: it is applied to the broken document, and the message disappears."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from prejoin.workload.files import read_text
 from tests.workload.test_messages import CASES, SOUND, broken
 
 UNDONE = object()
-"""The fix is to write what the sound document has there."""
+"""The fix restores the text of the sound document."""
 ENTITIES = SOUND.partition("## Entities")[2].partition("## Access")[0]
 LOAN = SOUND.partition("### Loan\n\n")[2].partition("- **Rel")[0]
 SHELF = "### Shelf\n\n- **Attributes**:\n  - `shelfId` (string, natural)\n"
 READ = "| AP-005 | Member |"
 Edits = tuple[tuple[str, str], ...]
 
-# By code, one entry for each case in the order of `CASES`: the edits that do what the fix says, where the message has no
-# replacement of its own.
+# By code, one entry for each case in the order of `CASES`: the edits that apply the fix, if the message has no
+# replacement.
 FOLLOWED: dict[str, list[object]] = {
     "PJ101": [UNDONE],
     "PJ102": [(("> Status: DONE", "> Status: REVIEWED"),)],
@@ -145,7 +145,7 @@ FOLLOWED: dict[str, list[object]] = {
     "PJ406": [((READ, "| AP-009 | Loan | Those out | status | Collection | - | Yes | Cold | Eventual | No |\n| AP-005 | Member |"),)],
 }  # fmt: skip
 NOT_DOCUMENTS = {"PJ100", "PJ140"}
-"""A file that is no text, and data that is no workload: what to do is to save it as such."""
+"""A file that is not text, and data that is not a workload, which no edit of a document can fix."""
 
 
 def numbered() -> list[tuple[str, int, str, str, str]]:

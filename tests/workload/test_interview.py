@@ -1,4 +1,4 @@
-"""The interview: what it asks, what it makes of the answers, and that the document is all it remembers."""
+"""The interview: its questions, the effect of answers, and the document as its only state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _give(workload: Workload, answers: list[str]) -> Workload:
 
 
 def _again(workload: Workload) -> Workload:
-    """The workload after a break: all that is left of it is the document."""
+    """The workload after a break, read from the document."""
     return begin(read_text(write_text(workload, "md"), "md").workload)
 
 
@@ -66,7 +66,7 @@ def test_a_relationship_brings_the_attribute_that_holds_the_id() -> None:
 
 @pytest.mark.slow
 def test_a_break_after_any_answer_changes_nothing() -> None:
-    """The next question and its answer depend on the workload alone, so it is enough that the document carries that."""
+    """The next question and its answer depend on the workload alone, so it is enough that the document contains it."""
     for at, state in enumerate(_states()[1:-1], 1):
         assert _again(state) == state, f"after answer {at}, {ANSWERS[at - 1]!r}"
 

@@ -1,4 +1,4 @@
-"""A document in looser prose: read as far as it is exact, a message for each place that is not, and nothing lost."""
+"""A document in loose prose: exact parts are read, the others get messages, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ The numbers are guesses.
 """
 
 
-def test_what_is_exact_is_read() -> None:
+def test_exact_parts_are_read() -> None:
     workload = read_document(LOOSE).workload
     assert (workload.title, workload.header["Application"]) == ("DynamoDB Access Patterns", "Recipe Box")
     cook, recipe = workload.entities

@@ -1,4 +1,4 @@
-"""The documents to start from: they are what they teach."""
+"""The starter documents follow their own advice."""
 
 from __future__ import annotations
 

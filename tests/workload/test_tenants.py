@@ -109,7 +109,7 @@ def test_the_entity_of_the_tenants_is_the_one_the_id_is_named_after() -> None:
     assert member.attributes[0].references == "Workspace"
 
 
-def test_a_document_is_written_without_what_the_line_says() -> None:
+def test_written_document_omits_the_tenant_attribute() -> None:
     text = write_document(projects())
     assert read_document(text).workload == projects()
     assert LINE in text

@@ -1,1 +1,1 @@
-"""One module a contender: its library on a table, asked what `asking.Asking` says, as the library's guide would."""
+"""An adapter for each contender, written as the library's guide recommends."""

@@ -17,12 +17,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from client.asking import Row
+    from client.adapter import Row
     from client.workload import Order
 
 
 class Table:
-    awaited = True
+    is_async = True
 
     def __init__(self, url: str, table: str) -> None:
         self._url, self._name = url, table
@@ -33,7 +33,7 @@ class Table:
         self._client = Client(http, EnvironmentCredentials(), "us-east-1", URL(self._url))
         self._table = self._client.table(self._name)
 
-    def made(self, order: Order) -> dict[str, Any]:
+    def to_native(self, order: Order) -> dict[str, Any]:
         return item(order)
 
     async def get(self, user: str, number: int) -> Any:
@@ -42,8 +42,8 @@ class Table:
     async def query(self, user: str) -> list[Any]:
         return [one async for one in self._table.query(HashKey("pk", pk(user)))]
 
-    async def put(self, made: dict[str, Any]) -> None:
-        await self._table.put_item(made)
+    async def put(self, native: dict[str, Any]) -> None:
+        await self._table.put_item(native)
 
     async def add(self, user: str, number: int) -> None:
         await self._table.update_item(_key(user, number), F("total").change(1), condition=F("pk").exists())
@@ -53,18 +53,18 @@ class Table:
         await self._table.update_item(_key(user, number), changes, condition=F("pk").exists())
 
     async def transact(self, put: dict[str, Any], add: tuple[str, int], check: tuple[str, int]) -> None:
-        there = F("pk").exists()
+        exists = F("pk").exists()
         await self._client.transact_write_items(
             [
                 Put(self._name, put),
-                Update(self._name, _key(*add), F("total").change(1), there),
-                ConditionCheck(self._name, _key(*check), there),
+                Update(self._name, _key(*add), F("total").change(1), exists),
+                ConditionCheck(self._name, _key(*check), exists),
             ]
         )
 
-    async def batch(self, made: list[dict[str, Any]]) -> None:
-        for at in range(0, len(made), 25):
-            left = made[at : at + 25]
+    async def batch(self, native: list[dict[str, Any]]) -> None:
+        for at in range(0, len(native), 25):
+            left = native[at : at + 25]
             while left:
                 result = await self._client.batch_write({self._name: BatchWriteRequest(items_to_put=left)})
                 left = result[self._name].unput_items if self._name in result else []

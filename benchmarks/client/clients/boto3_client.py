@@ -10,41 +10,41 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from client.asking import Row
+    from client.adapter import Row
     from client.workload import Order
 
 
 class Client:
-    awaited = False
+    is_async = False
 
     def __init__(self, url: str, table: str) -> None:
         self._client: Any = boto3.client("dynamodb", region_name="us-east-1", endpoint_url=url)
         self._table = table
 
     def open(self) -> None:
-        """It is open."""
+        """It needs no opening."""
 
-    def made(self, order: Order) -> dict[str, dict[str, str]]:
+    def to_native(self, order: Order) -> dict[str, dict[str, str]]:
         return typed(order)
 
     def get(self, user: str, number: int) -> Any:
         return self._client.get_item(TableName=self._table, Key=_key(user, number)).get("Item")
 
     def query(self, user: str) -> list[Any]:
-        asked = {
+        arguments = {
             "TableName": self._table,
             "KeyConditionExpression": "pk = :pk",
             "ExpressionAttributeValues": {":pk": {"S": pk(user)}},
         }
-        answer = self._client.query(**asked)
+        answer = self._client.query(**arguments)
         items: list[Any] = answer["Items"]
         while "LastEvaluatedKey" in answer:
-            answer = self._client.query(**asked, ExclusiveStartKey=answer["LastEvaluatedKey"])
+            answer = self._client.query(**arguments, ExclusiveStartKey=answer["LastEvaluatedKey"])
             items += answer["Items"]
         return items
 
-    def put(self, made: dict[str, dict[str, str]]) -> None:
-        self._client.put_item(TableName=self._table, Item=made)
+    def put(self, native: dict[str, dict[str, str]]) -> None:
+        self._client.put_item(TableName=self._table, Item=native)
 
     def add(self, user: str, number: int) -> None:
         self._client.update_item(**self._add(user, number))
@@ -73,9 +73,9 @@ class Client:
             ]
         )
 
-    def batch(self, made: list[dict[str, dict[str, str]]]) -> None:
-        for at in range(0, len(made), 25):
-            left = {self._table: [{"PutRequest": {"Item": item}} for item in made[at : at + 25]]}
+    def batch(self, native: list[dict[str, dict[str, str]]]) -> None:
+        for at in range(0, len(native), 25):
+            left = {self._table: [{"PutRequest": {"Item": item}} for item in native[at : at + 25]]}
             while left:
                 left = self._client.batch_write_item(RequestItems=left)["UnprocessedItems"]
 

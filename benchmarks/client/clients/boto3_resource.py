@@ -11,50 +11,50 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from client.asking import Row
+    from client.adapter import Row
     from client.workload import Order
 
 
 class Resource:
-    awaited = False
+    is_async = False
 
     def __init__(self, url: str, table: str) -> None:
         self._table: Any = boto3.resource("dynamodb", region_name="us-east-1", endpoint_url=url).Table(table)
 
     def open(self) -> None:
-        """It is open."""
+        """It needs no opening."""
 
-    def made(self, order: Order) -> dict[str, Any]:
+    def to_native(self, order: Order) -> dict[str, Any]:
         return item(order)
 
     def get(self, user: str, number: int) -> Any:
         return self._table.get_item(Key=key(user, number)).get("Item")
 
     def query(self, user: str) -> list[Any]:
-        asked = {"KeyConditionExpression": Key("pk").eq(pk(user))}
-        answer = self._table.query(**asked)
+        arguments = {"KeyConditionExpression": Key("pk").eq(pk(user))}
+        answer = self._table.query(**arguments)
         items: list[Any] = answer["Items"]
         while "LastEvaluatedKey" in answer:
-            answer = self._table.query(**asked, ExclusiveStartKey=answer["LastEvaluatedKey"])
+            answer = self._table.query(**arguments, ExclusiveStartKey=answer["LastEvaluatedKey"])
             items += answer["Items"]
         return items
 
-    def put(self, made: dict[str, Any]) -> None:
-        self._table.put_item(Item=made)
+    def put(self, native: dict[str, Any]) -> None:
+        self._table.put_item(Item=native)
 
     def add(self, user: str, number: int) -> None:
-        self._table.update_item(**adding(user, number))
+        self._table.update_item(**add_request(user, number))
 
     def move(self, user: str, number: int, status: str) -> None:
-        self._table.update_item(**moving(user, number, status))
+        self._table.update_item(**move_request(user, number, status))
 
     def transact(self, put: dict[str, Any], add: tuple[str, int], check: tuple[str, int]) -> None:
-        # The client of a resource takes Python's values too; a table has no method for it.
+        # A table has no method for transactions; the client of a resource takes Python's values, too.
         self._table.meta.client.transact_write_items(TransactItems=transaction(self._table.name, put, add, check))
 
-    def batch(self, made: list[dict[str, Any]]) -> None:
+    def batch(self, native: list[dict[str, Any]]) -> None:
         with self._table.batch_writer() as writer:
-            for one in made:
+            for one in native:
                 writer.put_item(Item=one)
 
     def row(self, found: Any) -> Row:
@@ -68,7 +68,7 @@ def key(user: str, number: int) -> dict[str, str]:
     return {"pk": pk(user), "sk": sk(number)}
 
 
-def adding(user: str, number: int) -> dict[str, Any]:
+def add_request(user: str, number: int) -> dict[str, Any]:
     return {
         "Key": key(user, number),
         "UpdateExpression": "SET #total = #total + :one",
@@ -78,7 +78,7 @@ def adding(user: str, number: int) -> dict[str, Any]:
     }
 
 
-def moving(user: str, number: int, status: str) -> dict[str, Any]:
+def move_request(user: str, number: int, status: str) -> dict[str, Any]:
     return {
         "Key": key(user, number),
         "UpdateExpression": "SET #status = :status, gsi1pk = :gsi1pk",
@@ -94,7 +94,7 @@ def transaction(
     condition = {"TableName": table, "Key": key(*check), "ConditionExpression": "attribute_exists(pk)"}
     return [
         {"Put": {"TableName": table, "Item": put}},
-        {"Update": {"TableName": table, **adding(*add)}},
+        {"Update": {"TableName": table, **add_request(*add)}},
         {"ConditionCheck": condition},
     ]
 

@@ -13,12 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from client.asking import Row
+    from client.adapter import Row
     from client.workload import Order as Given
 
 
 def model(url: str, table: str) -> Any:
-    """The model of a table: which one it is, and where, belongs to the class."""
+    """The model for a table. Its class holds the table's name and endpoint."""
 
     class Order(Model):
         class Meta:
@@ -42,7 +42,7 @@ def model(url: str, table: str) -> Any:
 
 
 class Models:
-    awaited = False
+    is_async = False
 
     def __init__(self, url: str, table: str) -> None:
         self._order = model(url, table)
@@ -51,7 +51,7 @@ class Models:
     def open(self) -> None:
         """Nothing is opened before the first request."""
 
-    def made(self, order: Given) -> Any:
+    def to_native(self, order: Given) -> Any:
         return self._order(**item(order))
 
     def get(self, user: str, number: int) -> Any:
@@ -60,8 +60,8 @@ class Models:
     def query(self, user: str) -> list[Any]:
         return list(self._order.query(pk(user)))
 
-    def put(self, made: Any) -> None:
-        made.save()
+    def put(self, native: Any) -> None:
+        native.save()
 
     def add(self, user: str, number: int) -> None:
         order = self._order
@@ -85,16 +85,16 @@ class Models:
             )
             transaction.condition_check(order, pk(check[0]), sk(check[1]), condition=order.pk.exists())
 
-    def batch(self, made: list[Any]) -> None:
+    def batch(self, native: list[Any]) -> None:
         with self._order.batch_write() as writer:
-            for one in made:
+            for one in native:
                 writer.save(one)
 
     def row(self, found: Any) -> Row:
         return [found.user, found.number, found.placed, found.status, found.total, found.note]
 
     def close(self) -> None:
-        """It has no way to be closed."""
+        """It cannot be closed."""
 
 
 connect = Models

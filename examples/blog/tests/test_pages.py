@@ -1,4 +1,4 @@
-"""The blog's pages: what is on them, what never is, and what they cost."""
+"""The contents and the cost of the blog's pages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_post_with_its_comments_is_one_query(blog: BlogRepository, ann: User, 
     assert page.index("comment 0<") < page.index("comment 49<")
 
 
-def test_comments_beyond_a_hundred_are_on_the_page_too(blog: BlogRepository, ann: User) -> None:
+def test_page_has_more_than_a_hundred_comments(blog: BlogRepository, ann: User) -> None:
     post_id = publish(blog, write(blog, ann, "On trees", "Trees are old."))
     for number in range(205):
         comment(blog, post_id, ann, f"comment {number}")
@@ -63,7 +63,7 @@ def test_comments_beyond_a_hundred_are_on_the_page_too(blog: BlogRepository, ann
     assert "<h1>On trees</h1>" in page
 
 
-def test_a_post_that_is_a_draft_or_nowhere_has_no_page(blog: BlogRepository, ann: User) -> None:
+def test_draft_or_missing_post_has_no_page(blog: BlogRepository, ann: User) -> None:
     assert post_page(blog, write(blog, ann, "Secret", "Nobody knows.")) is None
     assert post_page(blog, "01KFZS3155W9EHM4Y052A2NAB0") is None
 
@@ -80,7 +80,7 @@ def test_drafts_are_on_no_page(blog: BlogRepository, ann: User, tmp_path: Path) 
 @pytest.mark.parametrize(
     "evil", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</title><b>", "&amp;"]
 )
-def test_what_people_write_is_text_wherever_it_stands(blog: BlogRepository, evil: str, tmp_path: Path) -> None:
+def test_user_input_is_escaped_everywhere(blog: BlogRepository, evil: str, tmp_path: Path) -> None:
     writer = register(blog, evil, f"https://example.com/{evil}")
     post_id = publish(blog, write(blog, writer, evil, f"{evil}\n\n{evil}"))
     comment(blog, post_id, writer, evil)
@@ -93,21 +93,21 @@ def test_what_people_write_is_text_wherever_it_stands(blog: BlogRepository, evil
 
 
 @pytest.mark.parametrize("address", ["javascript:alert(1)", "data:text/html,<b>", "//example.com/x.png"])
-def test_a_picture_is_only_from_the_web(blog: BlogRepository, ann: User, address: str) -> None:
+def test_picture_needs_a_web_address(blog: BlogRepository, ann: User, address: str) -> None:
     post_id = publish(blog, write(blog, ann, "On trees", "Trees are old."))
     comment(blog, post_id, register(blog, "Bob", address), "Hi")
-    (said,) = blog.newest_comments_of_post(post_id)
-    assert remark(said) == "<p><b>Bob</b>: Hi</p>"
+    (found,) = blog.newest_comments_of_post(post_id)
+    assert remark(found) == "<p><b>Bob</b>: Hi</p>"
 
 
-def test_the_front_page_has_the_newest_of_all_authors_first(blog: BlogRepository, ann: User) -> None:
+def test_front_page_lists_newest_posts_of_all_authors(blog: BlogRepository, ann: User) -> None:
     publish(blog, write(blog, ann, "Older", ""))
     publish(blog, write(blog, register(blog, "Bob"), "Newer", ""))
     page = front_page(blog)
     assert page.index("Newer") < page.index("Older")
 
 
-def test_an_author_has_a_page_with_all_of_their_posts(blog: BlogRepository, ann: User) -> None:
+def test_author_page_lists_all_posts(blog: BlogRepository, ann: User) -> None:
     for number in range(25):
         publish(blog, write(blog, ann, f"Post {number}.", ""))
     page = text_of(author_page(blog, ann.user_id))
@@ -115,7 +115,7 @@ def test_an_author_has_a_page_with_all_of_their_posts(blog: BlogRepository, ann:
     assert page.count("<a href=") == 25
 
 
-def test_a_new_name_comes_to_the_page_by_the_stream(tmp_path: Path) -> None:
+def test_stream_updates_names_on_pages(tmp_path: Path) -> None:
     engine = Embedded(tmp_path / "blog.db")
     blog = BlogRepository(Client(SCHEMA, TABLE, engine))
     blog.db.create_table(StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"})
@@ -130,7 +130,7 @@ def test_a_new_name_comes_to_the_page_by_the_stream(tmp_path: Path) -> None:
     assert "<b>Ann Smith</b>" in text_of(post_page(blog, post_id))
 
 
-def test_all_links_of_the_site_lead_somewhere(blog: BlogRepository, tmp_path: Path) -> None:
+def test_links_of_the_site_exist(blog: BlogRepository, tmp_path: Path) -> None:
     sample(blog)
     assert write_site(blog, tmp_path) == 5
     names = {path.name for path in tmp_path.iterdir()}
@@ -148,7 +148,7 @@ def test_the_command_writes_the_site(tmp_path: Path) -> None:
     assert "Keys &amp; indexes" in (tmp_path / "public" / "index.html").read_text("utf-8")
 
 
-def test_the_blog_may_be_on_a_server(prejoin_url: str, tmp_path: Path) -> None:
+def test_blog_on_a_server(prejoin_url: str, tmp_path: Path) -> None:
     blog = connect(endpoint=prejoin_url)
     sample(blog)
     assert write_site(blog, tmp_path) == 5

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 from uuid import UUID
 
 import pytest
 from prejoin import Call, Client, Embedded, Transport
 
 from archive import main
-from documents.entities import DocumentPart
 from documents.repository import DocumentsRepository
 from documents.schema import SCHEMA, TABLE
-from texts import LARGE, PART, Archive, ArchiveError
+from texts import BEGINNING, Archive, ArchiveError, text_of
+
+PART = 240 * 1024
+"""Bytes of a part."""
+INLINE = 16 * 1024
+"""The longest text that is in the item of its version, if it cannot be compressed."""
 
 
 class Unplugged:
@@ -32,15 +39,15 @@ class Unplugged:
         return self.engine.send(operation, body)
 
 
-def archive_on(transport: Transport, objects: Path, observe: Callable[[Call], None] | None = None) -> Archive:
+def archive_on(transport: Transport, observe: Callable[[Call], None] | None = None) -> Archive:
     db = Client(SCHEMA, TABLE, transport, observe=observe)
     db.create_table(if_absent=True)
-    return Archive(DocumentsRepository(db), UUID(int=1), objects)
+    return Archive(DocumentsRepository(db), UUID(int=1))
 
 
 @pytest.fixture
-def archive(prejoin_engine: Embedded, tmp_path: Path) -> Archive:
-    return archive_on(prejoin_engine, tmp_path / "objects")
+def archive(prejoin_engine: Embedded) -> Archive:
+    return archive_on(prejoin_engine)
 
 
 @pytest.fixture
@@ -57,19 +64,26 @@ def text(tmp_path: Path) -> Callable[[int], Path]:
 
 
 def saved(archive: Archive, document_id: str, number: int | None = None) -> bytes:
-    target = archive.objects.parent / "saved"
-    archive.save(document_id, target, number)
-    return target.read_bytes()
+    with TemporaryDirectory() as folder:
+        target = Path(folder) / "saved"
+        archive.save(document_id, target, number)
+        return target.read_bytes()
 
 
-def parts(archive: Archive, document_id: str) -> int:
-    """How many parts there are of a document, of whatever version or of none."""
-    count, cursor = 0, None
+def parts(archive: Archive) -> int:
+    """How many parts of texts there are, of whatever version or of none."""
+    return sum(item["sk"]["S"].startswith("~LARGE") for item in items(archive))
+
+
+def items(archive: Archive) -> Iterator[dict[str, Any]]:
+    """All items of the table."""
+    asked: dict[str, Any] = {}
     while True:
-        found = archive.repository.document_with_all_there_is_of_it(document_id, after=cursor)
-        count += len(found.all(DocumentPart))
-        if (cursor := found.cursor) is None:
-            return count
+        page = archive.repository.db.call("Scan", asked)
+        yield from page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return
+        asked["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
 @pytest.mark.parametrize("over_http", [False, True])
@@ -79,7 +93,7 @@ def test_a_journey_at_the_command_line(
     where = ["--endpoint", prejoin_url] if over_http else ["--db", str(tmp_path / "documents.db")]
 
     def say(*words: str) -> str:
-        status = main([*where, "--objects", str(tmp_path / "objects"), *words])
+        status = main([*where, *words])
         said = capsys.readouterr()
         assert status == (1 if said.err else 0)
         return (said.out + said.err).strip()
@@ -92,47 +106,37 @@ def test_a_journey_at_the_command_line(
     assert say("get", document, copy, "--version", "1").startswith("version 1, 3,000,000 bytes")
     assert Path(copy).read_bytes() == first.read_bytes()
     assert [line.split()[0] for line in say("versions", document).splitlines()] == ["2", "1"]
-    assert say("versions", document).endswith("3,000,000  10 parts")
+    assert say("versions", document).endswith("3,000,000  13 parts")
     assert say("list").split()[0] == document
     assert say("forget", document, "1") == ""
     assert say("get", document, copy, "--version", "1") == f"there is no version 1 of {document}"
+    assert say("clean") == "0 parts removed"
     assert say("delete", document) + say("list") == ""
     assert say("head", document) == f"there is no document {document}"
 
 
-@pytest.mark.parametrize("size", [0, 1, PART - 1, PART, PART + 1, 3 * PART, 3_000_000, LARGE, LARGE + 1])
+@pytest.mark.parametrize("size", [0, 1, INLINE, INLINE + 1, PART, PART + 1, 4 * PART, 3_000_000, 9_000_000])
 def test_a_text_of_any_size_comes_back_byte_for_byte(archive: Archive, text: Callable[[int], Path], size: int) -> None:
     source = text(size)
     document = archive.add(source)
     assert saved(archive, document.document_id) == source.read_bytes()
-    assert archive.beginning(document.document_id) == source.read_bytes()[:PART]
-    version = archive.version(document.document_id)
-    assert (document.bytes_, version.bytes_, parts(archive, document.document_id)) == (size, size, version.part_count)
-    assert version.part_count == (0 if size > LARGE else -(-size // PART))
+    assert archive.beginning(document.document_id) == source.read_bytes()[:BEGINNING]
+    stored = text_of(archive.version(document.document_id))
+    assert (document.bytes_, stored.size, parts(archive)) == (size, size, stored.parts)
+    assert stored.parts == (0 if size <= INLINE else -(-size // PART))
 
 
-def test_three_parts_come_with_one_request(
-    prejoin_engine: Embedded, tmp_path: Path, text: Callable[[int], Path]
-) -> None:
+def test_four_parts_come_with_one_request(prejoin_engine: Embedded, text: Callable[[int], Path]) -> None:
     calls: list[Call] = []
-    archive = archive_on(prejoin_engine, tmp_path / "objects", calls.append)
-    document = archive.add(text(9 * PART))
+    archive = archive_on(prejoin_engine, calls.append)
+    document = archive.add(text(8 * PART))
     calls.clear()
     saved(archive, document.document_id)
-    assert [call.operation for call in calls][:3] == ["GetItem", "GetItem", "Query"]
-    assert [call.items for call in calls if call.operation == "Query"][:3] == [3, 3, 3]
-
-
-def test_what_is_too_large_for_the_table_is_pointed_to(archive: Archive, text: Callable[[int], Path]) -> None:
-    small, large = text(1000), text(LARGE + 1)
-    document = archive.add(small).document_id
-    version = archive.replace(document, large)
-    assert (version.part_count, version.bytes_) == (0, LARGE + 1)
-    assert version.location
-    assert Path(version.location).read_bytes() == large.read_bytes()
-    assert saved(archive, document, 1) == small.read_bytes()
-    archive.delete(document)
-    assert list(archive.objects.iterdir()) == []
+    assert [call.operation for call in calls] == ["GetItem", "GetItem", "Query", "Query"]
+    calls.clear()
+    archive.beginning(document.document_id)
+    assert [call.operation for call in calls] == ["GetItem", "GetItem", "Query"]
+    assert calls[-1].items == 1
 
 
 def test_versions_are_kept_until_they_are_forgotten(archive: Archive, text: Callable[[int], Path]) -> None:
@@ -144,22 +148,22 @@ def test_versions_are_kept_until_they_are_forgotten(archive: Archive, text: Call
     assert [one.version for one in archive.versions(document)] == [3, 2, 1]
     archive.forget(document, 1)
     assert [one.version for one in archive.versions(document)] == [3, 2]
-    assert parts(archive, document) == 1 + 2
+    assert parts(archive) == 0 + 2
     with pytest.raises(ArchiveError, match=r"version 3 of \w+ is the valid one"):
         archive.forget(document, 3)
 
 
-def test_of_two_who_replace_a_version_one_is_refused_and_leaves_nothing(
+def test_of_two_who_replace_a_version_one_is_refused_and_its_text_is_cleaned_away(
     tmp_path: Path, text: Callable[[int], Path]
 ) -> None:
     sources = [text(500_000) for _ in range(6)]
     with Embedded(tmp_path / "documents.db") as engine:
-        document = archive_on(engine, tmp_path / "objects").add(text(10)).document_id
+        document = archive_on(engine).add(text(10)).document_id
 
     def replace(source: Path) -> bool:
         with Embedded(tmp_path / "documents.db") as engine:
             try:
-                archive_on(engine, tmp_path / "objects").replace(document, source, newest=1)
+                archive_on(engine).replace(document, source, newest=1)
             except ArchiveError:
                 return False
             return True
@@ -168,9 +172,13 @@ def test_of_two_who_replace_a_version_one_is_refused_and_leaves_nothing(
         won = list(pool.map(replace, sources))
     assert sum(won) == 1
     with Embedded(tmp_path / "documents.db") as engine:
-        archive = archive_on(engine, tmp_path / "objects")
+        archive = archive_on(engine)
         assert saved(archive, document) == sources[won.index(True)].read_bytes()
-        assert parts(archive, document) == 1 + 2
+        assert parts(archive) == 6 * 3
+        assert archive.clean() == 0  # not before a day has passed
+        assert archive.clean(older_than=dt.timedelta(0)) == 5 * 3
+        assert parts(archive) == 3
+        assert saved(archive, document) == sources[won.index(True)].read_bytes()
 
 
 def test_an_upload_that_is_cut_off_changes_nothing(
@@ -178,10 +186,10 @@ def test_an_upload_that_is_cut_off_changes_nothing(
 ) -> None:
     source = text(700_000)
     document = archive.add(source).document_id
-    cut_off = archive_on(Unplugged(prejoin_engine, "TransactWriteItems"), archive.objects)
+    cut_off = archive_on(Unplugged(prejoin_engine, "TransactWriteItems"))
     with pytest.raises(KeyboardInterrupt):
         cut_off.replace(document, text(900_000))
-    assert parts(archive, document) == 3 + 3
+    assert parts(archive) == 3 + 4
     assert saved(archive, document) == source.read_bytes()
     archive.replace(document, text(5))
     assert len(saved(archive, document)) == 5
@@ -189,7 +197,8 @@ def test_an_upload_that_is_cut_off_changes_nothing(
 
 def test_a_text_that_is_not_whole_is_not_given(archive: Archive, text: Callable[[int], Path], tmp_path: Path) -> None:
     version = archive.version(archive.add(text(1_000_000)).document_id)
-    archive.repository.discard_upload(version.document_id, version.upload_id, [2])
+    second = next(item for item in items(archive) if item["sk"]["S"].endswith("#000001"))
+    archive.repository.db.call("DeleteItem", {"Key": {name: second[name] for name in ("pk", "sk")}})
     with pytest.raises(ArchiveError, match="is damaged"):
         archive.save(version.document_id, tmp_path / "copy")
     assert list(tmp_path.glob("copy*")) == []
@@ -206,4 +215,4 @@ def test_nothing_is_left_of_a_document_that_is_deleted(archive: Archive, text: C
     document = archive.add(text(700_000)).document_id
     archive.replace(document, text(1_400_000))
     archive.delete(document)
-    assert archive.repository.db.call("Scan", {})["Count"] == 0
+    assert list(items(archive)) == []

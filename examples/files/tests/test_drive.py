@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from prejoin import Client, Embedded, Transport, ulid
+from prejoin import Client, Embedded, LargeValue, MemoryStore, ObjectStore, Transport, ulid
 
 from drive import main
 from files.entities import File, Folder
 from files.repository import FilesRepository
-from files.schema import SCHEMA, TABLE
-from folders import Drive, DriveError
+from files.schema import TABLE, schema
+from folders import Drive, DriveError, size_of
 
 OWNER = UUID(int=1)
 
@@ -35,8 +36,8 @@ class Watched:
         return self.engine.send(operation, body)
 
 
-def drive_on(transport: Transport, owner: UUID = OWNER) -> Drive:
-    db = Client(SCHEMA, TABLE, transport)
+def drive_on(transport: Transport, owner: UUID = OWNER, store: ObjectStore | None = None) -> Drive:
+    db = Client(schema(store or MemoryStore()), TABLE, transport)
     db.create_table(if_absent=True)
     drive = Drive(FilesRepository(db), owner)
     drive.make("/")
@@ -73,10 +74,11 @@ def test_a_journey_at_the_command_line(
     over_http: bool, prejoin_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = ["--endpoint", prejoin_url] if over_http else ["--db", str(tmp_path / "files.db")]
-    (tmp_path / "report.pdf").write_bytes(b"x" * 1500)
+    report = os.urandom(100_000)
+    (tmp_path / "report.pdf").write_bytes(report)
 
     def say(*words: str) -> str:
-        status = main([*where, *words])
+        status = main([*where, "--objects", str(tmp_path / "objects"), *words])
         said = capsys.readouterr()
         assert status == (1 if said.err else 0)
         return said.out + said.err
@@ -88,12 +90,17 @@ def test_a_journey_at_the_command_line(
         "/",
         "└── Archive/",
         "    └── 2026/",
-        "        └── report.pdf (1,500 bytes)",
+        "        └── report.pdf (100,000 bytes)",
     ]
-    assert say("ls", "/Archive/2026").endswith("1,500  report.pdf\n")
+    assert say("ls", "/Archive/2026").endswith("100,000  report.pdf\n")
     assert say("mv", "/Archive/2026/report.pdf", "/Archive/2026/final.pdf") == "/Archive/2026/final.pdf\n"
+    assert say("get", "/Archive/2026/final.pdf", str(tmp_path / "copy.pdf")) == ""
+    assert (tmp_path / "copy.pdf").read_bytes() == report
+    assert say("get", "/Archive/2026", str(tmp_path / "copy.pdf")) == "/Archive/2026 is a folder\n"
+    assert [path for path in (tmp_path / "objects").rglob("*") if path.is_file()] != []
     assert say("rm", "/Archive/2026") == "/Archive/2026 is not empty\n"
     assert say("rm", "/Archive/2026/final.pdf") + say("rm", "/Archive/2026") == ""
+    assert [path for path in (tmp_path / "objects").rglob("*") if path.is_file()] == []
     assert say("ls", "/Archive/2026") == "there is no folder /Archive/2026\n"
     assert say("put", str(tmp_path / "nothing"), "/").startswith("[Errno 2]")
 
@@ -179,14 +186,19 @@ def test_of_many_who_make_the_same_folder_all_get_the_same(tmp_path: Path) -> No
         assert len(set(pool.map(make, range(32)))) == 4
 
 
-def test_a_file_that_is_uploaded_again_takes_the_place_of_the_old_one(
-    drive: Drive, text: Callable[[str, str], Path]
-) -> None:
-    old = drive.upload(text("a.txt", "short"), "/Documents")
-    new = drive.upload(text("a.txt", "much longer"), "/Documents")
+def test_a_file_that_is_uploaded_again_takes_the_place_of_the_old_one(prejoin_engine: Embedded, tmp_path: Path) -> None:
+    store = MemoryStore()
+    drive, source = drive_on(prejoin_engine, store=store), tmp_path / "a.txt"
+    source.write_bytes(os.urandom(50_000))
+    old = drive.upload(source, "/Documents")
+    source.write_bytes(longer := os.urandom(80_000))
+    new = drive.upload(source, "/Documents")
     assert list(drive.files(drive.folder("/Documents"))) == [new]
     assert drive.repository.file_by_id(old.file_id) is None
-    assert (new.bytes_, Path(new.location.removeprefix("file://")).read_text()) == (11, "much longer")
+    assert size_of(new) == 80_000
+    assert drive.download("/Documents/a.txt", tmp_path / "copy") == new
+    assert (tmp_path / "copy").read_bytes() == longer
+    assert len(list(store.keys(""))) == 1
 
 
 def test_files_come_newest_first_and_by_period(drive: Drive) -> None:
@@ -198,8 +210,7 @@ def test_files_come_newest_first_and_by_period(drive: Drive) -> None:
             file_id=ulid(),
             folder_id=folder.folder_id,
             name=f"{day}.txt",
-            bytes_=1,
-            location="s3://bucket/key",
+            content=LargeValue.of(b"1"),
             uploaded_at=at,
         )
         drive.repository.upload_file(file)

@@ -1,4 +1,4 @@
-"""The clubs: who may what, both sides of every membership, and names that follow."""
+"""The clubs: permissions, both sides of every membership, and copied names."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Seen = tuple[UUID, str, str]
 
 
 def run(story: Callable[[Clubs], Awaitable[None]], endpoint: str | None = None) -> None:
-    """A story on a table of its own."""
+    """Runs a scenario on a new table."""
 
-    async def told() -> None:
+    async def run_story() -> None:
         async with opened(endpoint=endpoint) as clubs:
             await story(clubs)
 
-    asyncio.run(told())
+    asyncio.run(run_story())
 
 
 async def head(clubs: Clubs, group_id: str) -> Group:
@@ -42,7 +42,7 @@ async def head(clubs: Clubs, group_id: str) -> Group:
 
 
 async def everything(read: Callable[[str | None], Awaitable[Page[Item]]]) -> AsyncIterator[Item]:
-    """All that a read finds, page after page."""
+    """All items of a read, from all pages."""
     page = await read(None)
     while True:
         for one in page:
@@ -63,13 +63,13 @@ async def other_side_of(clubs: Clubs, group_id: str) -> set[Seen]:
 
 
 async def both_sides(clubs: Clubs, users: list[UUID], groups: list[str]) -> tuple[set[Seen], set[Seen]]:
-    """Every membership, as the users have it and as the clubs have it."""
+    """Every membership, as listed by user and as listed by club."""
     of_users = await asyncio.gather(*(side_of(clubs, user_id) for user_id in users))
     of_groups = await asyncio.gather(*(other_side_of(clubs, group_id) for group_id in groups))
     return set().union(*of_users), set().union(*of_groups)
 
 
-def test_a_membership_is_seen_from_both_sides_and_between() -> None:
+def test_membership_is_listed_from_both_sides() -> None:
     async def story(clubs: Clubs) -> None:
         ann, bob = await clubs.add_user("Ann"), await clubs.add_user("Bob")
         chess = await clubs.open(ann, "Chess")
@@ -90,7 +90,7 @@ def test_a_membership_is_seen_from_both_sides_and_between() -> None:
     run(story)
 
 
-def test_both_sides_and_the_count_agree_whoever_comes_and_goes_at_once(prejoin_url: str) -> None:
+def test_both_sides_and_count_agree_with_concurrent_members(prejoin_url: str) -> None:
     async def story(clubs: Clubs) -> None:
         users = [await clubs.add_user(f"user {number}") for number in range(8)]
         groups = [await clubs.open(users[0], "Chess"), await clubs.open(users[1], "Go")]
@@ -111,7 +111,7 @@ def test_both_sides_and_the_count_agree_whoever_comes_and_goes_at_once(prejoin_u
     run(story, prejoin_url)
 
 
-def test_nobody_is_twice_in_a_club(prejoin_url: str) -> None:
+def test_second_join_is_refused(prejoin_url: str) -> None:
     async def story(clubs: Clubs) -> None:
         ann, bob = await clubs.add_user("Ann"), await clubs.add_user("Bob")
         chess = await clubs.open(ann, "Chess")
@@ -128,7 +128,7 @@ def test_nobody_is_twice_in_a_club(prejoin_url: str) -> None:
     run(story, prejoin_url)
 
 
-def test_who_or_what_is_not_there_joins_nothing() -> None:
+def test_missing_user_or_club_cannot_join() -> None:
     async def story(clubs: Clubs) -> None:
         ann = await clubs.add_user("Ann")
         chess = await clubs.open(ann, "Chess")
@@ -142,7 +142,7 @@ def test_who_or_what_is_not_there_joins_nothing() -> None:
     run(story)
 
 
-def test_a_club_has_an_end() -> None:
+def test_club_has_a_member_limit() -> None:
     async def story(clubs: Clubs) -> None:
         ann = await clubs.add_user("Ann")
         chess = await clubs.open(ann, "Chess")
@@ -175,7 +175,7 @@ def test_only_an_admin_promotes_expels_and_renames() -> None:
     run(story)
 
 
-def test_a_new_name_is_in_every_list() -> None:
+def test_rename_updates_every_list() -> None:
     async def story(clubs: Clubs) -> None:
         ann = await clubs.add_user("Ann")
         chess, go = await clubs.open(ann, "Chess"), await clubs.open(ann, "Go")
@@ -217,7 +217,7 @@ def test_an_old_name_never_comes_back(prejoin_url: str) -> None:
     run(story, prejoin_url)
 
 
-def test_what_the_command_tells(tmp_path: Path) -> None:
+def test_command_prints_the_clubs(tmp_path: Path) -> None:
     given = [sys.executable, "clubs.py", "--db", str(tmp_path / "groups.db")]
     done = subprocess.run(given, cwd=HERE, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -230,9 +230,9 @@ def test_what_the_command_tells(tmp_path: Path) -> None:
     ]
 
 
-def test_the_same_on_a_server(prejoin_url: str) -> None:
-    async def told() -> list[str]:
+def test_command_on_a_server(prejoin_url: str) -> None:
+    async def run_story() -> list[str]:
         async with opened(endpoint=prejoin_url) as clubs:
             return [line async for line in meet(clubs)]
 
-    assert asyncio.run(told())[0] == "Chess & Draughts: Ann (admin), Bob (member), Cid (admin)"
+    assert asyncio.run(run_story())[0] == "Chess & Draughts: Ann (admin), Bob (member), Cid (admin)"

@@ -1,4 +1,4 @@
-"""The collector: as a process that is stopped, and in process where the time matters."""
+"""The collector: stopped and killed as a process, and in this process with fixed times."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def sample(host: str, at: dt.datetime, cpu: int = 10) -> Sample:
 
 
 def started(*more: str) -> subprocess.Popen[str]:
-    """The collector as a process of its own, with samples in quick succession."""
+    """Starts the collector as a process, with samples in quick succession."""
     command = [sys.executable, "collector.py", "run", "--host", "web-17", "--every", "0.02", "--batch", "4", *more]
     return subprocess.Popen(command, cwd=HERE, stdout=subprocess.PIPE, text=True)
 
 
 def written(lines: str) -> int:
-    """How many samples the collector said it has written."""
+    """The number of samples that the collector reported as written."""
     return sum(int(number) for number in re.findall(r"^(\d+) samples written$", lines, re.MULTILINE))
 
 
@@ -55,44 +55,44 @@ def stored(transport: Embedded) -> list[Sample]:
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_asked_to_stop_it_sends_what_is_left(stop: signal.Signals, tmp_path: Path) -> None:
+def test_signal_sends_the_remaining_samples(stop: signal.Signals, tmp_path: Path) -> None:
     with started("--db", str(tmp_path / "metrics.db")) as process:
         assert process.stdout
-        said = process.stdout.readline() + process.stdout.readline()
+        output = process.stdout.readline() + process.stdout.readline()
         process.send_signal(stop)
-        said += process.stdout.read()
+        output += process.stdout.read()
     assert process.returncode == 0
     with Embedded(tmp_path / "metrics.db") as engine:
         found = stored(engine)
         known = MetricsRepository(Client(SCHEMA, TABLE, engine)).one_resource("web-17")
-    assert len(found) == written(said) >= 8
+    assert len(found) == written(output) >= 8
     assert known == Resource(resource_id="web-17", service="default", region="here")
 
 
-def test_killed_it_loses_nothing_that_it_said_was_written(tmp_path: Path) -> None:
+def test_kill_loses_no_written_samples(tmp_path: Path) -> None:
     with started("--db", str(tmp_path / "metrics.db")) as process:
         assert process.stdout
-        said = "".join(process.stdout.readline() for _ in range(3))
+        output = "".join(process.stdout.readline() for _ in range(3))
         process.kill()
-        said += process.stdout.read()
+        output += process.stdout.read()
     with Embedded(tmp_path / "metrics.db") as engine:
-        assert len(stored(engine)) >= written(said) >= 12
+        assert len(stored(engine)) >= written(output) >= 12
 
 
-def test_over_http_it_is_the_same(prejoin_engine: Embedded, prejoin_url: str) -> None:
+def test_collector_over_http(prejoin_engine: Embedded, prejoin_url: str) -> None:
     with started("--endpoint", prejoin_url) as process:
         assert process.stdout
-        said = process.stdout.readline()
+        output = process.stdout.readline()
         process.terminate()
-        said += process.stdout.read()
+        output += process.stdout.read()
     assert process.returncode == 0
-    assert len(stored(prejoin_engine)) == written(said) >= 4
+    assert len(stored(prejoin_engine)) == written(output) >= 4
 
 
-def test_what_the_table_did_not_take_is_sent_with_the_next(
+def test_failed_samples_are_sent_with_the_next_batch(
     prejoin_engine: Embedded, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    db = Client(SCHEMA, TABLE, prejoin_engine)  # whose table is not there yet
+    db = Client(SCHEMA, TABLE, prejoin_engine)  # its table does not exist yet
     collector = Collector(MetricsRepository(db), Machine("web-17"))
     collector.waiting = [sample("web-17", MIDNIGHT), sample("web-17", MIDNIGHT + SECOND)]
     collector.send()
@@ -105,7 +105,7 @@ def test_what_the_table_did_not_take_is_sent_with_the_next(
     assert len(list(samples_of(collector.repository, "web-17", MIDNIGHT, MIDNIGHT + 2 * SECOND))) == 3
 
 
-def test_a_sample_is_what_the_kernel_says(tmp_path: Path) -> None:
+def test_sample_has_the_values_of_proc(tmp_path: Path) -> None:
     dev = tmp_path / "net" / "dev"
     dev.parent.mkdir()
     row = "{}: {} 1 0 0 0 0 0 0 {} 1 0 0 0 0 0 0\n"
@@ -119,7 +119,7 @@ def test_a_sample_is_what_the_kernel_says(tmp_path: Path) -> None:
     assert machine.sample(MIDNIGHT).traffic == 0
 
 
-def test_a_span_across_midnight_is_one_question_in_pages(repository: MetricsRepository) -> None:
+def test_range_across_midnight_is_one_paged_query(repository: MetricsRepository) -> None:
     start = MIDNIGHT - dt.timedelta(minutes=10)
     times = [start + SECOND * number for number in range(1200)]
     repository.record_samples([sample("web-17", at) for at in times])
@@ -137,17 +137,17 @@ def test_the_wall_reads_both_days_and_all_shards_at_midnight(prejoin_engine: Emb
     repository.record_samples([sample(host, MIDNIGHT - 20 * SECOND, cpu=20) for host in hosts])
     repository.record_samples([sample(host, MIDNIGHT + 10 * SECOND, cpu=90) for host in hosts[:500]])
     calls.clear()
-    said = wall(repository, MIDNIGHT + 30 * SECOND).splitlines()[1:]
-    assert {(line.split()[0], line.split()[1]) for line in said} == {
+    output = wall(repository, MIDNIGHT + 30 * SECOND).splitlines()[1:]
+    assert {(line.split()[0], line.split()[1]) for line in output} == {
         *((host, "90") for host in hosts[:500]),
         *((host, "20") for host in hosts[500:]),
     }
     days = {call.key.split(" ")[0] for call in calls}
     assert days == {f"ALL#SAMPLE#{day:%Y-%m-%d}#{shard}" for day in (MIDNIGHT - SECOND, MIDNIGHT) for shard in (0, 1)}
-    assert wall(repository, MIDNIGHT + 55 * SECOND).splitlines()[1:] == [line for line in said if " 90 " in line]
+    assert wall(repository, MIDNIGHT + 55 * SECOND).splitlines()[1:] == [line for line in output if " 90 " in line]
 
 
-def test_the_present_of_many_hosts_is_spread_over_the_shards(repository: MetricsRepository) -> None:
+def test_samples_of_many_hosts_use_all_shards(repository: MetricsRepository) -> None:
     repository.record_samples([sample(f"web-{number}", MIDNIGHT) for number in range(200)])
     counts = []
     for shard in (0, 1):
@@ -165,7 +165,7 @@ def test_the_present_of_many_hosts_is_spread_over_the_shards(repository: Metrics
     assert min(counts) > 60
 
 
-def test_samples_end_after_thirty_days_and_summaries_stay(
+def test_samples_expire_after_thirty_days_and_summaries_stay(
     repository: MetricsRepository, prejoin_engine: Embedded
 ) -> None:
     old = MIDNIGHT - KEPT
@@ -173,7 +173,7 @@ def test_samples_end_after_thirty_days_and_summaries_stay(
     repository.write_day_summary(
         DaySummary(resource_id="web-17", day=old.date(), samples=1, traffic=1, cpu_max=10),
     )
-    # Its time has come: it is not shown any more, though DynamoDB takes days to remove it.
+    # Expired items are not shown, though DynamoDB takes days to remove them.
     assert len(list(samples_of(repository, "web-17", old - SECOND, MIDNIGHT))) == 1
     assert prejoin_engine.expire(MIDNIGHT.timestamp()) == 1
     assert prejoin_engine.expire((MIDNIGHT + KEPT).timestamp()) == 1
@@ -190,7 +190,7 @@ def test_a_day_is_summarised_from_midnight_to_midnight(repository: MetricsReposi
     assert list(repository.resource_days_in_span("web-17", yesterday.date(), MIDNIGHT.date())) == [summary]
 
 
-def test_the_busiest_of_a_day_are_in_the_order_of_numbers_not_of_text(repository: MetricsRepository) -> None:
+def test_leaderboard_sorts_numbers(repository: MetricsRepository) -> None:
     day = MIDNIGHT.date()
     for number, most in enumerate(["9", "9.5", "10", "100", "0", *["1"] * 10]):
         summary = DaySummary(resource_id=f"web-{number}", day=day, samples=1, traffic=1, cpu_max=Decimal(most))
@@ -199,11 +199,11 @@ def test_the_busiest_of_a_day_are_in_the_order_of_numbers_not_of_text(repository
     assert len(lines) == 10
     assert [line.split()[1] for line in lines][:4] == ["web-3", "web-2", "web-1", "web-0"]
     last = DaySummary(resource_id="web-4", day=day, samples=2, traffic=1, cpu_max=Decimal("99.9"))
-    repository.write_day_summary(last)  # the job was repeated: one place in the league, not two
+    repository.write_day_summary(last)  # the job was repeated: one entry, not two
     assert [line.split()[1] for line in league(repository, day).splitlines()][:3] == ["web-3", "web-4", "web-2"]
 
 
-def test_a_host_is_drawn_with_a_gap_where_it_was_silent(repository: MetricsRepository) -> None:
+def test_chart_has_a_gap_without_samples(repository: MetricsRepository) -> None:
     cpus = {0: 40, 1: 20, 3: 40}
     repository.record_samples([sample("web-17", MIDNIGHT + minute * 60 * SECOND, cpu) for minute, cpu in cpus.items()])
     head, cpu, *_ = show(repository, "web-17", MIDNIGHT, MIDNIGHT + 240 * SECOND, width=4).splitlines()

@@ -1,4 +1,4 @@
-"""The chart: a journey at the command line, and in process what has to hold of a company."""
+"""The chart: a complete scenario on the command line, and the rules of a company."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ def show(charts: Charts) -> str:
 
 
 @pytest.mark.parametrize("over_http", [False, True])
-def test_a_journey_at_the_command_line(
+def test_scenario_on_the_command_line(
     over_http: bool, prejoin_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = ["--endpoint", prejoin_url] if over_http else ["--db", str(tmp_path / "organisation.db")]
 
     def say(*words: str) -> str:
         status = main([*where, *words])
-        said = capsys.readouterr()
-        assert status == (1 if said.err else 0)
-        return said.out + said.err
+        output = capsys.readouterr()
+        assert status == (1 if output.err else 0)
+        return output.out + output.err
 
     assert say("load", "acme", str(HERE / "company.csv")) == "9 people\n"
     assert say("show", "acme") == COMPANY
@@ -83,12 +83,12 @@ def test_a_journey_at_the_command_line(
     assert say("show", "nobody") == "there is no company nobody\n"
 
 
-def test_loaded_twice_it_is_the_same(charts: Charts) -> None:
+def test_second_load_changes_nothing(charts: Charts) -> None:
     charts.load("acme", ROWS)
     assert show(charts) == COMPANY
 
 
-def test_the_structure_comes_with_one_request_and_each_team_with_one_more(prejoin_engine: Embedded) -> None:
+def test_chart_reads_one_request_and_one_per_team(prejoin_engine: Embedded) -> None:
     calls: list[Call] = []
     charts = charts_on(prejoin_engine, calls)
     calls.clear()
@@ -97,7 +97,7 @@ def test_the_structure_comes_with_one_request_and_each_team_with_one_more(prejoi
     assert calls[0].key.startswith("ORGANISATION#acme")
 
 
-def test_a_chart_longer_than_a_page_is_whole(charts: Charts) -> None:
+def test_chart_of_several_pages_is_complete(charts: Charts) -> None:
     for number in range(600):
         charts.repository.db.insert(
             Team(org_id="acme", division_id="sales", team_id=f"t{number:03}", name=f"T{number:03}")
@@ -106,20 +106,20 @@ def test_a_chart_longer_than_a_page_is_whole(charts: Charts) -> None:
     assert len(sales.below) == 603
 
 
-def test_reports_are_found_however_indirect(charts: Charts) -> None:
+def test_indirect_reports_are_found(charts: Charts) -> None:
     lines = list(charts.reports(charts.person("ada@acme.example")).lines())
     assert len(lines) == 9
     assert lines[-1] == "    └── Ivo Kovač, account manager"
 
 
-def test_nobody_reports_to_one_of_their_own_people(charts: Charts) -> None:
+def test_reporting_cycle_is_refused(charts: Charts) -> None:
     ben, gus = charts.person("ben@acme.example"), charts.person("gus@acme.example")
     with pytest.raises(ChartError, match="Gus Petrov reports to Ben Lindqvist"):
         charts.move(ben, "engineering", "leads", gus)
     assert show(charts) == COMPANY
 
 
-def test_a_person_who_moves_is_in_the_new_team_and_under_the_new_manager_only(charts: Charts) -> None:
+def test_move_changes_team_and_manager(charts: Charts) -> None:
     fay, hana = charts.person("fay@acme.example"), charts.person("hana@acme.example")
     charts.move(fay, "sales", "east", hana)
     repository = charts.repository
@@ -129,7 +129,7 @@ def test_a_person_who_moves_is_in_the_new_team_and_under_the_new_manager_only(ch
     assert "Fay Moreau" not in [one.name for one in repository.who_reports_to_manager(id_of("ben@acme.example"))]
 
 
-def test_a_team_has_to_be_there(charts: Charts) -> None:
+def test_missing_team_is_refused(charts: Charts) -> None:
     with pytest.raises(ChartError, match="there is no team south in sales"):
         charts.move(charts.person("fay@acme.example"), "sales", "south", None)
     stranger = Employee(
@@ -140,7 +140,7 @@ def test_a_team_has_to_be_there(charts: Charts) -> None:
     assert [type(one) for one in caught.value.failures] == [NotFound]
 
 
-def test_a_division_is_read_without_its_neighbours(charts: Charts) -> None:
+def test_division_does_not_include_others(charts: Charts) -> None:
     charts.repository.add_division(Division(org_id="acme", division_id="sales-east", name="Sales East"))
     assert [node.label for node in charts.division("acme", "sales").below] == ["East", "Leads", "West"]
     assert [one.name for one in charts.repository.divisions_of_organisation("acme")] == [

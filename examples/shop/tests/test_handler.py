@@ -1,4 +1,4 @@
-"""The Lambda function, called as Lambda calls it: with the events that an HTTP API of API Gateway sends."""
+"""The Lambda function, called with events as an HTTP API of API Gateway sends them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHIP_TO = {"street": "Bergstrasse 1", "city": "Zürich", "postcode": "8001"}
 
 @pytest.fixture(autouse=True)
 def empty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An instance that has just started, with a table in memory."""
+    """Starts a new instance, with a table in memory."""
     monkeypatch.setenv("SHOP_DB", "memory")
     monkeypatch.setenv("SHOP_CURSOR_KEY", "8f" * 32)
     handler.repository.cache_clear()
@@ -36,8 +36,8 @@ def empty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def event(method: str, path: str, body: str | None = None, query: Json | None = None, **headers: str) -> Json:
-    """The event of a request, with all that API Gateway tells: its route, the parts of its path, what is behind `?`."""
-    route, parameters = routed(method, path)
+    """The event of a request, with all fields that API Gateway sends."""
+    route, parameters = route_of(method, path)
     found: Json = {
         "version": "2.0",
         "routeKey": route,
@@ -82,8 +82,8 @@ def event(method: str, path: str, body: str | None = None, query: Json | None = 
     return found
 
 
-def routed(method: str, path: str) -> tuple[str, dict[str, str]]:
-    """The route that a path is on, and what stands in its braces. Fixed parts come before braces, as at AWS."""
+def route_of(method: str, path: str) -> tuple[str, dict[str, str]]:
+    """The route of a path, and its path parameters. Fixed parts take precedence over parameters, as at AWS."""
     for route in sorted(handler.ROUTES, key=lambda route: route.count("{")):
         pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route)
         if match := re.fullmatch(pattern, f"{method} {path}"):
@@ -91,21 +91,21 @@ def routed(method: str, path: str) -> tuple[str, dict[str, str]]:
     return "$default", {}
 
 
-def call(method: str, path: str, body: object = None, gives: int = 200, /, **query: object) -> Any:
-    """What is answered, with this status."""
-    said = None if body is None else json.dumps(body)
-    answer = handler.handler(event(method, path, said, query), None)
-    assert answer["statusCode"] == gives, answer
-    return read(answer)
+def call(method: str, path: str, body: object = None, status: int = 200, /, **query: object) -> Any:
+    """The body of the response, which must have the status."""
+    text = None if body is None else json.dumps(body)
+    response = handler.handler(event(method, path, text, query), None)
+    assert response["statusCode"] == status, response
+    return read(response)
 
 
-def read(answer: Json) -> Any:
-    """What an answer says. It is one that API Gateway understands."""
-    assert answer.keys() <= {"statusCode", "headers", "body"}
-    if "body" not in answer:
+def read(response: Json) -> Any:
+    """The body of a response, which must have the form that API Gateway expects."""
+    assert response.keys() <= {"statusCode", "headers", "body"}
+    if "body" not in response:
         return None
-    assert answer["headers"]["content-type"] == "application/json"
-    return json.loads(answer["body"])
+    assert response["headers"]["content-type"] == "application/json"
+    return json.loads(response["body"])
 
 
 def user(email: str = "ann@example.com") -> str:
@@ -122,7 +122,7 @@ def basket(**lines: int) -> Json:
 
 
 def listed(path: str, **query: object) -> list[Json]:
-    """A list, all its pages."""
+    """All items of a list, from all pages."""
     found: list[Json] = []
     while True:
         page = call("GET", path, **query)
@@ -165,7 +165,7 @@ def test_orders_come_newest_first_page_by_page() -> None:
     assert listed(path, until=orders[0]["placed_at"]) == [orders[0]]
 
 
-def test_a_cancelled_order_gives_its_stock_back_once() -> None:
+def test_cancellation_returns_the_stock_once() -> None:
     product("MUG", 5)
     order_id = call("POST", f"/users/{user()}/orders", basket(MUG=2), 201)["order"]["order_id"]
     for _ in range(2):
@@ -174,7 +174,7 @@ def test_a_cancelled_order_gives_its_stock_back_once() -> None:
     assert call("PATCH", f"/orders/{order_id}", {"status": "PAID"}, 409)["code"] == "wrong_status"
 
 
-def test_an_event_that_comes_twice_with_its_key_places_one_order() -> None:
+def test_repeated_event_with_a_key_places_one_order() -> None:
     product("MUG", 3)
     ann = user()
     once = event("POST", f"/users/{ann}/orders", json.dumps(basket(MUG=2)), idempotency_key="basket 7")
@@ -194,7 +194,7 @@ def test_a_body_in_base64_is_the_same_body() -> None:
     assert (answer["statusCode"], read(answer)["name"]) == (201, "Zoë")
 
 
-def test_what_is_taken_gone_or_changed_is_told() -> None:
+def test_conflicts_and_missing_items_have_error_responses() -> None:
     product("MUG", 1)
     ann = user()
     assert call("POST", "/users", {"email": "ann@example.com", "name": "B"}, 409)["code"] == "email_taken"
@@ -233,23 +233,23 @@ def test_what_is_taken_gone_or_changed_is_told() -> None:
         ("GET", "/admin/orders", None, {}),
     ],
 )
-def test_what_cannot_be_understood_is_refused(method: str, path: str, body: Json | None, query: Json) -> None:
+def test_invalid_input_is_refused(method: str, path: str, body: Json | None, query: Json) -> None:
     assert call(method, path.replace("{ann}", user()), body, 422, **query)["detail"]
 
 
 @pytest.mark.parametrize("body", ["", "{", "\ud800", "email=ann"])
-def test_a_body_that_is_no_json_is_refused(body: str) -> None:
+def test_body_that_is_not_json_is_refused(body: str) -> None:
     answer = handler.handler(event("POST", "/users", body), None)
     assert (answer["statusCode"], read(answer)["code"]) == (400, "unreadable")
 
 
-def test_bytes_that_are_no_text_are_refused() -> None:
+def test_body_that_is_not_utf8_is_refused() -> None:
     answer = handler.handler({**event("POST", "/users", "//79"), "isBase64Encoded": True}, None)
     assert (answer["statusCode"], read(answer)["code"]) == (400, "unreadable")
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("DELETE", "/users"), ("GET", "/orders/x/y")])
-def test_a_route_that_is_none_is_not_found(method: str, path: str) -> None:
+def test_unknown_route_is_404(method: str, path: str) -> None:
     assert call(method, path, None, 404)["code"] == "no_such_route"
 
 
@@ -273,7 +273,7 @@ def test_the_function_the_service_and_the_template_have_the_same_routes() -> Non
     assert sorted(handler.ROUTES) == sorted(f"{method} {path.strip(chr(39))}" for method, path in deployed)
 
 
-def test_the_template_of_the_function_takes_what_that_of_the_table_gives() -> None:
+def test_sam_template_uses_outputs_of_the_table_template() -> None:
     taken = set(re.findall(r"Table\.Outputs\.(\w+)", (HERE / "sam.yaml").read_text("utf-8")))
     _, _, outputs = (HERE / "template.yaml").read_text("utf-8").partition("\nOutputs:\n")
     assert taken == {"TableName", "CustomersPolicyArn", "StaffPolicyArn"}
@@ -282,12 +282,12 @@ def test_the_template_of_the_function_takes_what_that_of_the_table_gives() -> No
 
 def test_the_function_may_run_every_access_pattern_as_a_customer_or_as_staff() -> None:
     roles = tomllib.loads((HERE / "prejoin.toml").read_text("utf-8"))["roles"]
-    asked = re.findall(r"^\| (AP-\d+) ", (HERE / "access-patterns.md").read_text("utf-8"), re.MULTILINE)
-    assert {*roles["customers"], *roles["staff"]} == set(asked)
+    ids = re.findall(r"^\| (AP-\d+) ", (HERE / "access-patterns.md").read_text("utf-8"), re.MULTILINE)
+    assert {*roles["customers"], *roles["staff"]} == set(ids)
     assert not {"AP-008", "AP-009", "AP-023", "AP-025"} & set(roles["customers"])
 
 
-def test_a_cold_start_loads_what_the_base_install_has_and_nothing_for_laptops() -> None:
+def test_cold_start_loads_only_the_base_install() -> None:
     script = "import sys, handler; print(*{name.partition('.')[0] for name in sys.modules}, *sys.modules)"
     loaded = set(subprocess.check_output([sys.executable, "-c", script], cwd=HERE, text=True).split())
     assert {"handler", "msgspec", "prejoin.table", "shop.repository"} <= loaded

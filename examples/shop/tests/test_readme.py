@@ -1,4 +1,4 @@
-"""The README names methods, routes and tests that are there."""
+"""The methods, routes and tests that the README names exist."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ROWS = [
 ][2:]
 
 
-def test_every_method_is_shown_and_there() -> None:
+def test_readme_lists_exactly_the_methods() -> None:
     shown = {name for row in ROWS for name in re.findall(r"`(\w+)`", row[1])}
     assert shown == {name for name in vars(ShopRepository) if not name.startswith("_")}
 
 
-def test_every_route_is_shown_and_there() -> None:
+def test_readme_lists_exactly_the_routes() -> None:
     shown = set()
     for _, _, route, _ in ROWS:
         if route != "the same":
@@ -31,7 +31,7 @@ def test_every_route_is_shown_and_there() -> None:
     assert shown == set(ROUTES)
 
 
-def test_every_test_is_there() -> None:
+def test_tests_in_the_readme_exist() -> None:
     tests = (HERE / "test_service.py").read_text("utf-8")
     for row in ROWS:
         assert f"def {row[3].strip('`')}(" in tests

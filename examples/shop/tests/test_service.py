@@ -1,4 +1,4 @@
-"""The service over real HTTP: uvicorn on a port of this machine, with its table in each of the places it can have."""
+"""The service over real HTTP, with its table in each supported location."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Json = dict[str, Any]
 
 @contextmanager
 def serving() -> Iterator[httpx.Client]:
-    """The service of this process, with the place that the environment names."""
-    with socket.socket(proto=socket.IPPROTO_TCP) as listening:  # said, so that asyncio answers without delay
+    """Runs the service in this process, configured by the environment."""
+    with socket.socket(proto=socket.IPPROTO_TCP) as listening:  # asyncio sets TCP_NODELAY only with this protocol
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
@@ -46,7 +46,7 @@ def serving() -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
-    """The service on a DynamoDB in memory."""
+    """The service with a table in memory."""
     monkeypatch.setenv("SHOP_DB", "memory")
     monkeypatch.setenv("SHOP_CURSOR_KEY", "8f" * 32)
     with serving() as client:
@@ -54,8 +54,8 @@ def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture(scope="module")
-def standing() -> Iterator[httpx.Client]:
-    """A service that is there for all who change nothing in it."""
+def shared() -> Iterator[httpx.Client]:
+    """One service for all tests that change nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SHOP_DB", "memory")
         with serving() as client:
@@ -64,13 +64,13 @@ def standing() -> Iterator[httpx.Client]:
 
 
 def ok(answer: httpx.Response, status: int = 200) -> Any:
-    """What was answered, which is as it should be."""
+    """The body of a response, which must have the status."""
     assert answer.status_code == status, answer.text
     return answer.json()
 
 
 def refused(answer: httpx.Response, status: int) -> str:
-    """By which word something was refused."""
+    """The error code of a response, which must have the status."""
     assert answer.status_code == status, answer.text
     body = answer.json()
     assert body["detail"]
@@ -79,7 +79,7 @@ def refused(answer: httpx.Response, status: int) -> str:
 
 
 def user(http: httpx.Client, email: str = "ann@example.com") -> str:
-    """Somebody new, by their id."""
+    """Registers a user and returns the id."""
     user_id: str = ok(http.post("/users", json={"email": email, "name": "Ann"}), 201)["user_id"]
     return user_id
 
@@ -94,9 +94,9 @@ def stock(http: httpx.Client, product_id: str = "MUG-BLUE") -> int:
 
 
 def basket(street: str = "Bergstrasse 1", /, **lines: int) -> Json:
-    """So many of each product: `basket(MUG_BLUE=2)`."""
-    named = [{"product_id": name.replace("_", "-"), "quantity": quantity} for name, quantity in lines.items()]
-    return {"ship_to": {"street": street, "city": "Zürich", "postcode": "8001"}, "lines": named}
+    """An order by the quantity of each product: `basket(MUG_BLUE=2)`."""
+    items = [{"product_id": name.replace("_", "-"), "quantity": quantity} for name, quantity in lines.items()]
+    return {"ship_to": {"street": street, "city": "Zürich", "postcode": "8001"}, "lines": items}
 
 
 def buy(http: httpx.Client, user_id: str, **lines: int) -> Json:
@@ -105,7 +105,7 @@ def buy(http: httpx.Client, user_id: str, **lines: int) -> Json:
 
 
 def listed(http: httpx.Client, path: str, **query: str | int) -> list[Json]:
-    """A list, all its pages."""
+    """All items of a list, from all pages."""
     found: list[Json] = []
     while True:
         page = ok(http.get(path, params=query))
@@ -116,7 +116,7 @@ def listed(http: httpx.Client, path: str, **query: str | int) -> list[Json]:
 
 
 def everywhere(http: httpx.Client, order: Json) -> list[str]:
-    """The status of an order, wherever it can be seen: its item, its index keys, and their places in the indexes."""
+    """The statuses of an order in all responses that contain it: from the item and from every index."""
     user_id, order_id = order["user_id"], order["order_id"]
     lists = [
         ok(http.get(f"/users/{user_id}/account"))["orders"],
@@ -130,7 +130,7 @@ def everywhere(http: httpx.Client, order: Json) -> list[str]:
     return [ok(http.get(f"/orders/{order_id}"))["order"]["status"], *seen]
 
 
-# A customer's journey, in every place
+# A complete scenario, in every location
 
 
 @pytest.fixture(params=["memory", "file", "endpoint", "AWS"])
@@ -141,7 +141,7 @@ def anywhere(
     prejoin_url: str,
     prejoin_table: Callable[[str, Schema], str],
 ) -> Iterator[httpx.Client]:
-    """The service in each of its places. What it takes for AWS is behind a port of this machine, too."""
+    """The service in each location. A local server stands in for AWS."""
     monkeypatch.delenv("SHOP_DB", raising=False)
     match request.param:
         case "memory":
@@ -155,7 +155,9 @@ def anywhere(
             monkeypatch.setenv("AWS_REGION", "eu-central-1")
             monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
             monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-            monkeypatch.setenv("SHOP_TABLE", prejoin_table("shop-of-ours", SCHEMA))  # the service makes none there
+            monkeypatch.setenv(
+                "SHOP_TABLE", prejoin_table("shop-of-ours", SCHEMA)
+            )  # the service does not create it on AWS
     with serving() as client:
         yield client
 
@@ -194,7 +196,7 @@ def test_a_customer_registers_buys_and_follows_the_order(anywhere: httpx.Client)
 # Orders
 
 
-def test_an_order_keeps_the_title_price_and_address_of_its_day(http: httpx.Client) -> None:
+def test_order_keeps_title_price_and_address(http: httpx.Client) -> None:
     product(http, "MUG-BLUE", "9.90")
     order_id = buy(http, user(http), MUG_BLUE=1)["order_id"]
     product(http, "MUG-BLUE", "12.00")
@@ -212,7 +214,7 @@ def test_orders_come_newest_first_page_by_page(http: httpx.Client) -> None:
     assert [len(ok(http.get(path, params={"limit": size}))["items"]) for size in (1, 7, 8)] == [1, 7, 7]
 
 
-def test_orders_of_a_period_are_those_from_its_first_moment_to_its_last(http: httpx.Client) -> None:
+def test_period_includes_both_ends(http: httpx.Client) -> None:
     product(http)
     ann = user(http)
     orders = [buy(http, ann, MUG_BLUE=1) for _ in range(4)]
@@ -223,7 +225,7 @@ def test_orders_of_a_period_are_those_from_its_first_moment_to_its_last(http: ht
     assert listed(http, path, since=times[2], until=times[1]) == []
 
 
-def test_staff_see_what_is_pending_of_all_customers(http: httpx.Client) -> None:
+def test_staff_lists_pending_orders_of_all_customers(http: httpx.Client) -> None:
     product(http)
     first, second, third = (buy(http, user(http, f"{name}@example.com"), MUG_BLUE=1) for name in ("a", "b", "c"))
     ok(http.patch(f"/orders/{second['order_id']}", json={"status": "PAID"}))
@@ -234,7 +236,7 @@ def test_staff_see_what_is_pending_of_all_customers(http: httpx.Client) -> None:
     ]
 
 
-def test_a_cancelled_order_gives_its_stock_back_once(http: httpx.Client) -> None:
+def test_cancellation_returns_the_stock_once(http: httpx.Client) -> None:
     product(http, "MUG-BLUE", stock=5)
     product(http, "TEA-GREEN", stock=5)
     order = buy(http, user(http), MUG_BLUE=2, TEA_GREEN=3)
@@ -244,7 +246,7 @@ def test_a_cancelled_order_gives_its_stock_back_once(http: httpx.Client) -> None
     assert everywhere(http, order) == ["CANCELLED"] * 6
 
 
-def test_what_was_shipped_is_not_cancelled_and_no_step_is_left_out(http: httpx.Client) -> None:
+def test_invalid_status_changes_are_refused(http: httpx.Client) -> None:
     product(http, stock=5)
     order_id = buy(http, user(http), MUG_BLUE=2)["order_id"]
 
@@ -260,7 +262,7 @@ def test_what_was_shipped_is_not_cancelled_and_no_step_is_left_out(http: httpx.C
     assert stock(http) == 3
 
 
-def test_a_request_that_is_repeated_with_its_key_places_one_order(http: httpx.Client) -> None:
+def test_repeated_request_with_a_key_places_one_order(http: httpx.Client) -> None:
     product(http, stock=3)
     ann, bob = user(http), user(http, "bob@example.com")
     key = {"Idempotency-Key": "basket 7"}
@@ -269,26 +271,26 @@ def test_a_request_that_is_repeated_with_its_key_places_one_order(http: httpx.Cl
         return http.post(f"/users/{user_id}/orders", json=wanted, headers=key)
 
     first = place(ann, basket(MUG_BLUE=2))
-    again = place(ann, basket(MUG_BLUE=2))  # there is one left: it would be out of stock if it were a new one
+    again = place(ann, basket(MUG_BLUE=2))  # one is left: a new order would be out of stock
     assert ok(first, 201) == ok(again, 201)
     assert first.headers["location"] == again.headers["location"]
     assert (stock(http), ok(http.get(f"/users/{ann}"))["order_count"]) == (1, 1)
     assert refused(place(ann, basket(MUG_BLUE=1)), 422) == "key_used"
     assert refused(place(ann, basket("Elsewhere 2", MUG_BLUE=2)), 422) == "key_used"
-    ok(place(bob, basket(MUG_BLUE=1)), 201)  # his own "basket 7"
+    ok(place(bob, basket(MUG_BLUE=1)), 201)  # the same key of another user
     assert stock(http) == 0
 
 
-# What is refused
+# Errors
 
 
-def test_an_address_that_is_taken_is_refused(http: httpx.Client) -> None:
+def test_duplicate_email_is_refused(http: httpx.Client) -> None:
     ann = user(http, "ann@example.com")
     assert refused(http.post("/users", json={"email": "ANN@example.com", "name": "Other"}), 409) == "email_taken"
     assert ok(http.get("/users", params={"email": "ann@example.com"}))["user_id"] == ann
 
 
-def test_an_order_of_more_than_there_is_changes_nothing(http: httpx.Client) -> None:
+def test_order_beyond_the_stock_changes_nothing(http: httpx.Client) -> None:
     product(http, "MUG-BLUE", stock=5)
     product(http, "TEA-GREEN", stock=2)
     ann = user(http)
@@ -300,7 +302,7 @@ def test_an_order_of_more_than_there_is_changes_nothing(http: httpx.Client) -> N
     assert ok(http.get(f"/users/{ann}"))["order_count"] == 0
 
 
-def test_who_and_what_is_not_there_is_not_found(http: httpx.Client) -> None:
+def test_missing_users_orders_and_products_are_404(http: httpx.Client) -> None:
     product(http)
     nobody = f"/users/{uuid4()}"
     where = {"street": "s", "city": "c", "postcode": "p"}
@@ -316,7 +318,7 @@ def test_who_and_what_is_not_there_is_not_found(http: httpx.Client) -> None:
     assert refused(http.post("/orders/x/cancellation"), 404) == "no_such_order"
 
 
-def test_a_cursor_that_is_none_or_of_another_list_is_refused(http: httpx.Client) -> None:
+def test_invalid_cursor_is_refused(http: httpx.Client) -> None:
     product(http)
     ann, bob = user(http), user(http, "bob@example.com")
     for who in (ann, ann, bob, bob):
@@ -361,15 +363,13 @@ def test_a_cursor_that_is_none_or_of_another_list_is_refused(http: httpx.Client)
         ("PATCH", "/orders/x", {"status": "LOST"}),
     ],
 )
-def test_what_cannot_be_understood_is_refused(
-    standing: httpx.Client, method: str, path: str, body: Json | None
-) -> None:
-    answer = standing.request(method, path.replace("{ann}", user(standing, f"{uuid4()}@example.com")), json=body)
+def test_invalid_input_is_refused(shared: httpx.Client, method: str, path: str, body: Json | None) -> None:
+    answer = shared.request(method, path.replace("{ann}", user(shared, f"{uuid4()}@example.com")), json=body)
     assert answer.status_code == 422, answer.text
     assert answer.json()["detail"]
 
 
-def test_the_largest_order_that_is_allowed_fits_a_transaction(http: httpx.Client) -> None:
+def test_largest_allowed_order_fits_a_transaction(http: httpx.Client) -> None:
     names = [f"P-{number}" for number in range(40)]
     for name in names:
         product(http, name, stock=1)
@@ -379,7 +379,7 @@ def test_the_largest_order_that_is_allowed_fits_a_transaction(http: httpx.Client
     assert {stock(http, name) for name in names} == {1}
 
 
-def test_a_table_that_cannot_be_reached_is_told_as_such(monkeypatch: pytest.MonkeyPatch, prejoin_url: str) -> None:
+def test_unreachable_table_is_503(monkeypatch: pytest.MonkeyPatch, prejoin_url: str) -> None:
     monkeypatch.delenv("SHOP_DB", raising=False)
     monkeypatch.setenv("SHOP_ENDPOINT", prejoin_url)
     with serving() as http:
@@ -394,12 +394,12 @@ async def _unreachable(self: object, operation: str, body: bytes) -> bytes:
     raise ConnectionFailed("nobody answers", operation=operation)
 
 
-# Many at once
+# Concurrency
 
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[list[httpx.Client]]:
-    """The service twice, as people start it: two processes, with one table behind a port, where requests overlap."""
+    """Two processes of the service with one table on a server."""
     command = [sys.executable, "-m", "uvicorn", "service:app", "--port", "0", "--no-access-log"]
     with Embedded() as engine, Server(engine, port=0) as url, ExitStack() as stack:
         environment = {**os.environ, "SHOP_ENDPOINT": url, "PYTHONUNBUFFERED": "1"}
@@ -414,18 +414,18 @@ def two() -> Iterator[list[httpx.Client]]:
 
 
 def address(process: subprocess.Popen[str]) -> str:
-    """Where a service says that it is."""
+    """The URL that a service prints when it starts."""
     assert process.stderr
-    said = []
+    lines = []
     for line in process.stderr:
         if found := re.search(r"running on (http://127\.0\.0\.1:\d+)", line):
             return found[1]
-        said.append(line)
-    raise AssertionError("".join(said))
+        lines.append(line)
+    raise AssertionError("".join(lines))
 
 
 def at_once(two: list[httpx.Client], requests: list[tuple[str, str, Json | None]]) -> list[httpx.Response]:
-    """The answers to requests that are all sent in one moment, to one process and the other in turn."""
+    """Sends requests at the same time, alternating between both processes, and returns the responses."""
     start = threading.Barrier(len(requests))
 
     def send(number: int) -> httpx.Response:
@@ -437,7 +437,7 @@ def at_once(two: list[httpx.Client], requests: list[tuple[str, str, Json | None]
         return list(pool.map(send, range(len(requests))))
 
 
-def test_of_twenty_who_want_the_last_five_exactly_five_get_one(two: list[httpx.Client]) -> None:
+def test_concurrent_orders_sell_exactly_the_stock(two: list[httpx.Client]) -> None:
     http = two[0]
     product(http, "LAST-ONES", stock=5)
     people = [user(http, f"{number}@example.com") for number in range(20)]
@@ -455,7 +455,7 @@ def test_of_twenty_who_want_the_last_five_exactly_five_get_one(two: list[httpx.C
     assert counts == [int(answer.status_code == 201) for answer in answers]
 
 
-def test_one_key_at_once_from_everywhere_is_one_order(two: list[httpx.Client]) -> None:
+def test_concurrent_requests_with_one_key_place_one_order(two: list[httpx.Client]) -> None:
     http = two[0]
     product(http, "CUP", stock=10)
     ann = user(http, "key@example.com")
@@ -469,7 +469,7 @@ def test_one_key_at_once_from_everywhere_is_one_order(two: list[httpx.Client]) -
     assert (stock(http, "CUP"), ok(http.get(f"/users/{ann}"))["order_count"]) == (8, 1)
 
 
-def test_an_order_that_is_paid_and_cancelled_at_once_is_never_both(two: list[httpx.Client]) -> None:
+def test_concurrent_payment_and_cancellation_do_not_both_succeed(two: list[httpx.Client]) -> None:
     http = two[0]
     product(http, "PEN", stock=10)
     ann = user(http, "both@example.com")

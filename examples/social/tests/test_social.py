@@ -1,4 +1,4 @@
-"""The social network: one journey at the command line, and in process what has to hold whoever is at work."""
+"""The social network: a complete scenario on the command line, and rules that hold with concurrent users."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PEOPLE = ("ann", "bob", "cid", "dee", "eva", "flo", "gus", "hal")
 
 @pytest.fixture
 def network(tmp_path: Path) -> Iterator[Network]:
-    """Eight people who have done nothing yet."""
+    """A network of eight users without any activity."""
     made = connect(str(tmp_path / "social.db"))
     for name in PEOPLE:
         made.sign_up(name, f"{name}@example.com", name.title())
@@ -37,7 +37,7 @@ def published(network: Network, author: str = "ann", content: str = "Hello") -> 
 
 
 def at_once(*work: Callable[[], object]) -> list[BaseException]:
-    """All of it at the same time, in threads; what went wrong."""
+    """Runs functions in threads at the same time, and returns their errors."""
     with ThreadPoolExecutor(len(work)) as pool:
         done = [pool.submit(one) for one in work]
         return [error for one in done if (error := one.exception()) is not None]
@@ -56,7 +56,7 @@ def post(network: Network, post_id: str) -> Post:
 
 
 def failure(error: BaseException) -> type[BaseException]:
-    """What a transaction failed by, where it was one thing."""
+    """The only failure of a transaction."""
     if isinstance(error, TransactionCancelled):
         (error,) = error.failures
     return type(error)
@@ -70,7 +70,7 @@ def process(*arguments: str, db: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(given, cwd=HERE, capture_output=True, text=True, check=False)
 
 
-def test_a_journey_of_which_each_command_is_a_process_of_its_own(tmp_path: Path) -> None:
+def test_scenario_with_a_process_per_command(tmp_path: Path) -> None:
     def say(*arguments: str) -> list[str]:
         done = process(*arguments, db=tmp_path / "social.db")
         assert (done.returncode, done.stderr) == (0, "")
@@ -125,7 +125,7 @@ def test_every_command_with_a_server(prejoin_url: str) -> None:
     assert used == {command.__name__.replace("_", "-") for command in social.COMMANDS}
 
 
-def test_what_is_refused_is_said_in_a_line(tmp_path: Path) -> None:
+def test_errors_are_one_line(tmp_path: Path) -> None:
     done = process("join", "zoe", "chess", db=tmp_path / "social.db")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("social: there is no ")
@@ -142,7 +142,7 @@ def test_a_user_is_found_by_username_and_by_email(network: Network) -> None:
     assert network.user_by_email("zoe@example.com") is None
 
 
-def test_usernames_and_addresses_are_somebodys_once(network: Network) -> None:
+def test_usernames_and_addresses_are_unique(network: Network) -> None:
     with pytest.raises(AlreadyExists):
         network.sign_up("ann", "other@example.com", "Another Ann")
     with pytest.raises(NotUnique):
@@ -151,7 +151,7 @@ def test_usernames_and_addresses_are_somebodys_once(network: Network) -> None:
     assert network.user_by_email("other@example.com") is None
 
 
-def test_of_those_who_want_an_address_at_once_one_gets_it(network: Network) -> None:
+def test_concurrent_sign_ups_with_one_address_add_one_user(network: Network) -> None:
     names = [f"new-{number}" for number in range(8)]
     failed = at_once(*(lambda n=name: network.sign_up(n, "new@example.com", n) for name in names))
     assert [failure(error) for error in failed] == [NotUnique] * 7
@@ -164,7 +164,7 @@ def test_of_those_who_want_an_address_at_once_one_gets_it(network: Network) -> N
 # --- Posts ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_feed_has_what_is_published_and_no_drafts_newest_first(network: Network) -> None:
+def test_feed_has_published_posts_newest_first(network: Network) -> None:
     first = published(network, "ann", "first")
     draft = network.draft("bob", "not yet")
     second = published(network, "cid", "second")
@@ -173,7 +173,7 @@ def test_the_feed_has_what_is_published_and_no_drafts_newest_first(network: Netw
     assert [one.post_id for one in network.feed()] == [draft, second, first]
 
 
-def test_a_profile_has_a_timeline_of_its_own_in_pages(network: Network) -> None:
+def test_timeline_has_pages(network: Network) -> None:
     mine = [published(network, "ann", f"post {number}") for number in range(5)]
     published(network, "bob")
     network.draft("ann", "not yet")
@@ -184,7 +184,7 @@ def test_a_profile_has_a_timeline_of_its_own_in_pages(network: Network) -> None:
     assert [one.post_id for one in whole] == mine[::-1]
 
 
-def test_nobody_publishes_what_is_anothers_or_is_published(network: Network) -> None:
+def test_only_own_drafts_can_be_published(network: Network) -> None:
     post_id = network.draft("ann", "mine")
     with pytest.raises(LookupError, match="is no draft of bob"):
         network.publish("bob", post_id)
@@ -195,7 +195,7 @@ def test_nobody_publishes_what_is_anothers_or_is_published(network: Network) -> 
     assert post(network, post_id).published_at == at
 
 
-def test_a_post_needs_an_author_who_is_there(network: Network) -> None:
+def test_post_needs_an_existing_author(network: Network) -> None:
     with pytest.raises(TransactionCancelled, match="there is no User username='zoe'"):
         network.draft("zoe", "hello")
     assert list(network.drafts("zoe")) == []
@@ -226,14 +226,14 @@ def test_a_post_and_its_newest_comments_are_one_query() -> None:
     assert network.newest_comments(post_id) == found.all(Comment)[:10]
 
 
-def test_a_comment_carries_the_name_of_its_author(network: Network) -> None:
+def test_comment_has_the_name_of_its_author(network: Network) -> None:
     post_id = published(network)
     assert network.comment("bob", post_id, "Hi").name == "Bob"
     with pytest.raises(LookupError, match="there is no user zoe"):
         network.comment("zoe", post_id, "Hi")
 
 
-def test_a_draft_is_neither_liked_nor_commented(network: Network) -> None:
+def test_draft_cannot_be_liked_or_commented(network: Network) -> None:
     post_id = network.draft("ann", "not yet")
     with pytest.raises(TransactionCancelled):
         network.comment("bob", post_id, "Hi")
@@ -243,18 +243,18 @@ def test_a_draft_is_neither_liked_nor_commented(network: Network) -> None:
     assert network.newest_comments(post_id) == []
 
 
-def test_a_comment_is_taken_back_by_whoever_wrote_it(network: Network) -> None:
+def test_only_the_author_removes_a_comment(network: Network) -> None:
     post_id = published(network)
-    said = network.comment("bob", post_id, "Hi")
+    comment = network.comment("bob", post_id, "Hi")
     with pytest.raises(TransactionCancelled):
-        network.remove_comment(post_id, said.comment_id, "ann")
+        network.remove_comment(post_id, comment.comment_id, "ann")
     assert post(network, post_id).comment_count == 1
-    network.remove_comment(post_id, said.comment_id, "bob")
+    network.remove_comment(post_id, comment.comment_id, "bob")
     assert post(network, post_id).comment_count == 0
     assert network.newest_comments(post_id) == []
 
 
-def test_comments_are_counted_whoever_else_comments(network: Network) -> None:
+def test_concurrent_comments_are_counted(network: Network) -> None:
     post_id = published(network)
 
     def talk(username: str) -> None:
@@ -267,7 +267,7 @@ def test_comments_are_counted_whoever_else_comments(network: Network) -> None:
     assert [one.text for one in sorted(pages, key=lambda one: one.comment_id)].count("9") == 1
 
 
-def test_a_new_name_is_on_everything_that_was_said(network: Network) -> None:
+def test_rename_updates_all_comments(network: Network) -> None:
     posts = [published(network, content=str(number)) for number in range(3)]
     for post_id in posts:
         network.comment("bob", post_id, "Hi")
@@ -276,15 +276,15 @@ def test_a_new_name_is_on_everything_that_was_said(network: Network) -> None:
         network.comment("bob", posts[0], str(number))
     network.rename("bob", "Robert")
     assert user(network, "bob").name == "Robert"
-    said = list(everything(lambda after: network.comments_by_user("bob", after=after)))
-    assert (len(said), {one.name for one in said}) == (123, {"Robert"})
+    comments = list(everything(lambda after: network.comments_by_user("bob", after=after)))
+    assert (len(comments), {one.name for one in comments}) == (123, {"Robert"})
     names = [{one.username: one.name for one in network.newest_comments(post_id)} for post_id in posts[1:]]
     assert names == [{"bob": "Robert", "cid": "Cid"}] * 2
 
 
-def test_a_comment_whose_author_is_renamed_meanwhile_is_under_the_new_name(network: Network) -> None:
+def test_comment_during_a_rename_has_the_new_name(network: Network) -> None:
     class Renamed(Network):
-        """Whoever asks for a name is called otherwise right afterwards, once."""
+        """Renames a user once, right after their name was read."""
 
         def current_name(self, username: str) -> UserView | None:
             found = super().current_name(username)
@@ -301,7 +301,7 @@ def test_a_comment_whose_author_is_renamed_meanwhile_is_under_the_new_name(netwo
     assert post(network, post_id).comment_count == 1
 
 
-def test_names_agree_in_the_end_whoever_comments_and_renames_meanwhile(network: Network) -> None:
+def test_concurrent_comments_and_renames_agree_in_the_end(network: Network) -> None:
     post_id = published(network)
 
     def talk() -> None:
@@ -313,15 +313,15 @@ def test_names_agree_in_the_end_whoever_comments_and_renames_meanwhile(network: 
             network.rename("bob", f"{name} {number}")
 
     assert at_once(talk, talk, lambda: become("Robert"), lambda: become("Bobby")) == []
-    said = list(everything(lambda after: network.comments_by_user("bob", after=after)))
-    assert len(said) == 40
-    assert {one.name for one in said} == {user(network, "bob").name}
+    comments = list(everything(lambda after: network.comments_by_user("bob", after=after)))
+    assert len(comments) == 40
+    assert {one.name for one in comments} == {user(network, "bob").name}
 
 
 # --- Likes and follows ------------------------------------------------------------------------------------------------
 
 
-def test_a_post_is_liked_once_by_each(network: Network) -> None:
+def test_each_user_likes_a_post_once(network: Network) -> None:
     post_id = published(network)
     assert network.find_like(post_id, "bob") is None
     network.like("bob", post_id)
@@ -335,7 +335,7 @@ def test_a_post_is_liked_once_by_each(network: Network) -> None:
     assert post(network, post_id).like_count == 0
 
 
-def test_of_many_likes_of_one_user_at_once_one_counts(network: Network) -> None:
+def test_concurrent_likes_of_one_user_count_once(network: Network) -> None:
     post_id = published(network)
     failed = at_once(*[lambda: network.like("bob", post_id)] * 4, *[lambda: network.like("cid", post_id)] * 4)
     assert [failure(error) for error in failed] == [AlreadyExists] * 6
@@ -343,7 +343,7 @@ def test_of_many_likes_of_one_user_at_once_one_counts(network: Network) -> None:
     assert post(network, post_id).like_count == 2
 
 
-def test_who_follows_whom_is_the_same_from_both_sides(network: Network) -> None:
+def test_follows_are_listed_from_both_sides(network: Network) -> None:
     pairs = {("ann", "bob"), ("bob", "ann"), ("cid", "ann"), ("ann", "dee")}
     for follower, followed in pairs:
         network.follow(follower, followed)
@@ -355,7 +355,7 @@ def test_who_follows_whom_is_the_same_from_both_sides(network: Network) -> None:
     assert (user(network, "ann").following_count, user(network, "ann").follower_count) == (2, 1)
 
 
-def test_a_follow_that_is_refused_counts_nowhere(network: Network) -> None:
+def test_refused_follow_is_not_counted(network: Network) -> None:
     network.follow("ann", "bob")
     with pytest.raises(TransactionCancelled, match="exists already"):
         network.follow("ann", "bob")
@@ -371,7 +371,7 @@ def test_a_follow_that_is_refused_counts_nowhere(network: Network) -> None:
 
 
 def both_sides(network: Network, *groups: str) -> tuple[list[Membership], list[Membership]]:
-    """All memberships, as the users have them and as the groups have them."""
+    """All memberships, as listed by user and as listed by group."""
     of_users = [one for name in PEOPLE for one in network.groups(name)]
     of_groups = [one for group in groups for one in network.members(group)]
     return sorted(of_users, key=str), sorted(of_groups, key=str)
@@ -383,7 +383,7 @@ def count(network: Network, group_id: str) -> int:
     return group.member_count
 
 
-def test_whoever_founds_a_group_is_in_it(network: Network) -> None:
+def test_founder_is_a_member(network: Network) -> None:
     network.found("ann", "chess", "Chess Club")
     found = network.find_membership("ann", "chess")
     assert found is not None
@@ -397,14 +397,14 @@ def test_whoever_founds_a_group_is_in_it(network: Network) -> None:
     assert count(network, "chess") == 1
 
 
-def test_the_members_of_a_group_are_listed_longest_first(network: Network) -> None:
+def test_members_are_listed_in_order_of_joining(network: Network) -> None:
     network.found("hal", "chess", "Chess Club")
     for name in ("cid", "ann", "bob"):
         network.join(name, "chess")
     assert [one.username for one in network.members("chess")] == ["hal", "cid", "ann", "bob"]
 
 
-def test_both_sides_of_a_membership_agree_whoever_joins_and_leaves(network: Network) -> None:
+def test_both_sides_agree_with_concurrent_joins_and_leaves(network: Network) -> None:
     network.found("ann", "chess", "Chess Club")
     network.found("bob", "go", "Go Club")
 
@@ -423,7 +423,7 @@ def test_both_sides_of_a_membership_agree_whoever_joins_and_leaves(network: Netw
     assert (len(of_groups), count(network, "chess"), count(network, "go")) == (6, 1, 5)
 
 
-def test_a_membership_that_is_refused_counts_nowhere(network: Network) -> None:
+def test_refused_membership_is_not_counted(network: Network) -> None:
     network.found("ann", "chess", "Chess Club")
     for username, group_id, why in (
         ("ann", "chess", AlreadyExists),

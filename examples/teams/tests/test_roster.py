@@ -1,4 +1,4 @@
-"""The roster: the same assignments from both sides, lists that may be loaded twice, teams that close for good."""
+"""The roster: assignments from both sides, repeated and concurrent loads, closing teams."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def row(email: str, team: str, role: str = "MEMBER", since: str = "2026-01-01") 
 
 
 def at_once(*work: Callable[[], object]) -> list[BaseException]:
-    """All of it at the same time, in threads; what went wrong."""
+    """Runs functions in threads at the same time, and returns their errors."""
     with ThreadPoolExecutor(len(work)) as pool:
         done = [pool.submit(one) for one in work]
         return [error for one in done if (error := one.exception()) is not None]
 
 
 def test_a_user_has_teams_and_a_team_has_users(roster: Roster) -> None:
-    bob = roster.known("bob@example.com")
+    bob = roster.user_by_email("bob@example.com")
     of_bob = roster.user_and_teams(bob.user_id)
     assert of_bob.one(User) == bob
     assert [one.team_id for one in of_bob.all(Assignment)] == ["platform", "search"]
@@ -65,7 +65,7 @@ def test_a_user_has_teams_and_a_team_has_users(roster: Roster) -> None:
 
 
 def test_each_side_is_one_query(roster: Roster, calls: list[Call]) -> None:
-    bob = roster.known("bob@example.com")
+    bob = roster.user_by_email("bob@example.com")
     calls.clear()
     roster.user_and_teams(bob.user_id)
     roster.team_and_members("search")
@@ -73,7 +73,7 @@ def test_each_side_is_one_query(roster: Roster, calls: list[Call]) -> None:
     assert [call.operation for call in calls] == ["Query", "Query", "Query", "BatchGetItem"]
 
 
-def test_the_pages_say_it_by_name(roster: Roster) -> None:
+def test_pages_show_names(roster: Roster) -> None:
     assert list(roster.user_page("bob@example.com")) == [
         "Bob <bob@example.com>",
         "  platform (member) since 2026-02-01",
@@ -86,23 +86,23 @@ def test_the_pages_say_it_by_name(roster: Roster) -> None:
     ]
 
 
-def test_a_team_of_more_than_a_page_has_everybody_on_its_page(roster: Roster) -> None:
+def test_team_page_has_members_of_all_pages(roster: Roster) -> None:
     roster.load(row(f"new-{number:03}@example.com", "crowd") for number in range(120))
     assert list(roster.team_page("crowd"))[1:] == [
         f"  New-{number:03} (member) since 2026-01-01" for number in range(120)
     ]
 
 
-def test_who_is_suspended_is_found_and_shown_so(roster: Roster) -> None:
+def test_suspended_users_are_listed_and_marked(roster: Roster) -> None:
     assert list(roster.suspended_users()) == []
-    roster.suspend_user(roster.known("cid@example.com").user_id, "SUSPENDED")
+    roster.suspend_user(roster.user_by_email("cid@example.com").user_id, "SUSPENDED")
     assert [one.name for one in roster.suspended_users()] == ["Cid"]
     assert next(roster.user_page("cid@example.com")) == "Cid <cid@example.com> (suspended)"
-    roster.suspend_user(roster.known("cid@example.com").user_id, "ACTIVE")
+    roster.suspend_user(roster.user_by_email("cid@example.com").user_id, "ACTIVE")
     assert list(roster.suspended_users()) == []
 
 
-def test_a_list_that_is_loaded_twice_changes_nothing(roster: Roster) -> None:
+def test_repeated_load_changes_nothing(roster: Roster) -> None:
     before = [list(roster.team_page(team)) for team in ("platform", "search")]
     assert roster.load(people()) == 0
     assert roster.load([*people(), row("dee@example.com", "search")]) == 1
@@ -110,7 +110,7 @@ def test_a_list_that_is_loaded_twice_changes_nothing(roster: Roster) -> None:
     assert list(roster.team_page("search")) == [*before[1], "  Dee (member) since 2026-01-01"]
 
 
-def test_lists_that_are_loaded_at_once_make_every_user_once(roster: Roster) -> None:
+def test_concurrent_loads_add_every_user_once(roster: Roster) -> None:
     rows = [row(f"new-{number}@example.com", f"team-{number % 3}") for number in range(12)]
     assert at_once(*(lambda: roster.load(rows) for _ in range(4))) == []
     emails = [
@@ -120,20 +120,20 @@ def test_lists_that_are_loaded_at_once_make_every_user_once(roster: Roster) -> N
 
 
 @pytest.mark.parametrize("wrong", [{"role": "BOSS"}, {"since": "yesterday"}])
-def test_a_row_that_is_wrong_is_named(roster: Roster, wrong: dict[str, str]) -> None:
+def test_wrong_row_is_named(roster: Roster, wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="row 2 of the list"):
         roster.load([row("dee@example.com", "search"), {**row("eva@example.com", "search"), **wrong}])
     assert list(roster.team_page("search"))[-1] == "  Dee (member) since 2026-01-01"
 
 
-def test_an_address_is_somebodys_once(roster: Roster) -> None:
+def test_addresses_are_unique(roster: Roster) -> None:
     with pytest.raises(NotUnique):
         roster.add_user(User(user_id=uuid4(), email="bob@example.com", name="Another", status="ACTIVE"))
-    assert roster.known("bob@example.com").name == "Bob"
+    assert roster.user_by_email("bob@example.com").name == "Bob"
 
 
-def test_nobody_comes_into_a_team_that_is_not_there(roster: Roster) -> None:
-    bob = roster.known("bob@example.com")
+def test_missing_user_or_team_is_refused(roster: Roster) -> None:
+    bob = roster.user_by_email("bob@example.com")
     for user_id, team_id in ((bob.user_id, "nowhere"), (uuid4(), "search")):
         with pytest.raises(TransactionCancelled, match="there is no"):
             roster.put_user_into_team(
@@ -143,14 +143,14 @@ def test_nobody_comes_into_a_team_that_is_not_there(roster: Roster) -> None:
     assert len(roster.team_and_members("search").all(Assignment)) == 2
 
 
-def test_who_leaves_a_team_leaves_it_on_both_sides(roster: Roster) -> None:
-    bob = roster.known("bob@example.com")
+def test_leaving_a_team_removes_both_sides(roster: Roster) -> None:
+    bob = roster.user_by_email("bob@example.com")
     roster.take_user_out_of_team(bob.user_id, "search")
     assert list(roster.user_page("bob@example.com"))[1:] == ["  platform (member) since 2026-02-01"]
     assert list(roster.team_page("search"))[1:] == ["  Cid (member) since 2026-03-01"]
 
 
-def test_a_team_that_closes_is_gone_from_both_sides_whoever_comes_in_meanwhile(roster: Roster) -> None:
+def test_closing_a_team_removes_concurrent_members(roster: Roster) -> None:
     users = [roster.user(f"new-{number}@example.com", "New") for number in range(20)]
 
     def come(user: User) -> None:
@@ -162,20 +162,20 @@ def test_a_team_that_closes_is_gone_from_both_sides_whoever_comes_in_meanwhile(r
     assert {type(error) for error in failed} <= {TransactionCancelled}
     found = roster.team_and_members("search")
     assert (found.one(Team), found.all(Assignment)) == (None, [])
-    for user in (*users, roster.known("bob@example.com")):
+    for user in (*users, roster.user_by_email("bob@example.com")):
         assert "search" not in [one.team_id for one in roster.user_and_teams(user.user_id).all(Assignment)]
     with pytest.raises(LookupError, match="there is no team search"):
         list(roster.team_page("search"))
 
 
-def test_an_empty_team_closes_and_one_that_is_closed_may_be_closed_again(roster: Roster) -> None:
+def test_closing_an_empty_or_closed_team_works(roster: Roster) -> None:
     roster.set_up_team(Team(team_id="ghosts", name="Ghosts"))
     for _ in range(2):
         roster.close("ghosts")
         assert roster.team_and_members("ghosts").one(Team) is None
 
 
-def test_the_command_in_processes_of_their_own(tmp_path: Path) -> None:
+def test_commands_as_processes(tmp_path: Path) -> None:
     def run(*arguments: str) -> tuple[int, str]:
         given = [sys.executable, "roster.py", "--db", str(tmp_path / "teams.db"), *arguments]
         done = subprocess.run(given, cwd=HERE, capture_output=True, text=True, check=False)

@@ -51,7 +51,7 @@ def command(
 
 
 def has_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Whether a user can answer questions."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 

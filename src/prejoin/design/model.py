@@ -254,6 +254,18 @@ class Counter(Model, frozen=True):
         return str(ItemName(self.entity, counter=self.attributes))
 
 
+class ContentStore(Model, frozen=True):
+    """A large content that is in an object store. Others are in parts beside their items."""
+
+    entity: str
+    attribute: str
+
+    @property
+    def name(self) -> str:
+        """`Document.body`."""
+        return f"{self.entity}.{self.attribute}"
+
+
 # --- What each access pattern becomes -------------------------------------------------------------------------------
 
 
@@ -405,6 +417,7 @@ class Design(Model, frozen=True):
     items: tuple[Item, ...] = ()
     guards: tuple[Guard, ...] = ()
     counters: tuple[Counter, ...] = ()
+    stores: tuple[ContentStore, ...] = ()
     type_attribute: str = "entityType"
     separator: str = "#"
     raw_keys: bool = False
@@ -423,6 +436,10 @@ class Design(Model, frozen=True):
 
     def counter(self, entity: str) -> Counter | None:
         return next((c for c in self.counters if c.entity == entity), None)
+
+    def in_store(self, entity: str, attribute: str) -> bool:
+        """Whether a large content is in an object store, and not in parts in the table."""
+        return ContentStore(entity, attribute) in self.stores
 
     def operation(self, pattern: str) -> Operation | None:
         return next((o for o in self.operations if o.pattern == pattern), None)

@@ -140,13 +140,15 @@ def filter_condition(conditions: dict[str, LegacyCondition] | None, operator: st
     return None if tree is None else BoundCondition(tree, compile_condition(tree), values)
 
 
-def key_conditions(conditions: dict[str, LegacyCondition]) -> dict[str, AttributeCondition]:
-    """The condition on each key attribute. Whether the attributes are the key is for the table to say."""
+def key_conditions(conditions: dict[str, LegacyCondition], *, of_index: bool) -> dict[str, AttributeCondition]:
+    """The condition on each key attribute. Whether the attributes are the key is for the table to say. Only the key of
+    an index may have more than two.
+    """
     found: dict[str, AttributeCondition] = {}
     for name, given in conditions.items():
         operator = str(given.comparison_operator)
         found[name] = AttributeCondition(_KEY_OPERATORS.get(operator, operator), _operands(given))
-    if not 1 <= len(found) <= 2:
+    if not found or (len(found) > 2 and not of_index):
         refuse("Conditions can be of length 1 or 2 only")
     return found
 

@@ -38,10 +38,10 @@ class CutoverEntity(msgspec.Struct, frozen=True):
 
 
 class Cutover(msgspec.Struct, frozen=True):
-    """What was established at the cut-over."""
+    """The facts of a cut-over, for its report."""
 
     by: str
-    """Who signed it off."""
+    """The person who signed it off."""
     at: str
     source: str
     table: str
@@ -53,7 +53,7 @@ class Cutover(msgspec.Struct, frozen=True):
     followed: str
     """How changes were followed: `postgresql`, `mysql` (MariaDB), `dynamodb`, `outbox`, or empty."""
     removed: tuple[str, ...]
-    """What was removed from the database."""
+    """Objects that were removed from the database."""
 
     @property
     def digest(self) -> str:

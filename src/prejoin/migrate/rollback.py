@@ -18,12 +18,12 @@ from prejoin.pipeline.throttle import Throttle
 
 @dataclass(frozen=True, slots=True)
 class RollbackResult:
-    """What was removed, or would be."""
+    """The result of a rollback, or of its preview."""
 
     removed: tuple[str, ...]
-    """From the database."""
+    """Objects removed from the database."""
     items: int
-    """From the table."""
+    """The number of items deleted from the table."""
 
 
 def roll_back(

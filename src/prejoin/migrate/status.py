@@ -33,7 +33,7 @@ class Step:
     done: bool
     detail: str = ""
     command: str = ""
-    """What does it."""
+    """The command of the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class MigrationStatus:
     dead: dict[tuple[str, str], int]
     """Dead letters, by entity and code."""
     following: str
-    """What to do next."""
+    """The next thing to do."""
     warnings: tuple[Diagnostic, ...] = ()
 
 
@@ -102,7 +102,7 @@ def _loaded(about: dict[str, str], entities: tuple[EntityProgress, ...], letters
 
 
 def _is_followed(about: dict[str, str]) -> bool:
-    """A load without `--follow`, while nobody writes, has nothing to follow."""
+    """Whether following is complete. A load without `--follow` needs none."""
     return "finished" in about and (not about.get("log") or bool(about.get("caught_up")) or "cut_over" in about)
 
 

@@ -6,12 +6,23 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
+from msgspec.structs import replace
+
 from prejoin.keys import TABLE, Lookup
 from prejoin.protocol.limits import TRANSACTION_ACTIONS
 from prejoin.table.client.reads import get_steps
 from prejoin.table.condition.record import Compare, Condition, Exists, both
 from prejoin.table.conversation import Steps
-from prejoin.table.errors import ConditionFailed, Conflict, NotServed, SchemaError, TooMany, TransactionCancelled
+from prejoin.table.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    Conflict,
+    NotServed,
+    NotUnique,
+    SchemaError,
+    TooMany,
+    TransactionCancelled,
+)
 from prejoin.table.read.arguments import QueryArguments
 from prejoin.table.read.query import query
 from prejoin.table.schema.bind import Bound
@@ -133,11 +144,11 @@ class FollowsPattern(BoundPattern):
             case _:
                 return
         if (key := self.source.key(values)) is not None:
-            yield self.source_check(key, values)
+            yield self.source_check(schema, key, values)
 
-    def source_check(self, key: Mapping[str, Any], values: Mapping[str, Any]) -> Write:
+    def source_check(self, schema: Schema, key: Mapping[str, Any], values: Mapping[str, Any]) -> Write:
         """Return the check that a source has the values that items repeat."""
-        return Write("check", self.source.entity, key, where=self._equal(values))
+        return Write("check", schema.entity(self.declared.of), key, where=self._equal(values))
 
     def _equal(self, values: Mapping[str, Any]) -> Condition | None:
         """The condition that the source has the values that the item repeats."""
@@ -156,13 +167,14 @@ class FollowsPattern(BoundPattern):
         return any(getattr(item, own) != value for own, value in current.items())
 
     def update(self, schema: Schema, item: Any, current: Mapping[str, Any]) -> Write:
-        """Return the update of an item that is not up to date."""
+        """Return the update of an item that is not up to date, also of one that is marked as deleted."""
         entity = schema.entity(self.entity.codec.cls)  # with all of its patterns: this one was bound before others
         keys = {*entity.base.attributes, *self.source.names.values()}
         known = {name: getattr(item, name) for name in keys}
         placed = any(own in facet.placing for facet in entity.indexes.values() for own in current)
         read = placed or any(type(one) is not FollowsPattern for one in entity.patterns)
-        return update_write(schema, entity.codec.cls, Changes(dict(current)), None, known, read, None, False)
+        write = update_write(schema, entity.codec.cls, Changes(dict(current)), None, known, read, None, False)
+        return replace(write, seen=False)
 
 
 @overload
@@ -230,13 +242,13 @@ class _Pass:
         self, schema: Schema, table: str, pattern: FollowsPattern, key: Mapping[str, Any], current: Mapping[str, Any]
     ) -> None:
         self._schema, self._table, self._pattern, self._current = schema, table, pattern, current
-        self._check = pattern.source_check(key, current)
+        self._check = pattern.source_check(schema, key, current)
         self._equal = {own: key[name] for name, own in pattern.source.names.items()}
 
     def run(self, done: int, progress: Progress) -> Steps[int]:
         """Bring the items up to date, and return their number plus `done`."""
         cls = self._pattern.entity.codec.cls
-        arguments = QueryArguments(None, self._equal, limit=_PAGE, consistent=self._pattern.consistent)
+        arguments = QueryArguments(None, self._equal, limit=_PAGE, consistent=self._pattern.consistent, hidden=True)
         while True:
             page = yield from query(self._schema, self._table, cls, arguments)
             stale = [item for item in page.items if self._pattern.differs(item, self._current)]
@@ -254,7 +266,8 @@ class _Pass:
             yield from write_all(self._schema, self._table, [*writes, self._check])
         except (TooMany, ConditionFailed, TransactionCancelled) as error:
             if len(items) == 1:
-                if isinstance(error, TooMany):
+                causes = error.failures if isinstance(error, TransactionCancelled) else (error,)
+                if any(isinstance(one, (TooMany, AlreadyExists, NotUnique)) for one in causes):
                     raise
                 return 0  # it was deleted, or its source has changed
             middle = len(items) // 2

@@ -88,8 +88,12 @@ class History(Pattern):
                 f"{entity.tag}: the key of a History consists of {', '.join(sorted(base))}, as its own key, and of "
                 f"{number} in the sort key"
             )
+        assert facet.sk is not None
+        encoding = next(field.encoding for field in facet.sk.fields if field.attribute == number)
+        if not encoding.ordered or encoding.descending:
+            raise SchemaError(f"{entity.tag}: versions are stored in ascending order. Write {{{number}}} in their key")
         # A name that no query can use: reads return the current version only.
-        return HistoryPattern(self, replace(facet, entity=f"{entity.tag} history", copy=""), number)
+        return HistoryPattern(self, replace(facet, entity=f"{entity.tag} history", copy=""), number, encoding.digits)
 
 
 class HistoryPattern(BoundPattern):
@@ -97,11 +101,12 @@ class HistoryPattern(BoundPattern):
 
     what = "its history"
 
-    def __init__(self, declared: History, facet: Facet, version: str) -> None:
+    def __init__(self, declared: History, facet: Facet, version: str, digits: int) -> None:
         self.facets = (facet,)
         self.facet = facet
         self.version = version
         self.clock = declared.clock
+        self.most = 10**digits - 1 if digits else MOST_VERSIONS
         self._declared = declared
 
     def check(self, schema: Schema) -> None:
@@ -195,7 +200,7 @@ class _History:
     def read(self, limit: int | None) -> Steps[list[Any]]:
         names = self._schema.keys(TABLE)
         (pk,), (sk,) = names.pk, names.sk
-        first, last = (self._pattern.key(self._schema, self._known, number) for number in (1, MOST_VERSIONS))
+        first, last = (self._pattern.key(self._schema, self._known, number) for number in (1, self._pattern.most))
         body: dict[str, Any] = {
             "TableName": self._table,
             "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :first AND :last",

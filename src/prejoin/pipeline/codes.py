@@ -1,4 +1,4 @@
-"""The codes of the messages about the command itself; what each one means is told in `codes.md`, beside this file."""
+"""The codes of messages about the command itself. `codes.md` explains each one."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class _Tables(msgspec.Struct):
 
 
 def _other_tables(transport: Any) -> str:
-    """What to do about a missing table, with the names of others."""
+    """The fix for a missing table, with the names of others."""
     create = "create it with `create_table()` of a client, or deploy the design"
     try:
         names = msgspec.json.decode(transport.send("ListTables", b'{"Limit":%d}' % _NAMED), type=_Tables).TableNames

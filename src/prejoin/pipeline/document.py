@@ -19,9 +19,10 @@ from prejoin.pipeline.summary import contents
 from prejoin.workload.codes import DATA, UNREADABLE
 from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.document.write_document import UnwritableError
-from prejoin.workload.files import Form, form_of, read_file, read_text, with_exact_verbs, write_text
+from prejoin.workload.files import Form, form_of, read_file, read_text, write_text
 from prejoin.workload.model import Workload
 from prejoin.workload.reading import Places, WorkloadReading
+from prejoin.workload.shorthand import write_out
 
 FORMS: tuple[Form, ...] = ("md", "yaml", "json")
 DOCUMENT = "access-patterns.md"
@@ -44,7 +45,7 @@ class Document:
     @classmethod
     def of(cls, workload: Workload) -> Document:
         """A document for a workload that was made in Python."""
-        return cls("", "", WorkloadReading(with_exact_verbs(workload), (), Places()))
+        return cls("", "", WorkloadReading(write_out(workload), (), Places()))
 
     @property
     def workload(self) -> Workload:

@@ -20,5 +20,5 @@ def names() -> tuple[str, ...]:
 
 
 def installed() -> bool:
-    """Whether they are inside an installed package, where nobody should change them."""
+    """Whether they are inside an installed package, where they must not be changed."""
     return folder().parent == Path(prejoin.__file__).parent

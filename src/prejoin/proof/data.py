@@ -91,7 +91,7 @@ class DataGenerator:
         attribute, parent, name = leading
         per_parent = next((c for c in entity.cardinality if c.per == parent.name), None)
         usual = scaled(per_parent)
-        most = per_parent.count if per_parent and per_parent.at_most and per_parent.count else _MOST
+        most = math.ceil(per_parent.count) if per_parent and per_parent.at_most and per_parent.count else _MOST
         for at, owner in enumerate(self.items[parent.name]):
             for _ in range(min(most, math.ceil(usual * _UNEQUAL[at % len(_UNEQUAL)]))):
                 if len(self.items[entity.name]) < _MOST:
@@ -358,7 +358,7 @@ def scaled(cardinality: Cardinality | None) -> int:
     """
     if cardinality is None:
         return 3
-    count = cardinality.count
+    count = None if cardinality.count is None else math.ceil(cardinality.count)
     return 12 if count is None else min(count, 12, 2 + round(math.log2(max(1, count))))
 
 

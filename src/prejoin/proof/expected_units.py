@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -25,16 +24,6 @@ from prejoin.workload.model import Verb
 _READS = {"GetItem", "Query", "BatchGetItem"}
 _SEVERAL = {"BatchGetItem", "TransactGetItems"}
 """Reads that are charged item by item."""
-_OF_A_QUERY = (
-    "TableName",
-    "IndexName",
-    "KeyConditionExpression",
-    "ScanIndexForward",
-    "ConsistentRead",
-    "ExclusiveStartKey",
-    "Limit",
-)
-"""The members of a Query that decide which items it reads."""
 
 
 def read_units(sample: SampleTable, operation: Operation, calls: Sequence[Call], there: Dump) -> float | None:
@@ -63,7 +52,7 @@ def _sizes(sample: SampleTable, call: Call, there: Dump) -> list[int] | None:
         return None
     match call.operation:
         case "Query":
-            items = _looked_at(sample, call)
+            items = sample.looked_at[id(call)] if id(call) in sample.looked_at else call.response["Items"]
         case "GetItem":
             items = [call.request["Key"]]
         case "TransactGetItems":
@@ -77,18 +66,6 @@ def _sizes(sample: SampleTable, call: Call, there: Dump) -> list[int] | None:
         part = held(slot, sample.design, whole) if whole is not None else None
         found.append(item_size(part) if part is not None else 0)
     return found
-
-
-def _looked_at(sample: SampleTable, call: Call) -> list[Json]:
-    """The items that a Query reads. If it counts, filters or projects, it is repeated without that."""
-    request = call.request
-    if not {"FilterExpression", "Select"} & set(request):
-        return list(call.response["Items"])
-    body = {name: request[name] for name in _OF_A_QUERY if name in request}
-    for member in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
-        texts = re.findall(r"[#:]\w+", str(request["KeyConditionExpression"]))
-        body[member] = {name: value for name, value in request[member].items() if name in texts}
-    return list(sample.unobserved.call("Query", body)["Items"])
 
 
 def write_units(

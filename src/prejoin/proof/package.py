@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from prejoin.design.model import Design
+from prejoin.patterns.large.stores import MemoryStore
 from prejoin.render.python.method import Method
 from prejoin.render.python.package import Options, RenderedPackage, render_package
 from prejoin.render.python.repository import OF_TENANT
@@ -35,6 +36,7 @@ class LoadedPackage:
         modules = _load(rendered)
         title = rendered.names.title
         self.schema: Schema = modules["schema"].SCHEMA
+        """Where contents are in a store, it is one in memory."""
         self.repository: type[Any] = getattr(modules["repository"], f"{title}Repository")
         self.async_repository: type[Any] | None = None
         if "async_repository" in modules:
@@ -120,6 +122,8 @@ def _load(rendered: RenderedPackage) -> dict[str, ModuleType]:
             loaded.__package__ = package
             exec(compile(source, f"<{names[module]}>", "exec", dont_inherit=True), vars(loaded))  # noqa: S102 - ours
         found = {module: sys.modules[name] for module, name in names.items()}
+        if rendered.stores:
+            vars(found["schema"])["SCHEMA"] = found["schema"].schema(MemoryStore())
         weakref.finalize(found["schema"].SCHEMA, sys.modules.pop, names.pop("entities"), None)
     finally:
         for name in (package, *names.values()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import weakref
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ from prejoin.render.python.method import Method
 from prejoin.table.client.async_client import AsyncClient
 from prejoin.table.client.client import Client
 from prejoin.table.client.observe import Call
+from prejoin.table.codec.values import Json
 from prejoin.table.errors import TableError
 from prejoin.transport import Transport
 from prejoin.workload.contents import contents_of
@@ -30,6 +32,16 @@ from prejoin.workload.model import Accept, Entity, OutOfScope, Workload
 
 REFUSALS = (TableError, DynamoDBError, KeyValueError)
 """The errors of requests that the client or DynamoDB refuses."""
+_OF_A_QUERY = (
+    "TableName",
+    "IndexName",
+    "KeyConditionExpression",
+    "ScanIndexForward",
+    "ConsistentRead",
+    "ExclusiveStartKey",
+    "Limit",
+)
+"""The members of a Query that decide which items it reads."""
 _COUNTED = 3
 """What is added to each sharded counter of the data."""
 
@@ -65,6 +77,8 @@ class SampleTable:
     facets: Sequence[Facet]
     generator: DataGenerator
     calls: list[Call] = field(default_factory=list)
+    looked_at: dict[int, list[Json]] = field(default_factory=dict)
+    """The items that a Query with a filter or a count has read, by the `id` of its call in `calls`."""
     unwritable: list[str] = field(default_factory=list)
     """Items of the data that could not be written, and why."""
     contents: list[StoredContent] = field(default_factory=list)
@@ -85,9 +99,16 @@ class SampleTable:
         """Creates the table of a design and fills it with data; with `edge_values`, such as are hard on keys."""
         package = package or load_package(workload, design, clock=lambda: now)
         calls: list[Call] = []
-        client = Client(package.schema, design.table, transport, observe=calls.append)
+        looked_at: dict[int, list[Json]] = {}
         unobserved = Client(package.schema, design.table, transport)
-        async_client = AsyncClient(package.schema, design.table, _Awaitable(transport), observe=calls.append)
+
+        def observe(call: Call) -> None:
+            calls.append(call)
+            if call.operation == "Query" and {"FilterExpression", "Select"} & call.request.keys():
+                looked_at[id(call)] = list(unobserved.call("Query", _whole(call.request))["Items"])
+
+        client = Client(package.schema, design.table, transport, observe=observe)
+        async_client = AsyncClient(package.schema, design.table, _Awaitable(transport), observe=observe)
         # Raw keys cannot hold the separator, and are refused with it: that is documented and needs no proof.
         facets = planner_facets(design, workload)
         generator = DataGenerator(
@@ -95,7 +116,18 @@ class SampleTable:
         )
         followed = transport if isinstance(transport, Followed) else None
         sample = cls(
-            workload, design, now, package, client, async_client, unobserved, followed, facets, generator, calls
+            workload,
+            design,
+            now,
+            package,
+            client,
+            async_client,
+            unobserved,
+            followed,
+            facets,
+            generator,
+            calls,
+            looked_at,
         )
         more: dict[str, Any] = {"StreamSpecification": STREAM} if followed else {}
         unobserved.create_table(**more)
@@ -160,6 +192,7 @@ class SampleTable:
         """The calls made inside the `with`."""
         found: list[Call] = []
         self.calls.clear()
+        self.looked_at.clear()
         yield found
         found += self.calls
 
@@ -230,3 +263,12 @@ class _EventLoop:
             return self._loop.run_until_complete(coroutine)
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(asyncio.run, coroutine).result()
+
+
+def _whole(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A Query for all items that another one reads, without its filter and without counting."""
+    body = {name: request[name] for name in _OF_A_QUERY if name in request}
+    used = re.findall(r"[#:]\w+", str(request["KeyConditionExpression"]))
+    for member in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
+        body[member] = {name: value for name, value in request[member].items() if name in used}
+    return body

@@ -373,6 +373,7 @@ def _replaced(case: WriteCase, action: Action, entity: Entity, owners: Values) -
         item
         for item in case.sample.items.get(entity.name, [])
         if all(item.get(n) == v for n, v in wanted.items() if (a := entity.attribute(n)) and (a.id or n in owners))
+        and _belongs(case, entity, item)
     ]
     if not items:
         return None
@@ -385,6 +386,16 @@ def _replaced(case: WriteCase, action: Action, entity: Entity, owners: Values) -
     kept |= {name for group in entity.unique for name in group}
     after = case.sample.generator.make(entity, {name: before[name] for name in kept if name in before})
     return WriteStep(action, entity, before, {k: v for k, v in after.items() if k not in kept or k in before})
+
+
+def _belongs(case: WriteCase, entity: Entity, item: Values) -> bool:
+    """Whether the items that an item refers to fulfil the conditions of the write on them."""
+    for name in {check.entity for check in case.write.checks} - {"", entity.name}:
+        other = case.sample.entity(name)
+        referred = [one for one in _referred(case, entity, item, other) if _fits(case, other, one, {})]
+        if not referred and any(held[0] is other for a in entity.id if (held := target(case.sample.workload, a))):
+            return False
+    return True
 
 
 def _nobody(case: WriteCase, entity: Entity, steps: Iterable[WriteStep]) -> Values:
@@ -439,13 +450,8 @@ def holds(case: WriteCase, check: Check, entity: Entity, item: Values) -> bool:
     attribute = about(check, entity)
     if attribute is None or check.op is None:
         return True
-    if (
-        attribute.name in item
-        and check.op is Op.EQ
-        and check.values
-        and check.values[0].param not in {None, *case.given}
-    ):
-        return True  # whatever it is, the caller knows it
+    if check.op is Op.EQ and check.values and check.values[0].param not in {None, *case.given}:
+        return attribute.name in item  # whatever it is, the caller knows it
     return compare(check.op, item.get(attribute.name), [case.value(v, attribute) for v in check.values])
 
 
@@ -454,7 +460,7 @@ def satisfying(case: WriteCase, check: Check, attribute: Attribute) -> Any:
     if not check.values or check.op in {Op.EXISTS, Op.NOT_EXISTS}:
         return None
     if check.op is Op.EQ and check.values[0].param not in {None, *case.given}:
-        return None
+        return case.sample.generator.value(attribute)  # any value; the caller knows it
     values = [case.value(v, attribute) for v in check.values]
     return next((v for v in _around(case, attribute, values) if compare(check.op or Op.EQ, v, values)), None)
 
@@ -554,11 +560,18 @@ def _other(case: WriteCase, entity: Entity, attribute: Attribute, item: Values) 
         return case.given[attribute.name]
     old = item.get(attribute.name)
     held = target(case.sample.workload, attribute)
-    owners = case.sample.items.get(held[0].name, []) if held else []
+    # The rest of the other item's id stays: it is one of the same tenant.
+    parts = _parts(entity, attribute, *held) if held else {}
+    kept = {part: own for own, part in parts.items() if own != attribute.name}
+    owners = [
+        owner
+        for owner in (case.sample.items.get(held[0].name, []) if held else [])
+        if all(owner.get(part) == item.get(own) for part, own in kept.items())
+    ]
     if held and owners:
         if any(about(c, held[0]) for c in case.write.checks):
             owners = [o for o in owners if all(holds(case, c, held[0], o) for c in case.write.checks)]
-            owners = owners or [_provide(case, held[0], {})]
+            owners = owners or [_provide(case, held[0], kept)]
         others = [o[held[1].name] for o in owners if o.get(held[1].name) not in (None, old)]
         new = others[0] if others else old
     else:

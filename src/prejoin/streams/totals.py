@@ -44,7 +44,7 @@ Values = Mapping[str, Any]
 
 
 class Contribution(msgspec.Struct, frozen=True, kw_only=True):
-    """What one object adds to a total."""
+    """The contribution of one object to a total."""
 
     totals: str
     item: str
@@ -107,7 +107,7 @@ class StreamTotals:
     by: Callable[[Any], Values | None]
     """The key of the total that an object belongs to; None if it is not counted."""
     add: Callable[[Any], Values]
-    """What an object adds to each attribute of the total."""
+    """Returns the amount that an object adds to each attribute of the total."""
     name: str = ""
     """Distinguishes totals of the same two classes. By default it is made of their names."""
 
@@ -257,7 +257,7 @@ def _moved(schema: Schema, into: Bound[Any], was: str | None, added: str | None)
 
 
 def _added(into: Bound[Any], totals: StreamTotals, new: Any) -> str | None:
-    """What an object adds to which total, as text; None if it is not counted."""
+    """The amounts that an object adds, and the total, as text; None if it is not counted."""
     key = totals.by(new) if new is not None else None
     return None if key is None else _text(into, {**key, **totals.add(new)})
 

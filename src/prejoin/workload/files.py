@@ -15,8 +15,9 @@ from prejoin.workload.data_tree import NotATreeError, TreeForm, convert_tree, re
 from prejoin.workload.document.markdown import Text
 from prejoin.workload.document.read_document import MOST_CHARACTERS, read_document
 from prejoin.workload.document.write_document import write_document
-from prejoin.workload.model import CheckKind, Verb, Workload, Write
+from prejoin.workload.model import Workload
 from prejoin.workload.reading import Notes, Places, WorkloadReading
+from prejoin.workload.shorthand import write_out
 from prejoin.workload.tenants import expand, move_places
 
 Form = Literal["md", "yaml", "json"]
@@ -51,26 +52,9 @@ def read_text(text: str, form: Form) -> WorkloadReading:
     reading = read_document(text) if form == "md" else read_data(text, form)
     if any(d.code in {codes.UNREADABLE.id, codes.DATA.id} for d in reading.diagnostics):
         return reading
-    workload = with_exact_verbs(reading.workload)
+    workload = write_out(reading.workload)
     diagnostics = in_order((*reading.diagnostics, *check(workload, reading.places)))
     return WorkloadReading(workload, diagnostics, reading.places)
-
-
-def with_exact_verbs(workload: Workload) -> Workload:
-    """The workload with `create X` for `put X` under the condition `X not exists`, which means the same."""
-    return msgspec.structs.replace(workload, writes=tuple(map(_with_exact_verbs, workload.writes)))
-
-
-def _with_exact_verbs(write: Write) -> Write:
-    whole = [check for check in write.checks if check.kind is CheckKind.NOT_EXISTS and not check.attribute]
-    new = {check.entity or write.first_entity for check in whole}
-    actions = tuple(
-        msgspec.structs.replace(action, verb=Verb.CREATE)
-        if action.verb is Verb.PUT and action.entity in new
-        else action
-        for action in write.actions
-    )
-    return write if actions == write.actions else msgspec.structs.replace(write, actions=actions)
 
 
 def write_text(workload: Workload, form: Form) -> str:

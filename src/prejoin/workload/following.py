@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from prejoin.workload.lookup import foreign_parts, target
+from prejoin.workload.memo import remembered
 from prejoin.workload.model import Attribute, Entity, Workload
 
 
@@ -25,7 +27,7 @@ class Following(msgspec.Struct, frozen=True):
 
 def followings(workload: Workload) -> tuple[Following, ...]:
     """All that follows in a workload. An attribute whose source or reference is not clear is left out."""
-    found: dict[tuple[str, str, tuple[tuple[str, str], ...], int | None], Following] = {}
+    found: dict[tuple[object, ...], tuple[Following, dict[str, str]]] = {}
     for entity in workload.entities:
         for attribute in entity.attributes:
             if attribute.follows is None:
@@ -35,10 +37,9 @@ def followings(workload: Workload) -> tuple[Following, ...]:
                 continue
             within = attribute.follows.within
             key = (entity.name, source[0].name, tuple(by.items()), within)
-            before = found[key].attributes if key in found else {}
-            attributes = {**before, attribute.name: source[1].name}
-            found[key] = Following(entity, source[0], attributes, by, within)
-    return tuple(found.values())
+            one = found.setdefault(key, (Following(entity, source[0], {}, by, within), {}))
+            one[1][attribute.name] = source[1].name
+    return tuple(replace(one, attributes=attributes) for one, attributes in found.values())
 
 
 def source_of(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribute] | None:
@@ -49,23 +50,40 @@ def source_of(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribu
     return (entity, found) if entity and found else None
 
 
-def leads(workload: Workload, entity: Entity, attribute: Attribute) -> Iterator[Attribute]:
+def leads(workload: Workload, entity: Entity, attribute: Attribute) -> Sequence[Attribute]:
     """The attributes that hold an id of the entity whose attribute is followed."""
     source = source_of(workload, attribute)
+    return _holders(workload, entity).get(source[0].name, []) if source else []
+
+
+@remembered
+def _holders(workload: Workload, entity: Entity) -> Mapping[str, list[Attribute]]:
+    """The attributes of an entity that hold an id, by the entity that it is of."""
+    found: dict[str, list[Attribute]] = {}
     for one in entity.attributes:
-        held = target(workload, one)
-        if source and held and held[0] is source[0]:
-            yield one
+        if held := target(workload, one):
+            found.setdefault(held[0].name, []).append(one)
+    return found
 
 
 def reference_of(workload: Workload, entity: Entity, attribute: Attribute) -> Mapping[str, str] | None:
     """For each part of the source's id, the attribute that holds it; None if that is not clear."""
-    source, via = source_of(workload, attribute), attribute.follows.via if attribute.follows else ""
-    options = [one for one in leads(workload, entity, attribute) if not via or one.name == via]
+    source = source_of(workload, attribute)
+    return _reference(workload, entity, source[0], attribute.follows.via) if source and attribute.follows else None
+
+
+@remembered
+def _reference(workload: Workload, entity: Entity, source: Entity, via: str) -> Mapping[str, str] | None:
+    """For each part of a source's id, the attribute that holds it. `via` is one of them; empty if none is named."""
+    options = _holders(workload, entity).get(source.name, [])
+    if via:
+        named = entity.attribute(via)
+        held = target(workload, named) if named else None
+        options = [named] if named and held and held[0] is source else []
     parts = [held[1].name for one in options if (held := target(workload, one))]
-    if source is None or not options or len(set(parts)) < len(parts):
+    if not options or len(set(parts)) < len(parts):
         return None
-    beside = {part.name: own.name for part, own in foreign_parts(workload, entity, source[0], options[0])}
+    beside = {part.name: own.name for part, own in foreign_parts(workload, entity, source, options[0])}
     found = {**beside, **dict(zip(parts, (one.name for one in options), strict=True))}
-    ids = [a.name for a in source[0].id]
+    ids = [a.name for a in source.id]
     return {name: found[name] for name in ids} if found.keys() == set(ids) else None

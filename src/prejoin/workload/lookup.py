@@ -169,6 +169,8 @@ def foreign_parts(
         for name in one.via
     }
     held = target(workload, lead)
+    if held and [held[1]] == list(parent.id):
+        return
     place = [a.name for a in entity.attributes if target(workload, a) == held].index(lead.name)
     for part in parent.id:
         if held and held[1].name == part.name:

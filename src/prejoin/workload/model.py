@@ -104,7 +104,8 @@ class Relationship(Model, frozen=True):
 class Cardinality(Model, frozen=True):
     """The number of items, in total or for each item of another entity. No count means unbounded."""
 
-    count: int | None = None
+    count: int | float | None = None
+    """A fraction is an average: 1.5 policies per holder."""
     per: str = ""
     """An entity, or an attribute with the id of something outside; empty for the total."""
     low: int | None = None
@@ -426,6 +427,14 @@ class CounterShards(Model, frozen=True, tag_field="pin", tag="counter"):
     shards: int
 
 
+class ContentPlace(Model, frozen=True, tag_field="pin", tag="content"):
+    """Whether a large content is in an object store, or in parts in the table."""
+
+    entity: str
+    attribute: str
+    store: bool
+
+
 class FixedKey(Model, frozen=True, tag_field="pin", tag="key"):
     """A key in production, or a wanted one."""
 
@@ -493,6 +502,7 @@ Pin = (
     | Without
     | Spread
     | CounterShards
+    | ContentPlace
     | FixedKey
     | Minimise
     | IndexKeys

@@ -1,4 +1,4 @@
-"""An application in several versions that reads and writes while a table changes, and checks each answer."""
+"""An application in several versions that reads and writes while a table changes, and checks each result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Killed(BaseException):
 
 
 class Application:
-    """What is stored, as the application knows it; and the versions of its code that run."""
+    """The expected contents of the table, and the versions of the code that run."""
 
     def __init__(self, engine: Embedded, seed: int) -> None:
         self.engine = engine
@@ -29,16 +29,16 @@ class Application:
         self.running: list[tuple[LoadedPackage, Client]] = []
         self.checked = 0
         self._written: dict[str, Any] = {}
-        """The record that was written last."""
+        """The last written record."""
         self._number = 0
 
     def run(self, *versions: CodeVersion) -> None:
-        """Only these versions run from now on."""
+        """Sets the running versions."""
         packages = [one.package for one in versions]
         self.running = [(one, Client(one.schema, "shop", self.engine)) for one in packages]
 
     def act(self) -> None:
-        """One write by some version, then reads by all."""
+        """Writes with one version, then reads with all."""
         package, client = self.random.choice(self.running)
         self._write(package, client)
         for package, client in self.running:
@@ -117,7 +117,7 @@ def _plain(value: Any) -> Any:
 
 
 class Interleaved:
-    """The worker's connection: the application acts between its requests, and at times the worker is killed."""
+    """The worker's transport: the application acts between its requests, and sometimes kills the worker."""
 
     concurrent = False
 
@@ -132,7 +132,7 @@ class Interleaved:
         self._application.act()
         answer = self._application.engine.send(operation, body)
         if chance.random() < self._kill:
-            raise Killed  # the request was done, and the worker does not know
+            raise Killed  # the request was applied, and the worker does not know it
         return answer
 
     def close(self) -> None:

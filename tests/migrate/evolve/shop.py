@@ -1,4 +1,4 @@
-"""Designs of a small shop that become each other."""
+"""Designs of a small shop, to evolve from one to another."""
 
 from __future__ import annotations
 

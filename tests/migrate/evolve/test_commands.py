@@ -1,4 +1,4 @@
-"""`prejoin evolve`: the way of the guide on a file, what is printed, exit statuses."""
+"""`prejoin evolve`: the steps of the guide on a file, output, exit statuses."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_steps_of_the_guide_run_and_fill_the_table(projects: Path, prejoin: Prej
 
 
 @pytest.mark.slow
-def test_commands_of_the_guide_run_as_they_stand(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+def test_commands_of_the_guide_run(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
     commands = re.findall(r"^prejoin (.+?)(?:  |$)", GUIDE.split("```")[1], re.MULTILINE)
     assert len(commands) == 5
     for command in commands:
@@ -77,7 +77,7 @@ def test_commands_of_the_guide_run_as_they_stand(projects: Path, prejoin: Prejoi
     exec(code[1], {})
 
 
-def test_plan_prints_who_does_what_and_which_code_runs(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+def test_plan_prints_steps_and_code_versions(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
     ran = prejoin("evolve", "plan", "old", "new")
     assert "OLD and `prepare`" in ran.out
     assert "`prejoin evolve backfill`" in ran.out

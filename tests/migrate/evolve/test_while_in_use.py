@@ -1,4 +1,4 @@
-"""One design becomes another while the application runs: every answer of every version is right at every moment."""
+"""A table evolves while the application runs: every version of the code gets correct results at every moment."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_without_the_switch_the_application_misses_items(change: str, tmp_path: 
 
 
 def test_repeated_step_finds_what_was_written_since(tmp_path: Path) -> None:
-    """An instance of OLD that was forgotten still writes, after the step was done."""
+    """A forgotten instance of OLD still writes after the step."""
     engine = Embedded()
     for begin, end, step, done in (
         (few, many, Evolution.backfill, lambda names: "language" in names),
@@ -92,7 +92,7 @@ def test_repeated_step_finds_what_was_written_since(tmp_path: Path) -> None:
 
 
 def evolve(found: Transition, application: Application, worker: Worker, backfill: bool = True) -> StepResult:
-    """All steps, with the application running all the time, and deployments during which two versions run."""
+    """Runs all steps while the application runs, with deployments during which two versions run."""
     Client(found.old.package.schema, "shop", application.engine).create_table()
     application.run(found.old)
     for _ in range(40):
@@ -122,7 +122,7 @@ def _attributes_of(version: CodeVersion) -> set[str]:
 
 
 class Worker:
-    """Runs steps of an evolution, each again after it was killed."""
+    """Runs steps of an evolution, and repeats each after a kill."""
 
     def __init__(self, application: Application, folder: Path) -> None:
         self.application = application
@@ -131,7 +131,7 @@ class Worker:
 
     def run(self, found: Transition, step: Callable[[Evolution], StepResult]) -> StepResult:
         while True:
-            # The more often it is killed, the longer it lives.
+            # Each run gets longer, so that the step ends.
             transport = Interleaved(self.application, 0.05 / (1 + self.kills / 4))
             try:
                 client = Client(found.old.package.schema, "shop", transport)

@@ -1,4 +1,4 @@
-"""Pages: every pattern with its method, its test and its operation; every key with who reads and writes it."""
+"""Pages list every pattern with its method, test and operation, and every key with its readers and writers."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ def test_a_read_tells_what_it_takes_gives_sends_and_costs() -> None:
 def test_a_write_tells_its_conditions() -> None:
     (section,) = [s for s in parse(page("shop")) if s.title.text == "AP-022: `place_order`"]
     assert "- **If**: Product.stock >= quantity" in section.raw
-    assert "stock >= quantity; updates User" in section.raw
+    assert "stock >= {quantity}; updates User" in section.raw
 
 
-def test_what_is_not_served_says_why_and_has_no_method() -> None:
+def test_unserved_pattern_has_a_reason_and_no_method() -> None:
     workload, design = designed("shop")
     asked = replace(workload, reads=(*workload.reads, Read("AP-099", entities=("User",), description="All users")))
     text = query_interfaces(asked, map_patterns(design, asked), method_names(asked))
@@ -140,7 +140,7 @@ def test_every_key_is_in_the_map(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_read_is_told_where_it_reads_and_every_write_where_it_writes(name: str) -> None:
+def test_every_pattern_lists_its_key(name: str) -> None:
     _, design = designed(name)
     for operation in design.operations:
         for request in operation.requests:
@@ -153,7 +153,7 @@ def test_every_read_is_told_where_it_reads_and_every_write_where_it_writes(name:
                     assert operation.pattern in writers(design, action.item)
 
 
-def test_a_copy_is_read_by_those_who_read_the_copy() -> None:
+def test_copy_lists_its_readers() -> None:
     _, design = designed(WITH_COPY)
     own, copy = design.item("Order"), design.item("Order", "by-userId")
     assert own
@@ -173,7 +173,7 @@ def test_a_lookup_before_a_write_is_read_where_its_key_is() -> None:
     assert "AP-022" in readers(design, TABLE, song)
 
 
-def test_what_is_only_checked_is_not_written() -> None:
+def test_checked_item_is_not_written() -> None:
     _, design = designed("seed_music_ranking")
     assert "AP-021" not in writers(design, "User")
 
@@ -189,7 +189,7 @@ def test_attributes_in_keys_name_who_changes_them() -> None:
     assert "AP-025" in changers(workload, product, "price")
 
 
-# --- All of it ------------------------------------------------------------------------------------------------------
+# --- All documents --------------------------------------------------------------------------------------------------
 
 
 def test_the_files_and_that_they_are_stable() -> None:
@@ -201,13 +201,13 @@ def test_the_files_and_that_they_are_stable() -> None:
     assert with_code[PurePosixPath("query-interfaces.md")] != found[PurePosixPath("query-interfaces.md")]
 
 
-# Making a workload up takes longer than writing about it.
+# Generating a workload takes longer than rendering it.
 @settings(
     max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 @given(workloads(), designs())
-def test_whatever_can_be_said_can_be_written(workload: Workload, design: Design) -> None:
+def test_any_workload_can_be_documented(workload: Workload, design: Design) -> None:
     for text in (key_map(workload, design), query_interfaces(workload, design, method_names(workload))):
         text.encode()
         for line in text.splitlines():

@@ -56,7 +56,7 @@ def resolved(part: Any, table: str) -> Any:
         case {"Fn::GetAtt": str(name)}:
             return name
         case {"Fn::Sub": str(text)}:
-            return text.replace("${Table.Arn}", arn).replace("${Table}", table)
+            return text.replace("${Table.Arn}", arn).replace("${Bucket.Arn}", "Bucket.Arn").replace("${Table}", table)
         case dict():
             return {name: resolved(value, table) for name, value in part.items()}
         case list():

@@ -1,4 +1,4 @@
-"""A reader for the HCL that we write: blocks, attributes, objects, lists, texts; anything else as it stands."""
+"""A parser for the HCL that we generate: blocks, attributes, objects, lists, texts; other expressions as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 _PIECE = re.compile(r'\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}|\\[nrt"\\]|\$\$\{|%%\{|\$\{|%\{|[^\\"\r\n]')
-"""A part of a string. The signs of `$$${` could be read in two ways, so a test that meets them looks for them."""
+"""A part of a string. `$$${` is ambiguous, so tests avoid it."""
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|[{}\[\](),=]|[^\s{}\[\](),="#]+|\n')
 
 

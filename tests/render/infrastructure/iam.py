@@ -1,4 +1,4 @@
-"""IAM as far as our policies use it: whether a document allows a request to DynamoDB. Written from AWS's pages."""
+"""Evaluates IAM policies, as far as ours need it: whether a policy allows a request to DynamoDB."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ ARN = "arn:aws:dynamodb:eu-central-1:123456789012:table/{table}"
 Json = Mapping[str, Any]
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What DynamoDB asks IAM: an action on a resource, and what the condition keys are."""
+class IamRequest(msgspec.Struct, frozen=True):
+    """A request for authorization: an action on a resource, and the condition keys."""
 
     action: str
     resource: str
     context: Mapping[str, Sequence[str]]
 
 
-def allowed(document: Json, asked: Asked) -> bool:
-    return any(_applies(statement, asked) for statement in document["Statement"])
+def allowed(document: Json, request: IamRequest) -> bool:
+    return any(_applies(statement, request) for statement in document["Statement"])
 
 
-def asked_of(operation: str, request: Json, pk: Mapping[str, str]) -> Iterator[Asked]:
-    """What is asked for a request. `pk` is the partition key of the table, under "", and of each index."""
+def iam_requests(operation: str, request: Json, pk: Mapping[str, str]) -> Iterator[IamRequest]:
+    """The authorization requests of a call. `pk` has the partition key of the table, under "", and of each index."""
     match operation:
         case "GetItem" | "UpdateItem" | "DeleteItem" | "PutItem":
             item = request.get("Item") or request["Key"]
-            yield _asked(operation, request, [_text(item[pk[""]])])
+            yield _iam_request(operation, request, [_text(item[pk[""]])])
         case "Query":
-            yield _asked(operation, request, [_partition(request, pk[request.get("IndexName", "")])])
+            yield _iam_request(operation, request, [_partition(request, pk[request.get("IndexName", "")])])
         case "BatchGetItem" | "BatchWriteItem":
             for table, part in request["RequestItems"].items():
                 keys = part["Keys"] if operation == "BatchGetItem" else [_batched(one) for one in part]
                 about = part if operation == "BatchGetItem" else {}
-                yield _asked(operation, {"TableName": table, **about}, [_text(key[pk[""]]) for key in keys])
+                yield _iam_request(operation, {"TableName": table, **about}, [_text(key[pk[""]]) for key in keys])
         case "TransactWriteItems" | "TransactGetItems":
             for one in request["TransactItems"]:
                 for kind, part in one.items():
                     item = part.get("Item") or part["Key"]
                     action = {"ConditionCheck": "ConditionCheckItem"}.get(kind, f"{kind}Item")
-                    yield _asked(action, part, [_text(item[pk[""]])])
+                    yield _iam_request(action, part, [_text(item[pk[""]])])
         case _:
-            yield _asked(operation, request, [])
+            yield _iam_request(operation, request, [])
 
 
-def _asked(action: str, request: Json, keys: list[str]) -> Asked:
+def _iam_request(action: str, request: Json, keys: list[str]) -> IamRequest:
     resource = ARN.format(table=request["TableName"])
     if index := request.get("IndexName"):
         resource += f"/index/{index}"
@@ -59,17 +59,17 @@ def _asked(action: str, request: Json, keys: list[str]) -> Asked:
         context["dynamodb:Select"] = [request.get("Select", some)]
     if "ReturnValues" in request:
         context["dynamodb:ReturnValues"] = [request["ReturnValues"]]
-    return Asked(f"dynamodb:{action}", resource, {name: values for name, values in context.items() if values})
+    return IamRequest(f"dynamodb:{action}", resource, {name: values for name, values in context.items() if values})
 
 
-def _applies(statement: Json, asked: Asked) -> bool:
+def _applies(statement: Json, request: IamRequest) -> bool:
     conditions = [
-        _holds(operator, wanted if isinstance(wanted, list) else [wanted], asked.context.get(key))
+        _holds(operator, wanted if isinstance(wanted, list) else [wanted], request.context.get(key))
         for operator, tests in statement.get("Condition", {}).items()
         for key, wanted in tests.items()
     ]
-    named = any(_like(one, asked.action) for one in statement["Action"])
-    there = any(_like(one, asked.resource) for one in statement["Resource"])
+    named = any(_like(one, request.action) for one in statement["Action"])
+    there = any(_like(one, request.resource) for one in statement["Resource"])
     return statement["Effect"] == "Allow" and named and there and all(conditions)
 
 
@@ -89,7 +89,7 @@ def _holds(operator: str, wanted: list[str], found: Sequence[str] | None) -> boo
 
 
 def _like(pattern: str, value: str) -> bool:
-    """`*` and `?` are wild; `${*}`, `${?}` and `${$}` are those characters."""
+    """`*` and `?` are wildcards; `${*}`, `${?}` and `${$}` are these characters."""
     parts = re.split(r"(\$\{[*?$]\}|\*|\?)", pattern)
     wild = {"*": ".*", "?": "."}
     text = "".join(wild.get(p) or re.escape(p[2] if re.fullmatch(r"\$\{.\}", p) else p) for p in parts)

@@ -1,4 +1,4 @@
-"""Options with which renderings are tried: one that says nothing, and some that between them say all there is."""
+"""Options for tests of renderers: the defaults, and some that together set everything."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""CDK: a construct that compiles, is laid out as formatters lay it out, and says what the template says.
+"""CDK: a construct that compiles, is formatted, and matches the CloudFormation template.
 
-That the real CDK makes the same template of it is seen in the wide tier.
+The wide tier compares the template that CDK itself makes of it.
 """
 
 from __future__ import annotations

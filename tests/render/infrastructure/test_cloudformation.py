@@ -1,4 +1,4 @@
-"""CloudFormation: the template makes the table that the run time expects; options are where they belong."""
+"""CloudFormation: the template creates the table that the client expects; options are in their places."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def table_of(found: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def drifted(workload: Workload, design: Design, options: Infrastructure | None = None) -> list[str]:
-    """How a table made from the template differs from what the run time expects."""
+    """The differences between a table from the template and the table that the client expects."""
     properties = table_of(template(workload, design, options), design.table)
     body = {name: value for name, value in properties.items() if name not in AFTERWARDS}
     with Embedded() as engine:
@@ -93,7 +93,7 @@ TASKS = """
 
 
 def tasks() -> tuple[Workload, Design]:
-    """A table whose keys are attributes as they stand, several of them in an index."""
+    """A table whose keys are attributes, several of them in an index."""
     workload = read_text(TASKS, "md").workload
     several = (KeyAttribute("team"), KeyAttribute("state")), (KeyAttribute("rank", "N"), KeyAttribute("taskId"))
     slots = (Slot(TABLE, (KeyAttribute("taskId"),)), Slot("by-team", *several))
@@ -103,7 +103,7 @@ def tasks() -> tuple[Workload, Design]:
 
 
 def ordered() -> tuple[Workload, Design]:
-    """A table with a local index, and names that are hard on every language."""
+    """A table with a local index, and names that are difficult in every language."""
     workload = read_text(TASKS.replace("`team`", '`te"am ${ö}`').replace("| team,", '| te"am ${ö},'), "md").workload
     hard = workload.entities[0].attributes[1].name
     slots = (
@@ -142,7 +142,7 @@ def test_keys_of_several_attributes_and_of_numbers_are_as_the_run_time_expects_t
     assert properties["TimeToLiveSpecification"] == {"AttributeName": "gone", "Enabled": True}
 
 
-def test_what_was_there_is_kept_unless_said_otherwise() -> None:
+def test_table_is_retained_and_protected_by_default() -> None:
     workload, design = designed(SHOP)
     table = template(workload, design)["Resources"]["Table"]
     assert (table["DeletionPolicy"], table["UpdateReplacePolicy"]) == ("Retain", "Retain")
@@ -232,7 +232,7 @@ def test_the_stream_has_a_policy_and_a_mapping_for_its_function() -> None:
     assert not {"StreamMapping", "StreamConsumerPolicy"} & set(template(workload, design)["Resources"])
 
 
-def test_what_a_template_refers_to_is_there() -> None:
+def test_references_of_a_template_exist() -> None:
     workload, design = designed(SHOP)
     for options in ALL.values():
         found = template(workload, design, options)
@@ -258,7 +258,7 @@ def test_a_title_of_any_kind_is_a_text_in_the_template() -> None:
     assert found["Description"] == 'The table of A "shop": ü #1 - yes'
 
 
-def test_functions_stand_as_people_write_them() -> None:
+def test_cloudformation_functions_have_the_short_form() -> None:
     workload, design = designed(SHOP)
     text = render_cloudformation(workload, design)[FILE]
     assert "TableName: !Ref TableName\n" in text

@@ -1,4 +1,4 @@
-"""The code that is written and the policies that are written agree: each method sends what the role of its pattern may."""
+"""Generated code and policies agree: the role of each pattern may send the requests of its method."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from prejoin import Call, Client
 from prejoin.render.python.package import Options, render_python
 
 from .documents import DOCUMENTS, designed, named
-from .iam import allowed, asked_of
+from .iam import allowed, iam_requests
 from .test_policies import role
 
 EXAMPLES = [path for path in DOCUMENTS if "examples" in path.parts]
 
 
 class Watch:
-    """The calls that are made inside a method, by its pattern."""
+    """Records the calls of each method, by its pattern."""
 
     def __init__(self, patterns: list[str]) -> None:
         self.patterns = patterns
@@ -35,7 +35,7 @@ class Watch:
             self.seen.append((self.running, call))
 
     def around(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """The method, watched; its docstring says whose it is."""
+        """The method with recording; its docstring names its pattern."""
         doc = inspect.getdoc(method) or ""
         (pattern,) = (one for one in self.patterns if f"\n{one}: " in doc)
 
@@ -74,8 +74,8 @@ def test_each_method_sends_what_the_role_of_its_pattern_may(
     assert {pattern for pattern, _ in watch.seen} == {one.pattern for one in design.operations if one.requests}
     for pattern, call in watch.seen:
         policy = role(workload, design, pattern)
-        for asked in asked_of(call.operation, call.request, pk):
-            assert allowed(policy, asked), (pattern, asked)
+        for one in iam_requests(call.operation, call.request, pk):
+            assert allowed(policy, one), (pattern, one)
 
 
 def _watch(module: ModuleType, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The guide does what it shows, and names what there is."""
+"""The commands of the guide work, and it names all files."""
 
 from __future__ import annotations
 

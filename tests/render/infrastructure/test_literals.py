@@ -1,4 +1,4 @@
-"""Strings in infrastructure code: whatever they hold, each language reads them as they were."""
+"""Strings in infrastructure code: each language reads any text back unchanged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ texts = st.lists(
 def test_terraform_string_is_read_as_it_was(text: str) -> None:
     literal = hcl.quoted(text)
     assert read_hcl(literal, templates=False) == text
-    # Three signs in a row can be read in two ways.
+    # Three signs in a row are ambiguous.
     assert not re.search(r"[$%]{3}\{", literal)
     assert literal.isprintable()
 
@@ -84,5 +84,5 @@ def test_cloudformation_text_is_read_as_it_was(values: dict[str, str], name: str
 
 
 def _in_yaml(text: str) -> bool:
-    """Whether PyYAML reads a text that it wrote: not where it has a byte order mark, or a character past the plane 0."""
+    """Whether PyYAML can read its own output: not with a byte order mark, or characters beyond plane 0."""
     return yaml.safe_load(yaml.safe_dump(text, allow_unicode=True)) == text

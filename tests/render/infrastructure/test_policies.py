@@ -1,4 +1,4 @@
-"""Policies: a role may run its access patterns, as they are really sent, and nothing that others do elsewhere."""
+"""Policies: a role may send the requests of its access patterns, and no requests of others."""
 
 from __future__ import annotations
 
@@ -18,13 +18,20 @@ from prejoin.proof.prove import prove
 from prejoin.proof.result import PatternProof
 from prejoin.render.infrastructure.errors import InfrastructureError
 from prejoin.render.infrastructure.options import Encryption, Infrastructure, Role
-from prejoin.render.infrastructure.policies import MOST_CHARACTERS, Policy, policies_of, policy_document
+from prejoin.render.infrastructure.policies import (
+    BUCKET,
+    MOST_CHARACTERS,
+    OBJECTS,
+    Policy,
+    policies_of,
+    policy_document,
+)
 from prejoin.render.infrastructure.stack import stack_of
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Verb, Workload
 
 from .documents import DOCUMENTS, SHOP, designed, named
-from .iam import ARN, Asked, allowed, asked_of
+from .iam import ARN, IamRequest, allowed, iam_requests
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -40,16 +47,17 @@ def answers(workload: Workload, design: Design) -> tuple[PatternProof, ...]:
         return tuple(a for a in prove(workload, design, engine, now=NOW).patterns if a.calls)
 
 
-def asks(answer: PatternProof, design: Design) -> Iterator[Asked]:
-    """What IAM is asked while a pattern runs."""
+def requests_of(answer: PatternProof, design: Design) -> Iterator[IamRequest]:
+    """The authorization requests while a pattern runs."""
     pk = {"" if slot.name == TABLE else slot.name: slot.pk[0].name for slot in design.slots}
     for call in answer.calls:
-        yield from asked_of(call.operation, call.request, pk)
+        yield from iam_requests(call.operation, call.request, pk)
 
 
 def written(policy: Policy, design: Design) -> dict[str, Any]:
     arn = ARN.format(table=design.table)
     arns = {slot.name: arn if slot.name == TABLE else f"{arn}/index/{slot.name}" for slot in design.slots}
+    arns |= {BUCKET: "arn:aws:s3:::bucket", OBJECTS: "arn:aws:s3:::bucket/*"}
     return policy_document(policy, arns)
 
 
@@ -64,8 +72,8 @@ def test_a_role_of_one_pattern_may_send_all_that_the_pattern_sends(path: Path) -
     workload, design = designed(path)
     for answer in ran(path):
         policy = role(workload, design, answer.pattern)
-        for asked in asks(answer, design):
-            assert allowed(policy, asked), (answer.pattern, asked, policy)
+        for request in requests_of(answer, design):
+            assert allowed(policy, request), (answer.pattern, request, policy)
 
 
 @pytest.mark.everyday(4)
@@ -74,8 +82,8 @@ def test_the_role_of_the_whole_application_may_send_all_that_is_sent(path: Path)
     workload, design = designed(path)
     policies = [written(policy, design) for policy in policies_of(workload, design, Infrastructure())]
     for answer in ran(path):
-        for asked in asks(answer, design):
-            assert any(allowed(policy, asked) for policy in policies), (answer.pattern, asked)
+        for request in requests_of(answer, design):
+            assert any(allowed(policy, request) for policy in policies), (answer.pattern, request)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
@@ -84,32 +92,34 @@ def test_no_role_may_scan_or_change_the_table_or_do_what_none_of_its_patterns_do
     for answer in ran(path):
         policy = role(workload, design, answer.pattern)
         arn = ARN.format(table=design.table)
-        own = {asked.action for asked in asks(answer, design)}
+        own = {request.action for request in requests_of(answer, design)}
         said = {action for statement in policy["Statement"] for action in statement["Action"]}
         assert own <= said
         for action in ("Scan", "DeleteTable", "UpdateTable", "PartiQLSelect", "DescribeTable"):
-            assert not allowed(policy, Asked(f"dynamodb:{action}", arn, {"dynamodb:LeadingKeys": ["USER#1"]}))
+            assert not allowed(policy, IamRequest(f"dynamodb:{action}", arn, {"dynamodb:LeadingKeys": ["USER#1"]}))
         for other in ran(path):
             if workload.pattern(other.pattern) in workload.reads:
                 continue
-            verbs = {a for a in (asked.action for asked in asks(other, design)) if a not in said}
-            assert not any(allowed(policy, asked) for asked in asks(other, design) if asked.action in verbs)
+            verbs = {a for a in (request.action for request in requests_of(other, design)) if a not in said}
+            assert not any(
+                allowed(policy, request) for request in requests_of(other, design) if request.action in verbs
+            )
 
 
-def test_who_reads_products_reads_no_users() -> None:
+def test_role_for_products_reads_no_users() -> None:
     workload, design = designed(SHOP)
     policy = role(workload, design, "AP-010")
-    found = {a.pattern: [allowed(policy, asked) for asked in asks(a, design)] for a in ran(SHOP)}
+    found = {a.pattern: [allowed(policy, request) for request in requests_of(a, design)] for a in ran(SHOP)}
     assert {pattern for pattern, each in found.items() if all(each)} == {"AP-010"}
     (statement,) = policy["Statement"]
     assert statement["Action"] == ["dynamodb:GetItem"]
     assert statement["Condition"]["ForAllValues:StringLike"] == {"dynamodb:LeadingKeys": ["PRODUCT#*"]}
 
 
-def test_who_asks_without_naming_a_partition_is_refused() -> None:
+def test_request_without_a_partition_is_refused() -> None:
     workload, design = designed(SHOP)
     policy = role(workload, design, "AP-010")
-    assert not allowed(policy, Asked("dynamodb:GetItem", ARN.format(table=design.table), {}))
+    assert not allowed(policy, IamRequest("dynamodb:GetItem", ARN.format(table=design.table), {}))
 
 
 def test_an_index_is_allowed_by_its_own_name_and_the_table_is_not() -> None:
@@ -190,17 +200,20 @@ def notes() -> tuple[Workload, Design]:
     return workload, map_patterns(Design("notes", slots, items, ttl_attribute="expiresAt"), workload)
 
 
-def test_what_is_read_in_part_may_be_read_in_part_only() -> None:
+def test_role_with_a_projection_cannot_read_whole_items() -> None:
     workload, design = notes()
     (statement,) = role(workload, design, "AP-001")["Statement"]
     assert statement["Condition"]["ForAllValues:StringEquals"]["dynamodb:Attributes"] == [
         "entityType", "expiresAt", "gsi1pk", "gsi1sk", "pk", "sk", "title",
     ]  # fmt: skip
     policy = role(workload, design, "AP-001")
-    found = {a.pattern: all(allowed(policy, asked) for asked in asks(a, design)) for a in answers(workload, design)}
+    found = {
+        a.pattern: all(allowed(policy, request) for request in requests_of(a, design))
+        for a in answers(workload, design)
+    }
     assert found["AP-001"]
     assert not found["AP-002"]
-    everything = Asked(
+    everything = IamRequest(
         "dynamodb:Query",
         f"{ARN.format(table='notes')}/index/gsi1",
         {"dynamodb:LeadingKeys": ["OWNER#1"], "dynamodb:Select": ["ALL_PROJECTED_ATTRIBUTES"]},
@@ -208,10 +221,13 @@ def test_what_is_read_in_part_may_be_read_in_part_only() -> None:
     assert not allowed(policy, everything)
 
 
-def test_who_counts_sees_no_item() -> None:
+def test_role_that_counts_reads_no_item() -> None:
     workload, design = notes()
     policy = role(workload, design, "AP-003")
-    found = {a.pattern: all(allowed(policy, asked) for asked in asks(a, design)) for a in answers(workload, design)}
+    found = {
+        a.pattern: all(allowed(policy, request) for request in requests_of(a, design))
+        for a in answers(workload, design)
+    }
     assert found["AP-003"]
     assert not found["AP-001"]
 
@@ -220,7 +236,9 @@ def test_every_pattern_of_the_notes_may_be_run_by_its_role() -> None:
     workload, design = notes()
     for answer in answers(workload, design):
         assert answer.right, answer
-        assert all(allowed(role(workload, design, answer.pattern), one) for one in asks(answer, design)), answer.pattern
+        assert all(allowed(role(workload, design, answer.pattern), one) for one in requests_of(answer, design)), (
+            answer.pattern
+        )
 
 
 def test_a_condition_on_another_item_has_a_permission_of_its_own() -> None:
@@ -238,19 +256,20 @@ def test_keys_that_are_attributes_as_they_stand_are_not_limited_by_a_word() -> N
     assert "Condition" not in statement
 
 
-def test_words_that_iam_would_read_otherwise_stand_for_themselves() -> None:
+def test_iam_wildcards_in_keys_are_escaped() -> None:
     workload, design = notes()
     items = (Item("Note", "Note", (Facet(TABLE, ("N*?#{noteId}",), ("NOTE",)),)),)
     mapped = map_patterns(replace(design, slots=design.slots[:1], items=items, guards=()), workload)
     policy = role(workload, mapped, "AP-002")
     arn = ARN.format(table="notes")
     said = [
-        allowed(policy, Asked("dynamodb:GetItem", arn, {"dynamodb:LeadingKeys": [key]})) for key in ("N*?#1", "NXY#1")
+        allowed(policy, IamRequest("dynamodb:GetItem", arn, {"dynamodb:LeadingKeys": [key]}))
+        for key in ("N*?#1", "NXY#1")
     ]
     assert said == [True, False]
 
 
-def test_what_one_read_may_have_whole_is_not_said_again_in_part() -> None:
+def test_whole_read_permission_covers_partial_ones() -> None:
     workload, design = notes()
     both = role(workload, design, "AP-001", "AP-003")
     assert len(both["Statement"]) == 2
@@ -279,7 +298,7 @@ def test_a_key_of_the_customer_may_be_used_by_roles_and_for_writing_by_those_who
         ((Role("the desk", ("AP-010",)), Role("TheDesk", ("AP-010",))), "would both be TheDesk"),
     ],
 )
-def test_roles_that_cannot_be_are_refused_in_words(roles: tuple[Role, ...], said: str) -> None:
+def test_invalid_roles_are_refused_with_a_message(roles: tuple[Role, ...], said: str) -> None:
     workload, design = designed(SHOP)
     with pytest.raises(InfrastructureError) as problem:
         policies_of(workload, design, Infrastructure(roles=roles))
@@ -304,7 +323,7 @@ def test_a_role_that_sends_nothing_is_refused() -> None:
         role(expiring, mapped, "AP-030")
 
 
-def test_what_is_too_long_for_one_policy_goes_on_in_another() -> None:
+def test_long_policy_is_split() -> None:
     workload, design = designed(SHOP)
     indexes = tuple(
         Slot(f"index-{n:03d}-{'x' * 200}", (KeyAttribute(f"pk{n}"),), (KeyAttribute(f"sk{n}"),)) for n in range(20)
@@ -337,9 +356,9 @@ def test_the_same_roles_give_the_same_policies() -> None:
     assert policies_of(workload, design, Infrastructure()) == policies_of(workload, design, Infrastructure())
 
 
-def attacked(asked: Asked, **keys: str) -> Asked:
+def attacked(request: IamRequest, **keys: str) -> IamRequest:
     """The same request with another value of a condition key."""
-    return replace(asked, context={**asked.context, **{f"dynamodb:{key}": [value] for key, value in keys.items()}})
+    return replace(request, context={**request.context, **{f"dynamodb:{key}": [value] for key, value in keys.items()}})
 
 
 WRITES = {f"dynamodb:{action}" for action in ("PutItem", "UpdateItem", "DeleteItem")}
@@ -351,12 +370,12 @@ def test_a_role_reads_nothing_by_the_answers_of_its_writes(path: Path) -> None:
     tried = 0
     for answer in ran(path):
         policy = role(workload, design, answer.pattern)
-        for asked in asks(answer, design):
-            if asked.action in WRITES:
+        for request in requests_of(answer, design):
+            if request.action in WRITES:
                 tried += 1
-                assert allowed(policy, attacked(asked, ReturnValues="NONE"))
+                assert allowed(policy, attacked(request, ReturnValues="NONE"))
                 for values in ("ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"):
-                    assert not allowed(policy, attacked(asked, ReturnValues=values)), (answer.pattern, values)
+                    assert not allowed(policy, attacked(request, ReturnValues=values)), (answer.pattern, values)
     assert tried or not (workload.writes or workload.deletes)
 
 
@@ -366,14 +385,14 @@ def test_a_role_reaches_no_other_table_index_or_partition(path: Path) -> None:
     tried = 0
     for answer in ran(path):
         policy = role(workload, design, answer.pattern)
-        for asked in asks(answer, design):
+        for request in requests_of(answer, design):
             tried += 1
-            for resource in (f"{asked.resource}2", f"{asked.resource}/index/other", ARN.format(table="other")):
-                assert not allowed(policy, replace(asked, resource=resource))
-            leading = asked.context.get("dynamodb:LeadingKeys", [])
+            for resource in (f"{request.resource}2", f"{request.resource}/index/other", ARN.format(table="other")):
+                assert not allowed(policy, replace(request, resource=resource))
+            leading = request.context.get("dynamodb:LeadingKeys", [])
             limited = any("dynamodb:LeadingKeys" in str(one.get("Condition")) for one in policy["Statement"])
             if limited and all("#" in key for key in leading):
-                assert not allowed(policy, attacked(asked, LeadingKeys="somebody-else")), (answer.pattern, asked)
+                assert not allowed(policy, attacked(request, LeadingKeys="somebody-else")), (answer.pattern, request)
     assert tried
 
 
@@ -384,13 +403,13 @@ def test_a_projecting_role_reads_no_other_attribute() -> None:
         workload, design = designed(path)
         for answer in ran(path):
             policy = role(workload, design, answer.pattern)
-            for asked in asks(answer, design):
-                limits = [one for one in policy["Statement"] if asked.action in one["Action"] and "Condition" in one]
+            for request in requests_of(answer, design):
+                limits = [one for one in policy["Statement"] if request.action in one["Action"] and "Condition" in one]
                 if limits and all("ForAllValues:StringEquals" in one["Condition"] for one in limits):
                     tried += 1
-                    names = [*asked.context.get("dynamodb:Attributes", []), "secret"]
-                    context = {**asked.context, "dynamodb:Attributes": names}
-                    assert not allowed(policy, replace(asked, context=context))
-                    assert not allowed(policy, attacked(asked, Select="ALL_ATTRIBUTES"))
-                    assert not allowed(policy, attacked(asked, Select="ALL_PROJECTED_ATTRIBUTES"))
+                    names = [*request.context.get("dynamodb:Attributes", []), "secret"]
+                    context = {**request.context, "dynamodb:Attributes": names}
+                    assert not allowed(policy, replace(request, context=context))
+                    assert not allowed(policy, attacked(request, Select="ALL_ATTRIBUTES"))
+                    assert not allowed(policy, attacked(request, Select="ALL_PROJECTED_ATTRIBUTES"))
     assert tried

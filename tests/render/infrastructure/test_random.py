@@ -1,4 +1,4 @@
-"""Infrastructure of workloads that nobody has thought of: the table is the run time's, and each role may run its patterns."""
+"""Infrastructure of random workloads: the table is the one that the client expects, and each role may run its patterns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from prejoin.workload.model import (
 
 from .iam import allowed
 from .test_cloudformation import drifted, table_of, template
-from .test_policies import answers, asks, role
+from .test_policies import answers, requests_of, role
 from .test_terraform import as_template, module
 
 NAMES = ("team", "rank", "größe", "select", "at")
@@ -85,11 +85,11 @@ def workloads(draw: st.DrawFn) -> Workload:
 def test_the_table_is_the_run_times_and_each_role_may_run_its_patterns(workload: Workload) -> None:
     design = solve(workload).design
     assert drifted(workload, design) == []
-    # What the proof finds wrong is another's to mend.
+    # Failures of the proof are tested elsewhere.
     for answer in (one for one in answers(workload, design) if one.right):
         policy = role(workload, design, answer.pattern)
-        for asked in asks(answer, design):
-            assert allowed(policy, asked), (answer.pattern, asked, policy)
+        for request in requests_of(answer, design):
+            assert allowed(policy, request), (answer.pattern, request, policy)
     (table,) = module(workload, design)["resource.aws_dynamodb_table.table"]
     wanted = table_of(template(workload, design), design.table)
     assert as_template(table) == {key: value for key, value in wanted.items() if key != "TableName"}

@@ -1,4 +1,4 @@
-"""The table as it is deployed: what AWS would refuse is refused before, in words; what is not needed is left out."""
+"""The deployed table: settings that AWS would refuse are refused with a message; unused parts are left out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def refused(design: Design, options: Infrastructure | None = None) -> str:
 
 
 def slotted(*slots: Slot) -> Design:
-    """The shop's design with these indexes; each item is in each by its attributes' names."""
+    """The shop's design with these indexes, each of which contains every item."""
     _, design = designed(SHOP)
     facets = tuple(replace(design.items[0].facets[0], slot=slot.name) for slot in slots)
     items = (replace(design.items[0], facets=(design.items[0].facets[0], *facets)),)

@@ -1,4 +1,4 @@
-"""Terraform and OpenTofu: the module says of the table what the template of CloudFormation says."""
+"""Terraform and OpenTofu: the module matches the CloudFormation template."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def module(workload: Workload, design: Design, options: Infrastructure | None = 
 
 
 def as_template(table: dict[str, Any]) -> dict[str, Any]:
-    """A table of Terraform in the words of CloudFormation."""
+    """A table of Terraform in CloudFormation's terms."""
     keys = [{"AttributeName": table["hash_key"], "KeyType": "HASH"}]
     keys += [{"AttributeName": table["range_key"], "KeyType": "RANGE"}] if "range_key" in table else []
     found: dict[str, Any] = {
@@ -143,7 +143,7 @@ def test_the_stream_has_a_mapping_for_each_of_its_functions() -> None:
     assert not [name for name in module(workload, design) if "stream" in name]
 
 
-def test_what_is_there_is_not_destroyed_and_scaling_is_left_alone() -> None:
+def test_table_is_protected_and_scaling_is_ignored() -> None:
     workload, design = designed(SHOP)
     (table,) = module(workload, design, ALL["provisioned"])["resource.aws_dynamodb_table.table"]
     assert table["lifecycle"] == [{"prevent_destroy": True, "ignore_changes": ["<read_capacity>", "<write_capacity>"]}]
@@ -163,7 +163,7 @@ def test_a_provisioned_table_scales_with_each_of_its_indexes() -> None:
     assert len([key for key in found if "appautoscaling_policy" in key]) == len(targets)
 
 
-def test_a_key_of_others_is_taken_as_it_is() -> None:
+def test_existing_kms_key_is_used() -> None:
     workload, design = designed(SHOP)
     found = module(workload, design, ALL["key of others"])
     assert "resource.aws_kms_key.table" not in found

@@ -1,4 +1,4 @@
-"""The guide to pictures shows what is really drawn. `python tests/render/pictures/test_guide.py` draws it anew."""
+"""The pictures of the guide are up to date. `python tests/render/pictures/test_guide.py` draws them."""
 
 from __future__ import annotations
 

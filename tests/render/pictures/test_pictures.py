@@ -1,4 +1,4 @@
-"""Pictures: valid XML whatever the names are, every text within its room, all that the design has is there."""
+"""Pictures are valid XML for any names, texts fit their boxes, and all parts of the design are shown."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parsed(drawing: Drawing) -> ElementTree.Element:
 
 
 def seen(drawing: Drawing) -> list[str]:
-    """All that one can read in it, what is told on pointing included."""
+    """All texts of a drawing, including tooltips."""
     return [text for element in parsed(drawing).iter(f"{SVG}text") for text in element.itertext()]
 
 
@@ -142,7 +142,7 @@ def test_same_input_same_bytes() -> None:
     ]
 
 
-# --- The table as one sees it ---------------------------------------------------------------------------------------
+# --- Picture of the table -------------------------------------------------------------------------------------------
 
 
 def test_items_of_one_partition_stand_in_the_order_of_their_sort_keys() -> None:
@@ -206,7 +206,7 @@ def test_a_write_marks_the_table_and_each_index_that_follows() -> None:
     assert [type(mark).__name__ for mark in marks] == ["Box", "Box", "Dot", "Dot"]
 
 
-# --- Names that nobody should choose --------------------------------------------------------------------------------
+# --- Hostile names --------------------------------------------------------------------------------------------------
 
 LONG = "AVeryLongNameThatSomebodyMeantToBeExactAndNobodyWillEverReadInOneBreath" * 2
 ODD = (
@@ -262,13 +262,13 @@ def test_indexes_whose_names_differ_in_case_have_files_of_their_own() -> None:
     assert len(set(names)) == len(names) == len(slots) + 3
 
 
-# Making a workload up takes longer than picturing it.
+# Generating a workload takes longer than drawing it.
 @settings(
     max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 @given(workloads(), designs())
-def test_whatever_can_be_said_can_be_pictured(workload: Workload, design: Design) -> None:
+def test_any_workload_can_be_drawn(workload: Workload, design: Design) -> None:
     named = [item.entity for item in design.items]
     entities = tuple(replace(e, name=n) for e, n in zip(workload.entities, named, strict=False))
     for one in (workload, replace(workload, entities=entities or workload.entities)):
@@ -279,11 +279,11 @@ def test_whatever_can_be_said_can_be_pictured(workload: Workload, design: Design
                 ElementTree.fromstring(text.encode())
 
 
-# --- Room for texts -------------------------------------------------------------------------------------------------
+# --- Space for texts ------------------------------------------------------------------------------------------------
 
 
 @given(texts, st.integers(6, 20), st.booleans(), st.booleans(), st.floats(0, 300))
-def test_what_is_cut_fits_and_what_fits_is_not_cut(text: str, size: int, bold: bool, mono: bool, room: float) -> None:
+def test_only_texts_that_do_not_fit_are_cut(text: str, size: int, bold: bool, mono: bool, room: float) -> None:
     font = Font(size, bold, mono)
     cut = elided(text, font, room)
     assert width(cut, font) <= room + 0.02
@@ -349,7 +349,7 @@ def test_a_chain_goes_from_left_to_right() -> None:
     assert place([10, 10, 10], [Arrow(2, 1), Arrow(1, 0)], 5).columns == (2, 1, 0)
 
 
-def test_a_circle_has_places_too() -> None:
+def test_cycle_of_arrows_is_placed() -> None:
     assert sorted(place([10, 10, 10], [Arrow(0, 1), Arrow(1, 2), Arrow(2, 0)], 5).columns) == [0, 1, 2]
 
 
@@ -380,7 +380,7 @@ def test_a_hierarchy_is_a_link_to_itself() -> None:
     assert_all_within(draw_relations(relationship("Folder", RelationshipKind.HIERARCHY, "Folder", "id"), Design("t")))
 
 
-def test_what_is_said_twice_is_one_link() -> None:
+def test_repeated_reference_is_one_link() -> None:
     assert links_of(designed(WITH_COPY)[0]) == (
         RelationLink("User", "Address", ("userId",)),
         RelationLink("User", "Order", ("userId",)),

@@ -1,4 +1,4 @@
-"""Documents with their designs, and generated repositories on a table that is filled with sample data."""
+"""Documents with their designs, and generated repositories on a table with sample data."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ DOCUMENTS = {
     **{path.parent.name: path for path in sorted(ROOT.glob("tests/corpus/*/access-patterns.md"))},
     **{path.stem: path for path in sorted(Path(__file__).with_name("documents").glob("*.md"))},
 }
-"""Examples, published designs, and here one for each kind of thing that these do not have: by name."""
+"""Examples, published designs, and documents of this folder for other constructs, by name."""
 NAMES = [*DOCUMENTS, "league"]
 
 
 @cache
 def designed(name: str) -> tuple[Workload, Design]:
-    """A document and its design; that of the league is made by hand."""
+    """A document and its design; that of the league is written by hand."""
     if name == "league":
         return league_workload(), league_design()
     if name in PUBLIC:
@@ -45,7 +45,7 @@ def designed(name: str) -> tuple[Workload, Design]:
 
 
 def written(files: Mapping[PurePosixPath, str], folder: Path, beside: str = "") -> None:
-    """Generated files in a folder; with `beside`, all of them in the package of that name, tests too."""
+    """Writes generated files into a folder; with `beside`, all of them, also tests, into the package of that name."""
     for path, text in files.items():
         place = folder / (PurePosixPath(beside) / path.name if beside else path)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def proven(workload: Workload, design: Design, options: Options | None = None) -
 
 
 def unproven(proof: Proof) -> list[tuple[str, str, str]]:
-    """The patterns that are served and not proven; and what else the proof has found."""
+    """The served patterns that are not proven, and other problems that the proof found."""
     failed = [(a.pattern, a.wrong, a.problem) for a in proof.failed]
     return [*failed, *(("", finding, "") for finding in proof.findings)]
 
@@ -71,7 +71,7 @@ class Driver:
     repository: Any
 
     def record(self, entity: str, **known: object) -> Any:
-        """An object that is not in the table, with these values of attributes."""
+        """A new object with these values of attributes."""
         found = self.sample.generator.another(self.sample.entity(entity), known)
         assert found is not None
         return self.sample.package.record(entity, found)

@@ -1,4 +1,4 @@
-"""Generated key builders: what each gives for a sample is the key under which the table holds it."""
+"""Generated key builders return the keys under which the table has the sample items."""
 
 from __future__ import annotations
 

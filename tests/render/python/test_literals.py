@@ -1,4 +1,4 @@
-"""Strings of a document in generated Python: whatever they hold, they come back as they were."""
+"""Strings of a document in generated Python are read back unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PIECES = (
     "\x1b[31m", "\u202e", "-- ", "a" * 120,
 )  # fmt: skip
 texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=6).map("".join)
-# No reader lets a lone surrogate pass, and DynamoDB could not store one.
+# Readers refuse lone surrogates, and DynamoDB could not store them.
 words = texts.map(lambda text: text.replace("\ud800", "")).filter(lambda text: bool(text.strip()))
 
 

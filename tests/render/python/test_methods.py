@@ -1,4 +1,4 @@
-"""Every method of every generated repository: reads give what brute force gives, writes do what the pattern says."""
+"""Every method of every generated repository: reads and writes equal brute force."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from prejoin.workload.model import Action, Op, Verb, Write
 from prejoin.workload.tenants import tenant_of
 
 OURS = [name for name, path in DOCUMENTS.items() if path.parent.name == "documents"]
-"""The documents that are written for these tests."""
+"""The documents of this folder."""
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_proof_of_an_upsert_creates_an_item_and_changes_one() -> None:
         assert before[1] is None
 
 
-def test_who_comments_on_a_post_need_not_be_its_author() -> None:
+def test_commenter_may_differ_from_the_author() -> None:
     with driven(*designed("blog")) as driver:
         items = driver.sample.items
         post = next(p for p in items["Post"] if p["status"] == "PUBLISHED")
@@ -109,8 +109,8 @@ def test_random_workloads_are_proven(chance: Random, style: Style) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_method_takes_what_the_document_gives(name: str) -> None:
-    """Nothing else than its inputs, objects that hold them, options; and ids that the document does not give."""
+def test_method_parameters_are_the_inputs_of_the_document(name: str) -> None:
+    """Only its inputs, objects that contain them, options, and ids that the document does not list."""
     workload, design = designed(name)
     for method in repository_methods(workload, design).values():
         pattern = method.pattern
@@ -140,8 +140,8 @@ def test_a_method_takes_what_the_document_gives(name: str) -> None:
         assert wanted <= taken, f"{pattern.id} does not take {wanted - taken}"
 
 
-def test_a_write_finds_what_it_is_not_given() -> None:
-    """An order is found by its id, though the table has it under its user; in one request."""
+def test_write_reads_missing_key_values() -> None:
+    """An order is found by its id in one request, although the table has it under its user."""
     with driven(*designed("finding")) as driver:
         order = driver.sample.items["Order"][0]
         driver.repository.update_status(order["orderId"], "DELIVERED")
@@ -160,7 +160,7 @@ def test_a_write_of_somebody_elses_item_is_refused_also_where_it_is_found_first(
             driver.repository.correct_total(order["orderId"], other["userId"], Decimal(1))
 
 
-def test_an_item_that_must_not_be_there_is_checked_for() -> None:
+def test_condition_that_an_item_is_absent_is_checked() -> None:
     with driven(*designed("finding")) as driver:
         ban = driver.sample.items["Ban"][0]
         order = driver.record("Order", userId=ban["userId"])
@@ -195,7 +195,7 @@ def test_objects_that_do_not_belong_together_are_refused_before_anything_is_sent
                 call(pattern, *objects)
         assert sample.calls == []
         call("AP-020", ticket, made("AuditEvent", tenantId=one, ticketId=ticket.ticket_id))
-        call("AP-026", made("User"), made("Invitation"))  # who invites is somebody else
+        call("AP-026", made("User"), made("Invitation"))  # another user invites
 
 
 def test_a_repository_is_of_one_tenant() -> None:

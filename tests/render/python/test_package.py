@@ -20,21 +20,22 @@ from prejoin.render.python import Options, render_python
 from prejoin.render.python.entities import Style
 from prejoin.render.python.names import names_of
 from prejoin.render.python.package import repository_methods
+from prejoin.workload.contents import contents_of
 from prejoin.workload.files import read_file
 
 RULES = "E,F,W,I,B,UP,SIM,C4,PIE,PT,RUF,RET,PERF,N,A,TID,S"
-# Samples of tokens are no secrets, prose may be long, and in some scripts there are no lower-case letters.
+# Samples of tokens are not secrets, prose may be long, and some scripts have no lower-case letters.
 IGNORED = "S101,S105,S106,E501,RUF001,RUF002,RUF003,N802,N803,N806"
 RUFF = ("--isolated", "--target-version", "py311")
 STYLES: list[Style] = ["dataclass", "msgspec", "pydantic"]
 STYLED = ["shop", "growing", "names", "together"]
-"""Written with other classes, too."""
+"""Documents that are also rendered with other styles of classes."""
 RANDOM = 8
 _numbers = count(1)
 
 
 def run(*command: str, folder: Path) -> str:
-    """What a tool has to complain about."""
+    """The complaints of a tool."""
     done = subprocess.run([sys.executable, "-m", *command], cwd=folder, capture_output=True, text=True)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
@@ -47,7 +48,7 @@ def random_package(seed: int) -> dict[str, Mapping[PurePosixPath, str]]:
 
 
 def faults(packages: Mapping[str, Mapping[PurePosixPath, str]], folder: Path) -> list[str]:
-    """What linter, formatter and type checker have to say about packages, which lie side by side in a folder then."""
+    """The complaints of linter, formatter and type checker about packages, which are written into one folder."""
     for package, files in packages.items():
         written(files, folder, package)
     (folder / "mypy.ini").write_text(f"[mypy]\nstrict = True\nwarn_unreachable = True\nmypy_path = {ROOT / 'src'}\n")
@@ -70,7 +71,7 @@ def test_generated_code_is_linted_formatted_and_typed(tmp_path: Path) -> None:
     for seed in range(RANDOM):
         packages |= random_package(seed)
     assert faults(packages, tmp_path) == []
-    # Where lines may be longer nothing is drawn together again; long conditions apart, in which there are no commas.
+    # With longer lines nothing is joined, except for long conditions, which have no commas.
     usual = [f"{name}_dataclass" for name, path in DOCUMENTS.items() if path.parent.name != "documents"]
     assert run("ruff", "format", *RUFF, "--line-length", "120", "--check", *usual, folder=tmp_path) == ""
 
@@ -90,7 +91,8 @@ def test_the_generated_tests_pass(name: str, tmp_path: Path, monkeypatch: pytest
     module = importlib.import_module(f"{package}.test_repository")
     tests = [getattr(module, one) for one in dir(module) if one.startswith("test_")]
     methods = repository_methods(workload, design).values()
-    assert len(tests) == len(methods) + sum(bool(method.mismatches) for method in methods)
+    contents = [one for entity in workload.entities for one in contents_of(entity)]
+    assert len(tests) == len(methods) + sum(bool(method.mismatches) for method in methods) + len(contents)
     for test in tests:
         test()
     seed = importlib.import_module(f"{package}.seed")

@@ -1,6 +1,6 @@
-"""Random workloads: parents and children with names that are hard on generated code, asked and written in every way.
+"""Random workloads: parents and children with names that are difficult for generated code, and all kinds of patterns.
 
-A workload is made by a `random.Random`, so that a seed gives one, and hypothesis finds a small one.
+A `random.Random` makes a workload, so that a seed repeats it, and hypothesis can shrink it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.model import (
     RANGES,
+    VERSION,
     Action,
     AtMost,
     Attribute,
@@ -26,9 +27,12 @@ from prejoin.workload.model import (
     Decision,
     Direction,
     Entity,
+    Follows,
+    History,
     Input,
     Minimise,
     Op,
+    Rate,
     Read,
     Result,
     Sort,
@@ -60,12 +64,15 @@ PINS = (AtMost("GSIs", 0), AtMost("GSIs", 1), AtMost("copies", 0), Minimise("mon
 
 
 def random_workload(chance: Random) -> Workload:
-    """A root, its children, and at times theirs; every way to read and to write is tried now and then."""
+    """A root, its children and sometimes theirs, with random kinds of reads and writes."""
     entities: list[Entity] = []
     for name in chance.sample(ENTITIES, chance.randint(2, 3)):
         entities.append(_entity(chance, name, chance.choice(entities) if entities else None))
     reads = [r for e in entities for r in _reads(chance, e, entities)]
     writes = [w for e in entities for w in _writes(chance, e, entities)]
+    for feature in (_with_history, _with_content, _with_follower, _with_hot_write):
+        if chance.random() < 0.3:
+            entities, reads, writes = feature(chance, entities, reads, writes)
     return Workload(
         title="Random",
         entities=tuple(entities),
@@ -75,11 +82,11 @@ def random_workload(chance: Random) -> Workload:
     )
 
 
-# --- What is stored -------------------------------------------------------------------------------------------------
+# --- Entities -------------------------------------------------------------------------------------------------------
 
 
 def _entity(chance: Random, name: str, parent: Entity | None) -> Entity:
-    """An entity with an id of its own, or with a part of one under its parent."""
+    """An entity with its own id, or with an id under its parent's."""
     own = f"{name.replace(' ', '')}Id"
     kind = chance.choice([STRING, Type(Kind.UUID), Type(Kind.ULID)])
     held: list[Attribute] = []
@@ -104,7 +111,7 @@ def _attribute(chance: Random, name: str) -> Attribute:
 
 
 def _others(entity: Entity) -> list[Attribute]:
-    """The attributes that are neither an id nor hold one."""
+    """The attributes that are neither ids nor references."""
     return [a for a in entity.attributes if not a.id and not a.references]
 
 
@@ -112,11 +119,11 @@ def _parent(entity: Entity, entities: list[Entity]) -> Entity | None:
     return next((e for a in entity.attributes for e in entities if a.references == e.name), None)
 
 
-# --- What is asked --------------------------------------------------------------------------------------------------
+# --- Reads ----------------------------------------------------------------------------------------------------------
 
 
 def _reads(chance: Random, entity: Entity, entities: list[Entity]) -> Iterator[Read]:
-    """By the id, side by side with the parent, joined with it; and what else comes to mind."""
+    """Reads by id, as a collection with the parent, joined with it; and random queries."""
     ids = tuple(Input(a.name) for a in entity.id)
     parent = _parent(entity, entities)
     if chance.random() < 0.7:
@@ -183,7 +190,7 @@ def _question(chance: Random, entity: Entity, parent: Entity | None) -> Read:
 
 
 def _filter(chance: Random, attribute: Attribute) -> Input:
-    """What is read and then left out, by any comparison that the type has."""
+    """A filter with any comparison of the type."""
     name, kind = attribute.name, attribute.type.kind
     optional = chance.random() < 0.3
     if attribute.optional and chance.random() < 0.3:
@@ -206,11 +213,11 @@ def _needs(chance: Random, entity: Entity) -> tuple[str, ...]:
     return tuple(chance.sample([a.name for a in entity.attributes], 2))
 
 
-# --- What is done ---------------------------------------------------------------------------------------------------
+# --- Writes ---------------------------------------------------------------------------------------------------------
 
 
 def _writes(chance: Random, entity: Entity, entities: list[Entity]) -> Iterator[Write]:
-    """It is made, with its parent counting; changed; put; and deleted."""
+    """Create, with a count in the parent; update; put; and delete."""
     ids = tuple(Input(a.name) for a in entity.id)
     name, parent = entity.name, _parent(entity, entities)
     if parent is not None and chance.random() < 0.5:
@@ -234,13 +241,13 @@ def _writes(chance: Random, entity: Entity, entities: list[Entity]) -> Iterator[
 
 
 def _checks(chance: Random, entity: str) -> tuple[Check, ...]:
-    """What is asked of an item that is there."""
+    """Conditions on an existing item."""
     compared = Check(CheckKind.COMPARE, entity, COUNTER, chance.choice([Op.GE, Op.NE]), (Value(const="1"),))
     return chance.choice([(), (Check(CheckKind.EXISTS, entity),), (compared,)])
 
 
 def _upsert(chance: Random, entity: Entity, ids: tuple[Input, ...]) -> Write:
-    """All that an item needs is set, and it is counted."""
+    """An upsert that sets all required attributes and adds to a number."""
     needed = [a.name for a in entity.attributes if not (a.id or a.optional or a.name == COUNTER)]
     changes = (*map(Change, needed), Change(COUNTER, ChangeOp.ADD, Value(const="1")))
     inputs = (*ids, *map(Input, needed))
@@ -268,3 +275,74 @@ def _update(chance: Random, entity: Entity, ids: tuple[Input, ...]) -> Write:
     update = Action(Verb.UPDATE, entity.name, changes=tuple(changes))
     checks = _checks(chance, entity.name)
     return Write("", "", (entity.name,), "change", tuple(inputs), (update,), chance.choice([True, False]), checks)
+
+
+# --- Features of entities -------------------------------------------------------------------------------------------
+
+Parts = tuple[list[Entity], list[Read], list[Write]]
+
+
+def _with_history(chance: Random, entities: list[Entity], reads: list[Read], writes: list[Write]) -> Parts:
+    """One entity keeps its versions. A put and an upsert do not know the version that they replace."""
+    entity = chance.choice(entities)
+    if any(a.ttl for a in entity.attributes):
+        return entities, reads, writes
+    version = Attribute(VERSION, Type(Kind.INTEGER), mutable=True)
+    history = History(chance.choice([1, 3]), chance.choice([None, 90 * 86400]))
+    new = replace(entity, attributes=(*entity.attributes, version), history=history)
+    blind = (Verb.PUT, Verb.UPSERT)
+    kept = [w for w in writes if not any(a.entity == entity.name and a.verb in blind for a in w.actions)]
+    return _replaced(entities, entity, new), reads, kept
+
+
+def _with_content(chance: Random, entities: list[Entity], reads: list[Read], writes: list[Write]) -> Parts:
+    """One entity has a large content, which a write may replace."""
+    entity = chance.choice(entities)
+    if any(a.ttl for a in entity.attributes):
+        return entities, reads, writes
+    body = Attribute("body", Type(Kind.CONTENT), optional=True, mutable=True, size=chance.choice([60_000, 2_000_000]))
+    if chance.random() < 0.6:
+        ids = tuple(Input(a.name) for a in entity.id)
+        action = Action(Verb.UPDATE, entity.name, changes=(Change("body"),))
+        writes = [*writes, Write("", "", (entity.name,), "rewrite", (*ids, Input("body")), (action,), False)]
+    return _replaced(entities, entity, replace(entity, attributes=(*entity.attributes, body))), reads, writes
+
+
+def _with_follower(chance: Random, entities: list[Entity], reads: list[Read], writes: list[Write]) -> Parts:
+    """The items of one entity repeat an attribute of their parent, and follow it."""
+    for entity in entities:
+        parent = _parent(entity, entities)
+        sources = [a for a in _others(parent) if a.mutable and a.type.scalar and not a.unique] if parent else []
+        sources = [a for a in sources if not a.ttl and a.name not in (COUNTER, VERSION)]
+        if parent is None or entity.history or not sources:
+            continue
+        source, within = chance.choice(sources), chance.choice([None, 10])
+        follows = Follows(f"{parent.name}.{source.name}", "", within)
+        own = Attribute("seen", source.type, optional=source.optional, mutable=True, follows=follows)
+        above = Input(parent.id[0].name)
+        every = Read("", "", (entity.name,), "followers", (above,), Result.MANY, paginated=True, page=5)
+        check = Check(CheckKind.COMPARE, parent.name, source.name, Op.EQ, (Value(param="seen"),))
+        new = replace(entity, attributes=(*entity.attributes, own))
+        compared = [_compared(write, entity, check, above) if within is None else write for write in writes]
+        kept = [w for w in compared if not any(a.entity == entity.name and a.verb is Verb.UPSERT for a in w.actions)]
+        return _replaced(entities, entity, new), [*reads, every], kept
+    return entities, reads, writes
+
+
+def _compared(write: Write, entity: Entity, check: Check, above: Input) -> Write:
+    """A write that compares the value that it gives to a new item with the source."""
+    if not any(a.entity == entity.name and a.verb in (Verb.CREATE, Verb.PUT) for a in write.actions):
+        return write
+    inputs = tuple(dict.fromkeys((*write.inputs, above, Input("seen"))))
+    return replace(write, inputs=inputs, checks=(*(c for c in write.checks if c.entity != check.entity), check))
+
+
+def _with_hot_write(chance: Random, entities: list[Entity], reads: list[Read], writes: list[Write]) -> Parts:
+    """One write is called more often than one partition allows."""
+    at = chance.randrange(len(writes))
+    hot = replace(writes[at], rate=Rate(value=5_000, hottest=chance.choice([None, 60])))
+    return entities, reads, [*writes[:at], hot, *writes[at + 1 :]]
+
+
+def _replaced(entities: list[Entity], old: Entity, new: Entity) -> list[Entity]:
+    return [new if entity is old else entity for entity in entities]

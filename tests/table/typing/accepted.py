@@ -1,4 +1,4 @@
-"""Calls that type checkers accept, and what they take the results to be. Nobody runs it: `test_typing` has it checked."""
+"""Calls that type checkers accept, with the types of their results. `test_typing` checks it; it is not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes that type checkers find. Nobody runs it: `test_typing` has it checked."""
+"""Mistakes that type checkers find. `test_typing` checks it; it is not run."""
 
 # ruff: noqa: B018
 

@@ -1,4 +1,4 @@
-"""What a program with aioboto3 does, on the engine in its own process. It is run in aioboto3's own environment."""
+"""A program with aioboto3 on the engine in its process. It runs in an environment with aioboto3."""
 
 from __future__ import annotations
 

@@ -28,6 +28,23 @@ declare namespace aws {
       readonly arn: Value<string>;
     }
   }
+  namespace s3 {
+    interface EncryptionRule {
+      applyServerSideEncryptionByDefault: { sseAlgorithm: string; kmsMasterKeyId?: string | Value<string> };
+      bucketKeyEnabled?: boolean;
+    }
+    class BucketServerSideEncryptionConfigurationV2 {
+      constructor(name: string, args: { bucket: Value<string>; rules: EncryptionRule[] });
+    }
+    interface LifecycleRule {
+      id: string;
+      status: string;
+      abortIncompleteMultipartUpload: { daysAfterInitiation: number };
+    }
+    class BucketLifecycleConfigurationV2 {
+      constructor(name: string, args: { bucket: Value<string>; rules: LifecycleRule[] });
+    }
+  }
   namespace iam {
     class Policy {
       constructor(name: string, args: { description: string; policy: Value<string> });
@@ -70,6 +87,11 @@ declare namespace aws {
 
 declare namespace sst {
   namespace aws {
+    class Bucket {
+      constructor(name: string, args: { transform?: { bucket: { tags: Record<string, string> } } });
+      readonly name: Value<string>;
+      readonly arn: Value<string>;
+    }
     class Dynamo {
       constructor(
         name: string,

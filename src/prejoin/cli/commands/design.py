@@ -230,7 +230,7 @@ def _remembered(found: DesignResult, remember: bool) -> list[str]:
 
 def _approve(found: DesignResult, target: DesignTarget) -> Outcome:
     """Shows the design on the terminal, and writes it if the user approves."""
-    check_writable(target.path)  # before somebody answers questions in vain
+    check_writable(target.path)  # before the questions
     approval = Approval(found)
     for note in _announced(target, found):
         say(*coded(note))
@@ -242,7 +242,7 @@ def _approve(found: DesignResult, target: DesignTarget) -> Outcome:
     pins = found.request.pins if document.file != "-" else ()
     remember = bool(pins) and ask(f"Add to the Decisions of {document.file}: {'; '.join(map(write_pin, pins))}?")
     check_writable(target.path, *([Path(document.file)] if remember else []))
-    notes = [_written(found, design_target(target.path))]  # as it is now: somebody may have edited it meanwhile
+    notes = [_written(found, design_target(target.path))]  # read again: it may have been edited meanwhile
     if document.file != "-" and read_document(document.file).text != document.text:
         notes.append(f"{document.file} has changed meanwhile, and the design does not follow it: run the command again")
     if remember:

@@ -182,7 +182,7 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
 def _confirm(question: str) -> bool:
     try:
         return click.confirm(question, err=True)
-    except click.Abort:  # nobody can answer
+    except click.Abort:  # no terminal
         return False
 
 

@@ -96,6 +96,7 @@ def _keys(design: Design, workload: Workload) -> list[Line]:
     guards = [f"{guard.entity}!{'+'.join(guard.attributes)}" for guard in design.guards]
     rows += [(guard, TABLE, "(makes it unique)", "", "") for guard in guards]
     rows += [(one.name, TABLE, f"({one.shards} shards)", "", "") for one in design.counters]
+    rows += [(one.name, "object store", "", "", "") for one in design.stores]
     for entity in (e for e in workload.entities if e.history and design.item(e.name)):
         rows.append((str(ItemName(entity.name, history=True)), TABLE, *history_key(design, entity), ""))
     header: Row = ("Entity", "In", "Partition key", "Sort key", "Only when")
@@ -246,6 +247,8 @@ def growth_lines(grown: Growth, table: str, package: str) -> Iterator[Line]:
     for counter in grown.counters:
         said = f"{counter.entity}'s {listed(counter.attributes)} in {counter.shards} shards"
         yield ("  - ", f"count {said}: no stored item has to change")
+    for store in grown.stores:
+        yield ("  - ", f"create a bucket for {store.name}: contents that are in the table stay there")
     for backfill in grown.backfills:
         many = f"{backfill.items:,} {backfill.entity} items"
         yield ("  - ", f"for about {many} that may exist, write {listed(backfill.why)}")

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_by, count_of, per_second
 from prejoin.design.cost.bill import bill
-from prejoin.design.cost.contents import contents
+from prejoin.design.cost.contents import contents, part_units
 from prejoin.design.cost.estimates import Estimates
-from prejoin.design.cost.objective import WEIGHTS, complexity, fans_out
+from prejoin.design.cost.objective import STORE, WEIGHTS, complexity, fans_out
 from prejoin.design.cost.units import units_of
 from prejoin.design.explain.model import Explanation
 from prejoin.design.mapping.facets import planner_facets
@@ -186,7 +186,7 @@ def _structures(workload: Workload, design: Design, kept: Design | None) -> Iter
         "fan-out read": sum(fans_out(o) for o in design.operations if isinstance(workload.pattern(o.pattern), Read)),
         "hot partition": _hot_writes(workload, design) + _hot_reads(workload, design),
     }
-    weight = sum((WEIGHTS[what] * count for what, count in counts.items()), Decimal())
+    weight = sum((WEIGHTS[what] * count for what, count in counts.items()), STORE * bool(design.stores))
     if weight != complexity(workload, design):
         yield f"the complexity is {weight}, and not {complexity(workload, design)}"
 
@@ -261,9 +261,9 @@ def _bill(workload: Workload, design: Design) -> Iterator[str]:
             calls = Decimal(str(per_second(pattern.rate))) * MONTH_SECONDS / 1_000_000
             total += calls * Decimal(str(operation.units.read)) * READ_MILLION
             total += calls * Decimal(str(operation.units.write)) * WRITE_MILLION
-    for one in (one for one in contents(workload) if design.item(one.entity)):
+    for one in contents(workload, design):
         calls = Decimal(str(one.rate)) * MONTH_SECONDS / 1_000_000
-        total += calls * Decimal(str(one.write_units)) * WRITE_MILLION
+        total += one.objects if one.stored else calls * Decimal(str(part_units(one.size))) * WRITE_MILLION
     for _, _, entries, size in Estimates(design, workload).stored():
         total += Decimal(str(entries)) * (size + STORAGE_OVERHEAD) / GB * STORAGE_GB_MONTH
     said = bill(workload, design).total

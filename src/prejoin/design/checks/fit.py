@@ -13,6 +13,7 @@ from prejoin.design.cost.contents import contents
 from prejoin.diagnostics import Code
 from prejoin.workload.model import (
     Combine,
+    ContentPlace,
     Context,
     Experience,
     Op,
@@ -171,9 +172,10 @@ def check_fit(r: Report) -> None:
     for one in found.elsewhere:
         if one.pattern in known:
             r.say(one.code, f"{one.pattern}: {one.why}", f"use {one.use}", one.pattern)
-    for large in contents(r.workload):
-        price = large.dollars + large.stored
-        if price > large.objects + _WORTH:
-            amounts = f"in parts, for ${price:,.2f} a month; in S3 it would be ${large.objects:,.2f}"
-            fix = f'weigh it against a second service: `Large("{large.attribute}", S3Store("my-bucket"))`'
+    decided = [d.pin for d in r.workload.decisions]
+    for large in contents(r.workload, r.design):
+        weighed = large.stored or ContentPlace(large.entity, large.attribute, store=False) in decided
+        if not weighed and large.parts > large.objects + _WORTH:
+            amounts = f"in parts, for ${large.parts:,.2f} a month; in S3 it would be ${large.objects:,.2f}"
+            fix = f"weigh it against a second service: `{large.name} in a store` under Decisions"
             r.say(codes.LARGE_OBJECTS, f"{large.name} is kept {amounts}", fix, large.entity)

@@ -10,7 +10,7 @@ from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import KeyAnswer, answer, obstacles
 from prejoin.design.checks.report import Report
-from prejoin.design.cost.assumptions import count_of, count_said, kept_by_all, size_of
+from prejoin.design.cost.assumptions import count_by, count_of, count_said, kept_by_all, size_of
 from prejoin.design.cost.bill import pattern_cost
 from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_reads import NotServedError, ask_of, filter_text, is_membership, is_tested
@@ -267,18 +267,17 @@ def _unasked(r: Report, read: Read) -> None:
     names = " and ".join(f"`{filter_text(one)}`" for one in tested)
     r.say(
         codes.UNASKED_FILTER,
-        f"no key finds {names}: {read.id} reads all items and filters: {paid.units.read:g} read units "
-        f"a call and ${paid.dollars:,.2f} a month, where reading only the matches would cost {less.units.read:g} and "
-        f"${less.dollars:,.2f}",
+        f"{read.id} filters by {names}, because no key finds it: a call reads {paid.units.read:g} units "
+        f"(${paid.dollars:,.2f} a month), and the items that match are {less.units.read:g} (${less.dollars:,.2f})",
         _instead(tested[0]),
         read.id,
     )
 
 
 def _instead(one: Input) -> str:
-    accept = f"`filter {filter_text(one)}` accepts it"
+    accept = f"write `filter {filter_text(one)}` to accept it"
     if is_membership(one):
-        return f"{accept}; an index for this read alone would hold only the matches"
+        return f"{accept}; or add an index for this read, which holds only the items that match"
     return accept
 
 
@@ -311,7 +310,7 @@ def expected(workload: Workload, entity: Entity, ask: Lookup) -> int | None:
         return count_of(workload, entity)
     if ask.within:
         return None
-    return count_said(workload, entity, given)
+    return None if count_said(workload, entity, given) is None else round(count_by(workload, entity, given))
 
 
 def _side(r: Report, read: Read) -> None:

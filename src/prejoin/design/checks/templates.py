@@ -14,6 +14,7 @@ from prejoin.keys import KeyField, KeyForm, Lookup, Natural, Template, TemplateE
 from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
+from prejoin.workload.lookup import identified
 from prejoin.workload.model import CheckKind, Entity
 from prejoin.workload.tenants import common_tenant
 
@@ -315,7 +316,7 @@ def _identifying(r: Report, key: BoundKey) -> None:
     folded = {f.attribute for form in key.forms for f in form.fields if f.encoding.folds}
     constant = {a.name for a in key.entity.id if len(a.type.values) == 1}
     lacking = [name for name in ids if name not in held | folded | constant]
-    if lacking:
+    if lacking and not identified(key.entity, held):
         r.say(
             codes.NOT_APART,
             f"{key.name}: {name_list(lacking)} is not in the table's key `{key.text}`, so several items share a key",

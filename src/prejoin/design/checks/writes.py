@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from prejoin.design import codes
@@ -381,7 +382,7 @@ def _size(r: Report, write: Write) -> None:
 
 
 def _most(entity: Entity) -> int | None:
-    counts = [c.count for c in entity.cardinality if c.per and c.count]
+    counts = [math.ceil(c.count) for c in entity.cardinality if c.per and c.count]
     return min(counts, default=None)
 
 

@@ -163,10 +163,10 @@ def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozense
     counts = []
     for cardinality in _estimates(entity):
         if not cardinality.per:
-            return cardinality.count
+            return max(1, round(cardinality.count))
         parent = workload.entity(cardinality.per)
         above = count_of(workload, parent, seen | {entity.name}) if parent and parent.name not in seen else ITEMS
-        counts.append(cardinality.count * above)
+        counts.append(max(1, round(cardinality.count * above)))
     related = counterparts(workload, entity) if not counts else []
     if not counts and not related and (grown := _grown(workload, entity)):
         return grown
@@ -254,7 +254,7 @@ def _one_each(workload: Workload, entity: Entity, other: Entity, ids: frozenset[
 
 
 class _Estimate(Model, frozen=True):
-    count: int
+    count: int | float
     per: str
 
 
@@ -311,7 +311,7 @@ def count_said(workload: Workload, entity: Entity, given: Iterable[str]) -> int 
     if identified(entity, names):
         return 1
     counts = [c.count for c in entity.cardinality if c.count and _counted_for(workload, entity, c.per, names)]
-    return min(counts, default=None)
+    return math.ceil(min(counts)) if counts else None
 
 
 def _counted_for(workload: Workload, entity: Entity, per: str, names: frozenset[str]) -> frozenset[str] | None:
@@ -519,7 +519,8 @@ def _of_entity(workload: Workload, entity: Entity) -> Iterator[Assumption]:
     for attribute in contents_of(entity):
         if attribute.size is None:
             yield Assumption(f"{entity.name}.{attribute.name}", "the size of a content", f"{CONTENT:,} B", _BYTES)
-    if not entity.singleton and all(c.count is None for c in entity.cardinality):
+    counted = entity.singleton or (grows(entity) and created(workload, entity))
+    if not counted and all(c.count is None for c in entity.cardinality):
         yield Assumption(entity.name, "the number of items", f"{count_of(workload, entity):,}", _MANY)
     if entity.retention is None and not counterparts(workload, entity) and _grown(workload, entity):
         kept = f"{retention_of(entity) // _DAY} days"
@@ -585,7 +586,7 @@ def _belonging(workload: Workload, write: Write, entity: Entity) -> int | None:
     touched = {*write.entities, *(action.entity for action in write.actions)} - {entity.name}
     given = frozenset(i.attribute for i in write.inputs if not i.many)
     counts = [
-        c.count
+        math.ceil(c.count)
         for c in entity.cardinality
         if c.count is not None and (c.per in touched or _counted_for(workload, entity, c.per, given))
     ]

@@ -61,17 +61,18 @@ class Bill(Model, frozen=True):
     provisioned: Decimal
     """The cost of the requests with provisioned capacity for the average rates at 70 % utilisation."""
     contents: tuple[ContentCost, ...] = ()
-    """The large contents that are written in parts, beside the requests of the patterns."""
+    """The large contents, which are written beside the requests of the patterns."""
 
     @property
     def requests(self) -> Decimal:
-        contents = sum((one.dollars for one in self.contents), Decimal())
+        contents = sum((one.written for one in self.contents), Decimal())
         return contents + sum((one.dollars for one in self.patterns), Decimal())
 
     @property
     def kept(self) -> Decimal:
         """The cost of storage."""
-        return sum((one.dollars for one in self.storage), Decimal())
+        objects = sum((one.kept for one in self.contents if one.stored), Decimal())
+        return objects + sum((one.dollars for one in self.storage), Decimal())
 
     @property
     def total(self) -> Decimal:
@@ -100,7 +101,7 @@ def bill(workload: Workload, design: Design) -> Bill:
     patterns = tuple(pattern_cost(p, design) for p in workload.patterns if design.operation(p.id))
     storage = tuple(StorageCost(*one, _storage(one[2], one[3])) for one in figures.stored())
     reads = sum(one.rate * one.units.read for one in patterns)
-    large = tuple(one for one in contents(workload) if design.item(one.entity))
+    large = contents(workload, design)
     writes = sum(one.rate * one.units.write for one in patterns) + sum(one.rate * one.write_units for one in large)
     return Bill(patterns, storage, provisioned_dollars(reads=reads, writes=writes), large)
 

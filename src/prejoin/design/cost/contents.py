@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
+from msgspec.structs import replace
+
 from prejoin.design.cost.assumptions import CONTENT, count_of, per_second
+from prejoin.design.model import Design
 from prejoin.protocol.limits import KB
 from prejoin.protocol.prices import (
     EVENTUAL,
@@ -26,6 +29,8 @@ PART: Final = 240 * KB
 """Bytes of a part in the table, as `Large` writes it."""
 PUT_THOUSAND: Final = Decimal("0.005")
 """Dollars per thousand PUT requests to S3 Standard in us-east-1."""
+GET_THOUSAND: Final = Decimal("0.0004")
+"""Dollars per thousand GET requests to S3 Standard in us-east-1. Transfer within the region is free."""
 OBJECT_GB_MONTH: Final = Decimal("0.023")
 """Dollars per GB and month in S3 Standard in us-east-1."""
 _OBJECT: Final = 8 * KB * KB
@@ -60,7 +65,7 @@ def content_fix(name: str, size: int) -> str:
 
 
 class ContentCost(Model, frozen=True):
-    """The contents of an attribute, in parts in the table."""
+    """The contents of an attribute, in parts in the table or in an object store. Prices are for a month."""
 
     entity: str
     attribute: str
@@ -69,6 +74,8 @@ class ContentCost(Model, frozen=True):
     count: float
     rate: float
     """How many are stored in a second: with each new item, and with each update of the attribute."""
+    stored: bool = False
+    """Whether they are in an object store."""
 
     @property
     def name(self) -> str:
@@ -76,50 +83,76 @@ class ContentCost(Model, frozen=True):
         return f"{self.entity}.{self.attribute}"
 
     @property
-    def parts(self) -> int:
+    def part_count(self) -> int:
+        """The parts of one content in the table."""
         return -(-self.size // PART)
 
     @property
     def part_size(self) -> int:
-        return -(-self.size // self.parts) + _OF_PART
+        return -(-self.size // self.part_count) + _OF_PART
+
+    @property
+    def object_count(self) -> int:
+        """The objects of one content in a store, each a request that writes or reads it."""
+        return -(-self.size // _OBJECT)
 
     @property
     def write_units(self) -> float:
-        """Write units of one content."""
-        return part_units(self.size)
+        """Write units of one content; none in a store."""
+        return 0 if self.stored else part_units(self.size)
 
     @property
     def read_units(self) -> float:
-        """Read units of one content, as a whole: four parts are a Query."""
+        """Read units of one content in parts, as a whole: four parts are a Query."""
         return sum(read_units(size, EVENTUAL) for size in _pages(self.size))
 
     @property
-    def dollars(self) -> Decimal:
-        """The cost of writing in a month. That of storage is with the items."""
-        return dollars(writes=self.rate * MONTH_SECONDS * self.write_units)
+    def written(self) -> Decimal:
+        """The cost of writing."""
+        return self._puts if self.stored else dollars(writes=self._writes * part_units(self.size))
 
     @property
-    def stored(self) -> Decimal:
-        """The cost of storage in a month."""
-        return dollars(gb_months=self.count * self.size / GB)
+    def kept(self) -> Decimal:
+        """The cost of storage. In the table it is also with the items."""
+        return self._gb * (OBJECT_GB_MONTH if self.stored else STORAGE_GB_MONTH)
+
+    @property
+    def parts(self) -> Decimal:
+        """What writing and storage cost in parts in the table."""
+        one = replace(self, stored=False)
+        return one.written + one.kept
 
     @property
     def objects(self) -> Decimal:
-        """What S3 would cost in a month: requests that write, and storage."""
-        puts = Decimal(str(self.rate * MONTH_SECONDS / 1000)) * -(-self.size // _OBJECT) * PUT_THOUSAND
-        return puts + Decimal(str(self.count * self.size / GB)) * OBJECT_GB_MONTH
+        """What writing and storage cost in S3."""
+        one = replace(self, stored=True)
+        return one.written + one.kept
+
+    @property
+    def _writes(self) -> float:
+        return self.rate * MONTH_SECONDS
+
+    @property
+    def _puts(self) -> Decimal:
+        return Decimal(str(self._writes / 1000)) * self.object_count * PUT_THOUSAND
+
+    @property
+    def _gb(self) -> Decimal:
+        return Decimal(str(self.count * self.size / GB))
 
 
-def contents(workload: Workload) -> tuple[ContentCost, ...]:
-    """The large contents of a document, in its order."""
-    return tuple(one for entity in workload.entities for one in entity_contents(workload, entity))
+def contents(workload: Workload, design: Design) -> tuple[ContentCost, ...]:
+    """The large contents of the entities of a design, in document order."""
+    stored = (entity for entity in workload.entities if design.item(entity.name))
+    return tuple(one for entity in stored for one in entity_contents(workload, design, entity))
 
 
-def entity_contents(workload: Workload, entity: Entity) -> Iterator[ContentCost]:
+def entity_contents(workload: Workload, design: Design, entity: Entity) -> Iterator[ContentCost]:
     """The large contents of an entity."""
     for attribute in contents_of(entity):
         count, rate = float(count_of(workload, entity)), _rate(workload, entity, attribute)
-        yield ContentCost(entity.name, attribute.name, attribute.size or CONTENT, count, rate)
+        stored = design.in_store(entity.name, attribute.name)
+        yield ContentCost(entity.name, attribute.name, attribute.size or CONTENT, count, rate, stored)
 
 
 def _rate(workload: Workload, entity: Entity, attribute: Attribute) -> float:

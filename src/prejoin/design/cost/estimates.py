@@ -30,7 +30,7 @@ from prejoin.design.cost.assumptions import (
     values_of,
     versions_of,
 )
-from prejoin.design.cost.contents import entity_contents
+from prejoin.design.cost.contents import contents
 from prejoin.design.cost.footprint import EntryWrite, PageRead
 from prejoin.design.mapping.facets import usable_facets
 from prejoin.design.mapping.map_reads import group_text, is_membership
@@ -267,10 +267,9 @@ class Estimates:
             for facet in self._facets[item.entity, item.copy]:
                 share = share_in(self.workload, entity, facet)
                 yield name, facet.slot, count * share, self.size(name, facet.slot)
-        for entity in self.workload.entities:
-            if self.design.item(entity.name):
-                for one in entity_contents(self.workload, entity):
-                    yield one.name, TABLE, one.count * one.parts, one.part_size
+        for one in contents(self.workload, self.design):
+            if not one.stored:
+                yield one.name, TABLE, one.count * one.part_count, one.part_size
         for guard in self.design.guards:
             if entity := self.workload.entity(guard.entity):
                 count = float(count_of(self.workload, entity))

@@ -34,6 +34,8 @@ is only a part of the table's key: every insert becomes a transaction, and the i
 fan-out read needs several requests: for shards, time buckets or a list. A hot partition is a key with more writes, or a
 read of more units, than DynamoDB gives one partition (`heat`): an index and a copy that avoid it are worth it.
 """
+STORE = Decimal(1)
+"""The complexity of an object store. It is not among the weights, because no key depends on it."""
 IN_WORDS = (
     "the fewest patterns not served (by their rates), then the least complexity ("
     + ", ".join(f"{what} {weight.normalize():f}" for what, weight in WEIGHTS.items())
@@ -109,7 +111,7 @@ def _complexity(workload: Workload, design: Design, hot: int) -> Decimal:
         "fan-out read": sum(fans_out(o) for o in design.operations if _is_read(workload, o)),
         "hot partition": hot,
     }
-    return sum((WEIGHTS[what] * count for what, count in counts.items()), Decimal())
+    return sum((WEIGHTS[what] * count for what, count in counts.items()), STORE if design.stores else Decimal())
 
 
 def fans_out(operation: Operation) -> bool:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from prejoin.design.document.headings import PARTS, STORE
 from prejoin.design.model import TABLE, Billing, KeyAttribute, Projection, ProjectionKind, When
 from prejoin.workload.document.markdown import Text
 from prejoin.workload.grammar.lexer import WORD, Inexact
@@ -272,6 +273,14 @@ def read_separator(text: str) -> str:
 
 def read_local(text: str) -> bool:
     return text.strip().lower().startswith(("local", "lsi"))
+
+
+def read_place(text: str) -> bool:
+    """Whether the place of a large content is an object store."""
+    word = read_code(text).lower()
+    if word not in (STORE, PARTS):
+        raise Inexact(f"`{text.strip()}` is not a place", f"write `{STORE}` or `{PARTS}`", 0, text.strip())
+    return word == STORE
 
 
 def read_number(text: str) -> int:

@@ -18,7 +18,7 @@ from prejoin.design.document.cells import (
     read_prose,
     read_separator,
 )
-from prejoin.design.model import TABLE, Choice, Counter, Design, Facet, Guard, Item, KeyAttribute, Slot
+from prejoin.design.model import TABLE, Choice, ContentStore, Counter, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import in_order
 from prejoin.workload.document.markdown import MarkdownBlock, Text
 from prejoin.workload.document.tables import TableCodes, TableRow, read_rows
@@ -71,6 +71,7 @@ class DesignDraft:
     items: list[ItemDraft] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
+    stores: list[ContentStore] = field(default_factory=list)
     decisions: list[Choice] = field(default_factory=list)
     validation: list[Validation] = field(default_factory=list)
     mapped: dict[str, list[TableRow]] = field(default_factory=dict)
@@ -148,6 +149,7 @@ class DesignDraft:
             items=tuple(item.item() for item in self.items),
             guards=tuple(self.guards),
             counters=tuple(self.counters),
+            stores=tuple(self.stores),
             type_attribute=self._setting("Type attribute", ("type_attribute",), read_code, plain.type_attribute),
             separator=self._setting("Separator", ("separator",), read_separator, plain.separator),
             raw_keys=self._setting("Raw keys", ("raw_keys",), read_yes_no, plain.raw_keys),

@@ -10,6 +10,7 @@ INDEXES = "Secondary Indexes"
 KEYS = "Keys"
 UNIQUE = "Unique Values"
 COUNTERS = "Sharded Counters"
+CONTENTS = "Large Contents"
 HISTORIES = "Version Histories"
 COLLECTIONS = "Item Collections"
 PATTERNS = "Access Patterns"
@@ -17,8 +18,8 @@ READS, WRITES, DELETES = "Reads", "Writes", "Deletes"
 DECISIONS = "Design Decisions"
 VALIDATION = "Validation"
 SECTIONS = (
-    REVIEW, CONFIGURATION, INDEXES, KEYS, UNIQUE, COUNTERS, HISTORIES, COLLECTIONS, PATTERNS, READS, WRITES, DELETES,
-    DECISIONS, VALIDATION,
+    REVIEW, CONFIGURATION, INDEXES, KEYS, UNIQUE, COUNTERS, CONTENTS, HISTORIES, COLLECTIONS, PATTERNS, READS, WRITES,
+    DELETES, DECISIONS, VALIDATION,
 )  # fmt: skip
 
 TITLE = "table design"
@@ -41,6 +42,9 @@ ALL_KEY_COLUMNS = ("Entity", *KEY_COLUMNS)
 """The columns of one table with the keys of all entities."""
 UNIQUE_COLUMNS = ("Entity", "Attributes", "Partition Key", "Sort Key", "Example")
 COUNTER_COLUMNS = ("Entity", "Attributes", "Shards", "Partition Key", "Sort Key")
+CONTENT_COLUMNS = ("Entity", "Attribute", "Place")
+STORE, PARTS = "object store", "parts"
+"""The places of large contents."""
 HISTORY_COLUMNS = ("Entity", "Keeps", "Partition Key", "Sort Key")
 COLLECTION_COLUMNS = ("Partition Key", "Sort Key", "Item")
 READ_COLUMNS = (
@@ -68,6 +72,10 @@ INTRODUCTIONS = {
         "A number that is added to more often than one item can be written has several items, each in a partition of "
         "its own. A write adds to one of them at random, and a read sums them and the number in the item itself."
     ),
+    CONTENTS: (
+        "A content that no item is large enough for is beside its item, which refers to it: in parts in the item's "
+        "collection, or in an object store."
+    ),
     HISTORIES: (
         "Each update or delete puts the version that it replaces, in the same transaction. The document says how many "
         "are kept, and their keys follow from those of the items."
@@ -94,6 +102,7 @@ _OTHERS = {
     "keys": ("entity keys", "keys per entity", "entities", "primary keys", "entity key design", "key design"),
     "unique values": ("guards", "uniqueness", "unique"),
     "sharded counters": ("counters",),
+    "large contents": ("contents", "large items"),
     "version histories": ("histories", "history", "versions"),
     "item collections": ("collections",),
     "access patterns": ("access pattern mapping", "mapping", "operations"),

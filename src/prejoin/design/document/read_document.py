@@ -17,6 +17,7 @@ from prejoin.design.document.cells import (
     read_list,
     read_local,
     read_number,
+    read_place,
     read_projection,
     read_prose,
     read_slot,
@@ -27,7 +28,7 @@ from prejoin.design.document.draft import DesignDraft, ItemDraft
 from prejoin.design.document.operation_rows import stale_rows
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import misfits
-from prejoin.design.model import TABLE, Choice, Counter, Facet, Guard, Slot
+from prejoin.design.model import TABLE, Choice, ContentStore, Counter, Facet, Guard, Slot
 from prejoin.diagnostics import has_errors, in_order
 from prejoin.workload.document.markdown import (
     DocumentTooLargeError,
@@ -253,6 +254,19 @@ def _counters(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
         draft.counters.append(counter)
 
 
+def _contents(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    for row in draft.rows(block, place, headings.CONTENT_COLUMNS, "Entity", "Attribute", "Place") or ():
+        path: Path = ("stores", len(draft.stores))
+        draft.notes.places.mark(path, row.first)
+        content = ContentStore(
+            draft.cell(row, "Entity", (*path, "entity"), read_code, ""),
+            draft.cell(row, "Attribute", (*path, "attribute"), read_code, ""),
+        )
+        draft.own(place, content.name, row)
+        if draft.cell(row, "Place", path, read_place, False):
+            draft.stores.append(content)
+
+
 def _histories(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
     for row in draft.rows(block, place, headings.HISTORY_COLUMNS, "Entity") or ():
         draft.own(place, draft.cell(row, "Entity", (), read_code, ""), row)
@@ -282,6 +296,7 @@ _TABLES: dict[str, Callable[[MarkdownBlock, str, DesignDraft], None]] = {
     headings.INDEXES: _indexes,
     headings.UNIQUE: _guards,
     headings.COUNTERS: _counters,
+    headings.CONTENTS: _contents,
     headings.HISTORIES: _histories,
     headings.READS: _patterns,
     headings.WRITES: _patterns,

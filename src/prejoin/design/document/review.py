@@ -34,6 +34,7 @@ def facts(design: Design, workload: Workload, cost: Bill) -> Iterator[tuple[str,
         (len(design.copies), "copy", "copies"),
         (len(design.guards), "guard", "guards"),
         (len(design.counters), "sharded counter", "sharded counters"),
+        (1 if design.stores else 0, "object store", "object stores"),
     ]
     parts = [count(number, one, many) for number, one, many in counted if number]
     held = count(len({item.entity for item in design.items}), "entity", "entities")

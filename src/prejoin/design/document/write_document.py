@@ -32,10 +32,11 @@ from prejoin.design.layout.growth import keeps
 from prejoin.design.mapping.facets import counter_templates, history_key, types_of
 from prejoin.design.model import TABLE, Choice, Counter, Design, Facet, Guard, Item, Slot
 from prejoin.keys import KeyValueError, TemplateError, guard_key
+from prejoin.workload.contents import contents_of
 from prejoin.workload.document.markdown import escape_cell, write_row
 from prejoin.workload.document.write_document import UnwritableError, difference
 from prejoin.workload.grammar.values import write_history
-from prejoin.workload.model import Entity, History, Pattern, Status, Workload
+from prejoin.workload.model import Attribute, Entity, History, Pattern, Status, Workload
 
 _WIDEST = 48
 """Cells are padded up to this width, so that a long one does not widen the column."""
@@ -95,6 +96,7 @@ def _added(before: Design, after: Design) -> Iterator[str]:
     yield from (f"{write_title(guard.entity)}'s unique {' and '.join(guard.attributes)}" for guard in new_guards)
     new_counters = [counter for counter in after.counters if counter not in before.counters]
     yield from (f"{write_title(one.entity)}'s counter in {one.shards} shards" for one in new_counters)
+    yield from (f"{write_title(one.name)} in a store" for one in after.stores if one not in before.stores)
 
 
 class _Document:
@@ -124,6 +126,7 @@ class _Document:
             headings.KEYS: self._keys(),
             headings.UNIQUE: self._guards(),
             headings.COUNTERS: self._counters(),
+            headings.CONTENTS: self._contents(),
             headings.HISTORIES: self._histories(),
             headings.COLLECTIONS: self._collections(),
             headings.PATTERNS: iter(()),
@@ -175,6 +178,7 @@ class _Document:
         design = self.design
         counts = [(1, "table"), (len(design.indexes), "index"), (len(design.copies), "copy")]
         counts += [(len(design.guards), "guard"), (len(design.counters), "sharded counter")]
+        counts += [(1 if design.stores else 0, "object store")]
         served = sum(operation.served for operation in design.operations)
         patterns = f"{served} of {len(design.operations)} access patterns served"
         return ", ".join(_counted(n, word) for n, word in counts if n) + f"; {patterns}"
@@ -297,6 +301,19 @@ class _Document:
             "Shards": str(counter.shards),
             "Partition Key": write_code(pk.text) if pk else "-",
             "Sort Key": write_code(sk.text) if sk else "-",
+        }
+
+    def _contents(self) -> Iterator[str]:
+        found = [(e, a) for e in self.workload.entities if self.design.item(e.name) for a in contents_of(e)]
+        rows = [(f"{entity.name}.{a.name}", self._content(entity, a)) for entity, a in found]
+        yield self._table(headings.CONTENTS, headings.CONTENT_COLUMNS, rows)
+
+    def _content(self, entity: Entity, attribute: Attribute) -> Cells:
+        stored = self.design.in_store(entity.name, attribute.name)
+        return {
+            "Entity": write_name(entity.name),
+            "Attribute": write_name(attribute.name),
+            "Place": headings.STORE if stored else headings.PARTS,
         }
 
     def _histories(self) -> Iterator[str]:

@@ -13,18 +13,17 @@ from prejoin.design.explain.phrases import count, listed, money, natural_order
 from prejoin.design.explain.relaxations import fewer_structures, instead_of_unserved
 from prejoin.design.explain.simplifications import simplifications
 from prejoin.design.explain.workarounds import dearest
-from prejoin.design.layout.key_words import upper
+from prejoin.design.layout.key_words import KeyWords, upper
 from prejoin.design.model import Design, Operation
 from prejoin.design.solver.candidates import Candidate, base_candidates
 from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.needs import read_needs
 from prejoin.design.solver.placement import BASE, OWN, Placement, placement_answers
+from prejoin.design.solver.search import problem_of
 from prejoin.design.solver.solve import Solution, solve
-from prejoin.workload.lookup import root
 from prejoin.workload.model import (
     AtMost,
     Decision,
-    Entity,
     FixedKey,
     Minimise,
     Pin,
@@ -173,22 +172,10 @@ def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
     others = [(reads, c) for c in base_candidates(workload, entity, needs) if (reads := served(c)) and reads != now]
     if others and not chosen.fixed:
         reads, other = min(others, key=lambda one: (-len(one[0]), len(one[1].pk), len(one[1].sk), one[1]))
-        pin = _pinned(workload, solution.design, entity, other)
+        words = KeyWords(problem_of(workload, asked), solution.chosen, solution.design.separator)
+        sk = solution.design.separator.join([upper(name), *(f"{{{one.attribute}}}" for one in other.sk)])
+        pin = FixedKey(name, words.partition(Placement(name, OWN, BASE, other)), sk)
         yield from tries.tried(f"the key `{pin.pk}` / `{pin.sk}`, which serves {listed(reads)}", pin)
-
-
-def _pinned(workload: Workload, design: Design, entity: Entity, candidate: Candidate) -> FixedKey:
-    """A candidate as a decision, in the words that keys use."""
-    between = design.separator
-    words = []
-    for name in candidate.pk:
-        attribute = entity.attribute(name)
-        assert attribute is not None
-        owner, field = root(workload, entity, attribute)
-        whose = workload.entity(owner)
-        words += [upper(owner if whose and len(whose.id) == 1 and whose.id[0].name == field else field), f"{{{name}}}"]
-    sk = between.join([upper(entity.name), *(f"{{{one.attribute}}}" for one in candidate.sk)])
-    return FixedKey(entity.name, between.join(words) or upper(entity.name), sk)
 
 
 def _keys(design: Design) -> object:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prejoin.design.cost.assumptions import count_of, size_of
+from prejoin.design.cost.assumptions import BUCKET_SECONDS, count_of, created, grows, retention_of, size_of
 from prejoin.design.cost.contents import entity_contents
+from prejoin.design.cost.refreshes import Refresh, refreshes
 from prejoin.design.cost.upkeep import writes_of
 from prejoin.design.counters import load
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.keys import key_shape
 from prejoin.design.explain.model import AboutEntity, AboutKey
-from prejoin.design.explain.phrases import amount, coded, count, listed, money, natural_order, size, verb
+from prejoin.design.explain.phrases import amount, coded, count, listed, money, natural_order, rate, size, verb
 from prejoin.design.mapping.facets import counter_templates, history_key
 from prejoin.design.model import TABLE, Design
 from prejoin.design.solver.candidates import extendable
 from prejoin.keys import Plan
 from prejoin.protocol.limits import PARTITION_WRITE_UNITS
 from prejoin.protocol.prices import STORAGE_OVERHEAD
+from prejoin.workload.grammar.quantities import write_span
 from prejoin.workload.grammar.values import write_history
+from prejoin.workload.lookup import identified
 from prejoin.workload.model import Entity, FixedKey, Under, Verb, Workload
 
 
@@ -27,6 +30,7 @@ def entities(
 ) -> tuple[AboutEntity, ...]:
     """The explanations of all entities in the table, in document order."""
     found = []
+    followed = refreshes(workload, design)
     for entity in workload.entities:
         mine = [key for key in keys if key.entity == entity.name]
         own = next((key for key in mine if key.slot == TABLE and not key.copy), None)
@@ -39,7 +43,8 @@ def entities(
             *_decided(workload, entity),
             *_unique(workload, entity, own, design),
             *_counted(workload, entity, design),
-            *_beside(workload, entity),
+            *_beside(workload, design, entity),
+            *(_followed(one) for one in followed if one.following.entity is entity),
             *_versions(entity, design),
             *_stored(workload, entity),
             *_elsewhere(mine),
@@ -67,6 +72,12 @@ def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Pla
     elif beside:
         names = list(dict.fromkeys(key.entity for key in beside))
         yield f"It shares its partitions with {listed(names)}."
+        spared = natural_order(
+            read for k in beside for read in k.patterns if read in planned and len(planned[read].lookup.entities) > 1
+        )
+        if own.sk.startswith(separator) and spared:
+            reads = f"{listed(spared)} {verb(spared, 'does', 'do')}"
+            yield f"The sort key begins with `{separator}`, which sorts before letters, so that {reads} not read it."
 
 
 def _decided(workload: Workload, entity: Entity) -> Iterator[str]:
@@ -83,7 +94,13 @@ def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -
     ids = [a.name for a in entity.id]
     made = [a.name for a in entity.id if a.generated]
     key = {part.attribute for part in (*own.partition, *own.sort)}
-    if made:
+    if not key.issuperset(ids) and identified(entity, key):
+        values = natural_order(key)
+        yield (
+            f"{coded(values)} {verb(values, 'is', 'are')} unique, and the key keeps it so: a second item with the same "
+            "value is refused."
+        )
+    elif made:
         yield f"{coded(made)} {verb(made, 'is', 'are')} generated, so two writers never create the same key."
     elif extendable(workload, entity):
         yield (
@@ -100,8 +117,9 @@ def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -
         chosen = f"{coded(ids)} {verb(ids, 'is', 'are')} not generated"
         yield f"{chosen}: a second write with the same key {second}."
     for guard in (g for g in design.guards if g.entity == entity.name):
-        unique = f"{coded(guard.attributes)} {verb(guard.attributes, 'is', 'are')} unique"
-        yield f"{unique}: a guard item with the value as its key is written in the same transaction."
+        values = verb(guard.attributes, "value", "values")
+        unique = f"{coded(guard.attributes)} {verb(guard.attributes, 'is', 'together are')} unique"
+        yield f"{unique}: a guard item with the {values} as its key is written in the same transaction."
 
 
 def _counted(workload: Workload, entity: Entity, design: Design) -> Iterator[str]:
@@ -123,18 +141,39 @@ def _counted(workload: Workload, entity: Entity, design: Design) -> Iterator[str
     )
 
 
-def _beside(workload: Workload, entity: Entity) -> Iterator[str]:
+def _beside(workload: Workload, design: Design, entity: Entity) -> Iterator[str]:
     """Its large contents, with the price of parts and of S3."""
-    for one in entity_contents(workload, entity):
-        yield (
-            f"`{one.attribute}` is kept beside the item, in {count(one.parts, 'part')} in its item collection: storing "
-            f"one of {size(one.size)} takes {count(one.write_units, 'write unit')}, reading it "
-            f"{count(one.read_units, 'read unit')}. The item has its size, checksum and place."
-        )
-        yield (
-            f"At these rates, writing costs {money(one.dollars)} a month and storage {money(one.stored)}; in S3 both "
-            f"would be {money(one.objects)}, in a second service with permissions and backups of its own."
-        )
+    for one in entity_contents(workload, design, entity):
+        costs = f"At these rates, writing costs {money(one.written)} a month and storage {money(one.kept)}"
+        if one.stored:
+            yield (
+                f"`{one.attribute}` is in an object store, {count(one.object_count, 'object')} for each of "
+                f"{size(one.size)}: S3 takes a request to write or to read one, and the table no units beside those of "
+                "the item, which has its size, checksum and place."
+            )
+            yield f"{costs}; in parts in the table both would be {money(one.parts)}."
+        else:
+            yield (
+                f"`{one.attribute}` is kept beside the item, in {count(one.part_count, 'part')} in its item "
+                f"collection: storing one of {size(one.size)} takes {count(one.write_units, 'write unit')}, reading it "
+                f"{count(one.read_units, 'read unit')}. The item has its size, checksum and place."
+            )
+            yield (
+                f"{costs}; in S3 both would be {money(one.objects)}, in a second service with permissions and backups "
+                f"of its own. `{one.name} in a store` decides for it, and so does `minimise money`."
+            )
+
+
+def _followed(one: Refresh) -> str:
+    """How attributes that follow others are kept equal to them, and what that costs."""
+    following = one.following
+    what = listed(f"`{own}` follows {following.source.name}.{of}" for own, of in following.attributes.items())
+    by = "a call of `refresh` updates the items after a change"
+    if following.within is not None:
+        by = f"the table's stream updates the items within {write_span(following.within)} of a change"
+    units = f"{count(one.units.read, 'read unit')} and {count(one.units.write, 'write unit')}"
+    often = f"{rate(one.rate)}, that is {money(one.dollars)} a month beside the access patterns"
+    return f"{what}: {by}. For {count(round(one.items), 'item')} that takes {units}; {often}."
 
 
 def _versions(entity: Entity, design: Design) -> Iterator[str]:
@@ -154,7 +193,12 @@ def _stored(workload: Workload, entity: Entity) -> Iterator[str]:
     if entity.singleton:
         yield f"It takes {size(each)}."
         return
-    yield f"About {count(number, 'item')} of {size(each)}: {size(number * (each + STORAGE_OVERHEAD))} in the table."
+    grown = ""
+    new, kept = created(workload, entity), retention_of(entity)
+    if grows(entity) and number == round(new * kept):
+        grown = f", {amount(new)} new ones a second for {count(kept / BUCKET_SECONDS['day'], 'day')}"
+    stored = size(number * (each + STORAGE_OVERHEAD))
+    yield f"About {count(number, 'item')} of {size(each)}{grown}: {stored} in the table."
 
 
 def _elsewhere(mine: Sequence[AboutKey]) -> Iterator[str]:

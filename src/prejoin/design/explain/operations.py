@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from prejoin.design.explain.phrases import count, listed
 from prejoin.design.model import (
@@ -23,8 +23,8 @@ _DONE = {Did.PUT: "puts", Did.UPDATE: "updates", Did.DELETE: "deletes", Did.CHEC
 _WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.TRANSACT_WRITE})
 
 
-def operation_words(operation: Operation, design: Design) -> Iterator[str]:
-    """One sentence for each request, and notes on it."""
+def operation_words(operation: Operation, design: Design, inputs: Collection[str] = ()) -> Iterator[str]:
+    """One sentence for each request, and notes on it. `inputs` are those of the pattern, if it is a write."""
     for at, request in enumerate(operation.requests):
         if request.counter:
             yield _sum(request)
@@ -33,7 +33,7 @@ def operation_words(operation: Operation, design: Design) -> Iterator[str]:
         if at and request.each and request.call is Call.QUERY:
             lead = f"Then for each `{request.each}`: "
         if request.call in _WRITES:
-            yield lead + _write(request, design.partition_key)
+            yield lead + _write(request, design.partition_key, inputs)
         else:
             yield lead + _read(request, later=at > 0)
             if request.filters:
@@ -88,8 +88,10 @@ def _how(request: Request) -> str:
     return "".join(f", {part}" for part in parts if part)
 
 
-def _write(request: Request, key: str) -> str:
-    done = "; ".join(_action(action, key) for action in request.actions)
+def _write(request: Request, key: str, inputs: Collection[str]) -> str:
+    done = "; ".join(_action(action, key, inputs) for action in request.actions)
+    if request.call in (Call.PUT, Call.UPDATE, Call.DELETE) and any(action.many for action in request.actions):
+        return f"One {request.call} for each item: {done}."
     if request.call is Call.TRANSACT_WRITE:
         return f"One TransactWriteItems: {done}."
     if request.call is Call.BATCH_WRITE:
@@ -97,21 +99,27 @@ def _write(request: Request, key: str) -> str:
     return f"One {request.call}: {done}."
 
 
-def _action(action: ItemAction, key: str) -> str:
+def _action(action: ItemAction, key: str, inputs: Collection[str]) -> str:
     what = ("each " if action.many else "") + _named(action)
-    words = [_plain(text, one, key) for text, one in zip(action.conditions, action.tests, strict=True)]
+    if action.target.guard and action.action is Did.PUT and not action.conditions:
+        return f"renews {what}, which expires with the item"
+    words = [_plain(text, one, key, inputs) for text, one in zip(action.conditions, action.tests, strict=True)]
     conditions = f" if {listed(words)}" if words else ""
+    if action.action is Did.UPDATE and action.item == action.target.entity and not action.conditions:
+        return f"updates {what}, or creates it"
     return f"{_DONE[action.action]} {what}{conditions}"
 
 
-def _plain(text: str, condition: ItemCondition, key: str) -> str:
-    """A condition in words. The existence of the key attribute is that of the item."""
+def _plain(text: str, condition: ItemCondition, key: str, inputs: Collection[str]) -> str:
+    """A condition in words. The existence of the key attribute is that of the item; an input has braces."""
     own = condition.attribute == key
     match condition.op:
         case Op.NOT_EXISTS:
             return "it does not exist" if own else f"it has no {condition.attribute}"
         case Op.EXISTS:
             return "it exists" if own else f"it has {condition.attribute}"
+        case _ if condition.value in inputs:
+            return f"{condition.attribute} {condition.op} {{{condition.value}}}"
         case _:
             return text
 

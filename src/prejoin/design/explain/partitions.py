@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import BUCKET_SECONDS, count_by, count_of, created
+from prejoin.design.cost.assumptions import BUCKET_SECONDS, PRESENT, count_by, count_of, created
 from prejoin.design.cost.estimates import Estimates, share_in
 from prejoin.design.cost.heat import Load, loads
 from prejoin.design.cost.upkeep import writes_of
@@ -66,28 +66,39 @@ def _partition(
     writes = next((load for load in there if not load.read), Load(key.entity, key.copy, key.slot, 0.0, 0.0, 0.0))
     writes = replace(writes, share=writes.share * shards)
     entries = max(1.0, count_of(workload, entity) * share_in(workload, entity, facet))
-    each = min(entries, count_by(workload, entity, pk)) if pk else entries
-    number = float(math.ceil(round(entries / each, 6)))
+    number = min(entries, _values(workload, entity, pk)) if pk else 1.0
+    each = entries / number
     largest = min(entries, max(each, _largest(workload, entity, pk, entries)))
     if bucket in BUCKET_SECONDS and (new := created(workload, entity)):
         largest = min(largest, max(1.0, new * BUCKET_SECONDS[bucket] * largest / entries))
     held = Estimates(design, workload).size(str(ItemName(key.entity, key.copy)), key.slot)
-    reads = sum(load.busiest * shards for load in there if load.read)
+    reads = sum(_units(load) * shards for load in there if load.read)
     enough = max(writes.shards, math.ceil(reads / PARTITION_READ_UNITS), 1)
     return AboutPartition(
         key.entity,
         key.slot,
         key.pk,
         key.copy,
-        writes.busiest,
+        _units(writes),
         reads,
         shards,
         bucket,
         enough,
-        number * shards,
+        math.ceil(round(number, 6)) * shards,
         math.ceil(largest / shards),
         math.ceil(largest / shards) * held,
     ), writes
+
+
+def _units(load: Load) -> float:
+    """Units a second on the busiest partition, be they ever so few."""
+    return load.busiest or load.units * load.share
+
+
+def _values(workload: Workload, entity: Entity, pk: Sequence[str]) -> float:
+    """The number of different partitions, if all items that have the attributes of a partition key were there."""
+    optional = sum(bool(a and a.optional) for a in map(entity.attribute, pk))
+    return count_of(workload, entity) * PRESENT**optional / count_by(workload, entity, pk)
 
 
 def _largest(workload: Workload, entity: Entity, pk: Sequence[str], entries: float) -> float:
@@ -135,7 +146,7 @@ def _sentences(found: AboutPartition, warm: Load) -> Iterator[str]:
         )
     if found.read_units and told:
         limit = amount(PARTITION_READ_UNITS)
-        yield f"Reads use {amount(found.read_units)} read units a second of the limit of {limit}."
+        yield f"Reads use {_little(found.read_units)} read units a second of the limit of {limit}."
     if not told:
         taken = [f"{_little(n)} {what}" for n, what in ((found.write_units, "write"), (found.read_units, "read")) if n]
         yield f"The busiest uses {listed(taken or ['no'])} units a second."

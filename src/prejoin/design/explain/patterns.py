@@ -42,7 +42,9 @@ def _pattern(workload: Workload, design: Design, costs: Costs, pattern: Pattern)
     said: tuple[str, ...]
     others: tuple[Alternative, ...] = ()
     if operation.served:
-        said = (*operation_words(operation, design), _price(often, units, dollars))
+        inputs = {one.attribute for one in pattern.inputs}
+        words = (*operation_words(operation, design, inputs), *_expiry(workload, pattern))
+        said = (*words, _price(often, units, dollars))
         if isinstance(pattern, Read) and pattern.combine is Combine.JOIN:
             more, others = join_words(workload, design, pattern, operation)
             said = (*said, *more)
@@ -52,6 +54,15 @@ def _pattern(workload: Workload, design: Design, costs: Costs, pattern: Pattern)
             others = alternatives(workload, design, pattern)
     slots = tuple(dict.fromkeys(request.slot for request in operation.requests))
     return AboutPattern(pattern.id, name, operation.served, often, units, dollars, slots, False, said, others)
+
+
+def _expiry(workload: Workload, pattern: Pattern) -> Iterator[str]:
+    """What DynamoDB does by itself."""
+    for action in () if isinstance(pattern, Read) else pattern.actions:
+        entity = workload.entity(action.entity)
+        ends = [a.name for a in entity.attributes if a.ttl] if entity and action.verb is Verb.EXPIRE else []
+        if ends:
+            yield f"DynamoDB deletes each {action.entity} some time after its `{ends[0]}`; no request is needed."
 
 
 def _price(often: float, units: Units, dollars: float) -> str:

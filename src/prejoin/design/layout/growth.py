@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_of
 from prejoin.design.counters import keeps_counters
-from prejoin.design.model import TABLE, Counter, Design, Facet, Guard, Item, Slot
+from prejoin.design.model import TABLE, ContentStore, Counter, Design, Facet, Guard, Item, Slot
 from prejoin.keys import fields_of
 from prejoin.workload.model import Attribute, Model, Workload
 
@@ -45,9 +45,11 @@ class Growth(Model, frozen=True):
     counters: tuple[Counter, ...] = ()
     """New ones, and those with more shards or numbers. Existing items need no backfill."""
     backfills: tuple[Backfill, ...] = ()
+    stores: tuple[ContentStore, ...] = ()
+    """Contents that go to an object store from now on. Earlier ones stay in parts, and are read there."""
 
     def __bool__(self) -> bool:
-        return bool(self.indexes or self.entities or self.keys or self.copies or self.guards or self.counters)
+        return any((self.indexes, self.entities, self.keys, self.copies, self.guards, self.counters, self.stores))
 
 
 def keeps(before: Design, after: Design) -> bool:
@@ -72,6 +74,8 @@ def keeps(before: Design, after: Design) -> bool:
             if now.facet(facet.slot) != facet or not _same_place(before.slot(facet.slot), after.slot(facet.slot)):
                 return False
     if not keeps_counters([one for one in before.counters if one.entity in there], after):
+        return False
+    if not all(one in after.stores for one in before.stores if one.entity in there):
         return False
     return all(guard in after.guards for guard in before.guards if guard.entity in there)
 
@@ -127,6 +131,7 @@ def growth(before: Design, after: Design, workload: Workload) -> Growth:
             for entity in workload.entities
             if entity.name in why
         ),
+        tuple(one for one in after.stores if one not in before.stores),
     )
 
 

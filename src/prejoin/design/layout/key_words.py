@@ -60,6 +60,8 @@ class Alike:
     def __init__(self, problem: Problem) -> None:
         self._workload = problem.workload
         self._heads: dict[tuple[str, str], tuple[str, str]] = {}
+        self._mixed = {kind for question in problem.reads for kind in self._shared(question)}
+        """The kinds of ids of one of several entities that are given once for two of them in one read."""
         for question in problem.reads:
             for need in question.needs if len(question.needs) > 1 else ():
                 for attribute in _asked(need):
@@ -69,23 +71,58 @@ class Alike:
                         if question.ask.name(entity, other) == name:
                             self._join((need.entity, attribute), (entity, other))
 
+    def _shared(self, question: ReadNeeds) -> set[str]:
+        origins: dict[tuple[str, str], set[tuple[str, str]]] = {}
+        for need in question.needs:
+            entity = self._workload.entity(need.entity)
+            for attribute in filter(None, map(entity.attribute, need.given)) if entity else ():
+                assert entity is not None
+                _, kind = root(self._workload, entity, attribute)
+                asked = question.ask.name(need.entity, attribute.name)
+                origins.setdefault((kind, asked), set()).add(_own_origin(self._workload, entity, attribute))
+        return {kind for (kind, _), places in origins.items() if len(places) > 1}
+
     def root(self, entity: Entity, attribute: Attribute) -> tuple[str, str]:
-        return self._head(root(self._workload, entity, attribute))
+        found = root(self._workload, entity, attribute)
+        if not found[0] and found[1] in self._workload.shared_ids.values() and found[1] not in self._mixed:
+            found = _own_origin(self._workload, entity, attribute)  # no read needs them in one partition
+        return self._head(found)
 
     def _join(self, *names: tuple[str, str]) -> None:
         found = [(e, e.attribute(attribute)) for name, attribute in names if (e := self._workload.entity(name))]
         heads = {self.root(entity, attribute) for entity, attribute in found if attribute}
-        best = min(heads, key=lambda head: (not self._is_id(head), head))
+        best = min(heads, key=lambda head: (not self._is_id(head), not self._is_named(head), head))
         self._heads |= {head: best for head in heads if head != best}
 
     def _is_id(self, name: tuple[str, str]) -> bool:
         entity = self._workload.entity(name[0])
-        return entity is not None and [a.name for a in entity.id] == [name[1]]
+        return entity is not None and [a.name for a in own_id(self._workload, entity)] == [name[1]]
+
+    def _is_named(self, name: tuple[str, str]) -> bool:
+        entity = self._workload.entity(name[0])
+        attribute = entity.attribute(name[1]) if entity else None
+        return bool(entity and attribute and attribute.id and identifies(self._workload, entity, attribute))
 
     def _head(self, name: tuple[str, str]) -> tuple[str, str]:
         while name in self._heads:
             name = self._heads[name]
         return name
+
+
+def identifies(workload: Workload, entity: Entity, attribute: Attribute) -> bool:
+    """Whether an attribute identifies its entity: it is the whole id, or the part that is named after the entity.
+
+    The `flightNo` of `Flight` does, even if a date is part of the id, too.
+    """
+    ids, word = own_id(workload, entity), upper(entity.name)
+    named = [a for a in ids if upper(a.name) == word or upper(a.name).startswith(f"{word}_")]
+    return ids == (attribute,) or named == [attribute]
+
+
+def _own_origin(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:
+    """The attribute that an id comes from. What may hold the id of one of several entities comes from itself."""
+    places = [place for place in chain(workload, entity, attribute) if place[0]]
+    return places[0 if attribute.references_or else -1]
 
 
 def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
@@ -152,12 +189,23 @@ class KeyWords:
                         if not one.candidate.sk:
                             ends.setdefault(one, set()).add(_end(question))
             self._name(there, sets, {one: min(wanted) for one, wanted in ends.items() if len(wanted) == 1})
-            whole = [meant for deep, meant in sets if not deep]
-            if (
-                all(p.item == OWN and not p.candidate.type_position for p in there)
-                and contiguous_order(there, whole) is None
-            ):
-                self.apart.append(frozenset(ways[one] for one in excluding_sets(there, whole)))
+            for types, wanted in self._orders(there, sets):
+                if all(p.item == OWN for p in types) and contiguous_order(types, wanted) is None:
+                    self.apart.append(frozenset(ways[one] for one in excluding_sets(types, wanted)))
+
+    def _orders(
+        self, there: Sequence[Placement], sets: Sequence[tuple[bool, frozenset[Placement]]]
+    ) -> Iterator[tuple[list[Placement], list[frozenset[Placement]]]]:
+        """The types of a partition that need an order, and the sets of them that have to be contiguous.
+
+        That is all of them, or those that follow the same attributes: `ORDER#{orderId}#ITEM`, `ORDER#{orderId}#NOTE`.
+        """
+        late = [one for one in there if one.candidate.type_position]
+        if not late:
+            yield list(there), [found for deep, found in sets if not deep]
+        for label in dict.fromkeys(map(self._label, late)):
+            types = [one for one in late if self._label(one) == label]
+            yield types, [found for deep, found in sets if deep and found <= set(types)]
 
     def facet(self, placed: Placement, slot: str) -> Facet:
         candidate = placed.candidate
@@ -255,14 +303,16 @@ class KeyWords:
         if not owner and field in self._workload.shared_ids.values():
             return self._shared_word(field)
         whose = self._workload.entity(owner)
-        if whose and (found := whose.attribute(field)) and found.id and self._names(whose, found):
+        found = whose.attribute(field) if whose else None
+        if whose and found and found.id and identifies(self._workload, whose, found):
             return self._id_word(whose, found)
         word = upper(field)
         # The name of another entity means its id, and two attributes with the same upper-case name need two words.
         entities = {upper(one.name): one for one in self._workload.entities}
         if word in entities and len(own_id(self._workload, entities[word])) == 1:
             word = f"{upper(owner)}_{word}"
-        if (short := without_id(word)) not in entities and short not in self._attributes:
+        other = found is None or not found.unique  # a unique `taxId` is no id of something else
+        if other and (short := without_id(word)) not in entities and short not in self._attributes:
             word = short
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
@@ -278,11 +328,14 @@ class KeyWords:
     def _id_word(self, entity: Entity, id_: Attribute) -> str:
         """The word for an entity's id: the name of the entity, or its beginning if the id is named after that.
 
-        The `playerId` of `PlayerProfile` is `PLAYER`.
+        The `playerId` of `PlayerProfile` is `PLAYER`. The `userId` of `Preference` is `USER`: a plain `id` may be that
+        of something outside.
         """
         word, short = upper(entity.name), without_id(upper(id_.name))
-        taken = {upper(one.name) for one in self._workload.entities}
-        return short if word.startswith(f"{short}_") and short not in taken else word
+        if short in {upper(one.name) for one in self._workload.entities}:
+            return word
+        apart = short not in word and word not in short and short not in self._attributes
+        return short if word.startswith(f"{short}_") or (id_.generated is None and apart) else word
 
     def _field(self, entity: Entity, one: SortAttribute, sparse: bool, interleaved: bool) -> str:
         attribute = entity.attribute(one.attribute)
@@ -327,7 +380,7 @@ class KeyWords:
         partition.
         """
         every = self._workload.entities
-        ids = [{root(self._workload, e, a) for a in e.id} for e in every]
+        ids = [{self._same.root(e, a) for a in e.id} for e in every]
         places = [(e.name, a.name) for e in every for a in e.attributes]
 
         def place(name: str) -> tuple[bool, int, int]:
@@ -339,13 +392,6 @@ class KeyWords:
             return True, -sum(origin in one for one in ids), places.index(origin) if origin in places else -1
 
         return sorted(names, key=place)
-
-    def _names(self, entity: Entity, attribute: Attribute) -> bool:
-        """Whether an attribute identifies its entity: it is the whole id, or the part that is named after the
-        entity.
-        """
-        ids = own_id(self._workload, entity)
-        return ids == (attribute,) or without_id(upper(attribute.name)) == upper(entity.name)
 
     def _is_tenant(self, entity: Entity, attribute: Attribute) -> bool:
         """Whether an attribute is the tenant, which every partition key begins with."""

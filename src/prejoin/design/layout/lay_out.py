@@ -14,6 +14,7 @@ from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute
 from prejoin.design.solver.candidates import Candidate, extendable
 from prejoin.design.solver.fixed_keys import free_name, key_names, names_in
 from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection
+from prejoin.design.stores import stores_of
 from prejoin.workload.model import Entity, Workload
 
 
@@ -40,6 +41,7 @@ def lay_out(problem: Problem, chosen: Selection) -> Design:
         guards=tuple(dict.fromkeys((*kept.guards, *_guards(workload, chosen)))),
         # The key of a shard is made of the item's key, which has to be two texts.
         counters=with_kept(kept.counters, counters_of(workload) if slots[0].sk and not kept.raw_keys else ()),
+        stores=stores_of(workload, kept.stores),
         type_attribute=names.get("type attribute")
         or (kept.type_attribute if kept.items else free_name(kept.type_attribute, workload)),
         separator=separator,

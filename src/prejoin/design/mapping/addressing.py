@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -11,7 +11,7 @@ from prejoin import keys
 from prejoin.design.mapping.facets import ending, held_by
 from prejoin.design.model import Design, Facet, Item
 from prejoin.keys import Lookup, Plan, fields_of
-from prejoin.workload.lookup import chain, changes, gives_object, means, root, target
+from prejoin.workload.lookup import chain, changes, gives_object, identified, means, root, target
 from prejoin.workload.model import (
     Action,
     Change,
@@ -139,9 +139,10 @@ def links(workload: Workload, write: Write, action: Action, entity: Entity) -> d
     if action.verb in NEW:
         return {a.name: a.name for a in entity.attributes if a.name in inputs}
     named = known(workload, write, action)
-    # A condition gives the current value of a changed attribute under another name.
-    changed = _changed(write, action, entity)
-    found = {a.name: a.name for a in entity.attributes if a.name in inputs and a.name in named - changed}
+    # A condition gives the current value of an attribute under another name, or as a constant.
+    said = {name for name, check in said_equal(write, entity).items() if check.values[0].param != name}
+    own = named - _changed(write, action, entity) - said
+    found = {a.name: a.name for a in entity.attributes if a.name in inputs and a.name in own}
     if action.by:
         return found | dict(zip((a.name for a in entity.id), action.by, strict=False))
     touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
@@ -197,6 +198,17 @@ def finding(facets: Iterable[keys.Facet], entity: Entity, names: frozenset[str])
         return None
     found = keys.plan(own, Lookup.of(entity.name, equal=names, filtered=names))
     return found if isinstance(found, Plan) else None
+
+
+def sought(write: Write, facets: Sequence[keys.Facet], entity: Entity, names: frozenset[str]) -> frozenset[str]:
+    """The attributes by which an item is found, of those that are known.
+
+    What only a condition says is no filter if the others identify the item: the write checks it, and an index may not
+    have the newest value yet.
+    """
+    found = finding(facets, entity, names)
+    rest = names - (found.filtered & said_equal(write, entity).keys()) if found else names
+    return rest if identified(entity, rest) and finding(facets, entity, rest) else names
 
 
 def unknown(write: Write, action: Action, entity: Entity, design: Design, names: frozenset[str]) -> set[str]:

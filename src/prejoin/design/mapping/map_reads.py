@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from prejoin import keys
-from prejoin.design.cost.assumptions import per_second
+from prejoin.design.cost.assumptions import is_value_count_known, per_second
 from prejoin.design.cost.excess import Excess, excess
 from prejoin.design.counters import wants
 from prejoin.design.mapping.facets import counter_templates
@@ -51,7 +51,7 @@ def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operati
         if (tested := [i for i in read.inputs if is_membership(i) and is_filtered(i, found)]) and (
             over := excess(read, workload, tested)
         ):
-            raise ExcessError(read, over)
+            raise ExcessError(read, workload, over)
         _batchable(found, read)
         _separable(found, read)
         requests = [_request(found, read), *others]
@@ -100,7 +100,7 @@ class NotServedError(ValueError):
 class ExcessError(NotServedError):
     """A key would find the items, but a call would read too much."""
 
-    def __init__(self, read: Read, found: Excess) -> None:
+    def __init__(self, read: Read, workload: Workload, found: Excess) -> None:
         self.excess = found
         cost = dollars(reads=found.units * per_second(read.rate) * MONTH_SECONDS)
         problem = f"a call reads {found.size / MB:,.1f} MB and returns {'a number' if found.count else 'a small part'}"
@@ -109,19 +109,21 @@ class ExcessError(NotServedError):
         accept = "filter" if found.filters else "read several pages"
         super().__init__(
             f"{problem}: {found.units:,.0f} read units, and ${cost:,.2f} a month",
-            f"{_less(read, found)}; or accept it, `{read.id} may {accept}`",
+            f"{_less(read, workload, found)}; or accept it, `{read.id} may {accept}`",
         )
 
 
-def _less(read: Read, found: Excess) -> str:
+def _less(read: Read, workload: Workload, found: Excess) -> str:
     """What makes a read smaller."""
     if found.count and (ranged := [i.attribute for i in read.inputs if i.op in RANGES]):
         return f"keep a counter for each value of `{ranged[0]}`, or for each span, and add up those in the range"
     if found.count:
         return "keep the number in an item that the writes change, a counter"
     if not found.filters:
-        some = next((i for i in read.inputs if i.values and i.op is Op.EQ and i.keeps is None), None)
+        some = next((i for i in read.inputs if i.values and i.op in (Op.EQ, Op.IN) and i.keeps is None), None)
         fewer = f"; say how many there are, `{write_inputs((some,))} (keeps 1%)`" if some else ""
+        if guessed := _guessed(read, workload):
+            fewer = f"; say how many there are, `~5 per {guessed[1]}` under Cardinality of {guessed[0]}"
         return f"write `Yes` under Paginated, or give a limit{fewer}"
     optional = [i.attribute for i in read.inputs if i.optional and i.op is Op.EQ]
     names = " or ".join(f"`{name}`" for name in optional)
@@ -129,6 +131,14 @@ def _less(read: Read, found: Excess) -> str:
     if any(i.op is Op.CONTAINS for i in read.inputs):
         need = "keep an item for each word, and find it by that"
     return f"{need}; say how much a filter keeps, `(keeps 50%)`; or search in an index made for it, such as OpenSearch"
+
+
+def _guessed(read: Read, workload: Workload) -> tuple[str, str] | None:
+    """The first entity, and an input of which the document does not say how many of its items have the same value."""
+    entity = workload.entity(read.entities[0])
+    given = [i.attribute for i in read.inputs if i.op is Op.EQ and not (i.values or i.filter or i.optional)]
+    unknown = [name for name in given if entity and not is_value_count_known(workload, entity, name, given)]
+    return (read.entities[0], unknown[0]) if unknown else None
 
 
 def _planned(facets: Sequence[Facet], ask: Lookup) -> Plan:
@@ -195,7 +205,7 @@ def _ask_of(read: Read, workload: Workload) -> Lookup:
             "write `filter` before it, or ask for each kind by itself",
         )
     if found := excess(read, workload):
-        raise ExcessError(read, found)
+        raise ExcessError(read, workload, found)
     accepted = [d.pin.how for d in workload.decisions if isinstance(d.pin, Accept) and d.pin.pattern == read.id]
     may_filter = any(how != "several pages" for how in accepted)
     only = [_membership(i, workload, entities) for i in read.inputs if is_membership(i)]

@@ -6,6 +6,8 @@ more attributes; or a Query that finds the items, if their key is not known.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from prejoin.design.mapping.addressing import (
     NEW,
     actions_of,
@@ -18,6 +20,7 @@ from prejoin.design.mapping.addressing import (
     looked_at,
     placing,
     said_equal,
+    sought,
     unknown,
 )
 from prejoin.design.mapping.facets import counter_templates, ending, history_key, planner_facets, types_of
@@ -58,7 +61,8 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
         groups.append(_actions(write, action, entity, item, design, own))
         names = known(workload, write, action)
         if missing := attributes_of(item.facets[0]) - names:
-            found = finding(planner_facets(design, workload), entity, names)
+            facets = planner_facets(design, workload)
+            found = finding(facets, entity, sought(write, facets, entity, names))
             ids = {a.name for a in entity.id}
             if found is not None:
                 before.append(found_by(found))
@@ -79,7 +83,9 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
         names = known_of_checked(workload, write, entity)
         if missing := attributes_of(item.facets[0]) - names:
             # Absence is checked by the item's own key: a read before the write would not guarantee it.
-            found = None if is_absence(own_checks) else finding(planner_facets(design, workload), entity, names)
+            facets = planner_facets(design, workload)
+            found = finding(facets, entity, sought(write, facets, entity, names))
+            found = None if is_absence(own_checks) else found
             if found is not None:
                 before.append(found_by(found))
             elif missing <= {a.name for a in entity.id}:
@@ -286,7 +292,7 @@ def _guard(
     if {c.attribute for c in changed} & set(guard.attributes):
         return [ItemAction(Did.DELETE, item, pk, sk, action.many), put]
     if ending(design, entity) in {c.attribute for c in changed}:
-        return [put]  # it expires with its item
+        return [replace(put, conditions=())]  # it expires with its item, whose it is already
     return []
 
 

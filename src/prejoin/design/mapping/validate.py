@@ -9,9 +9,10 @@ from prejoin import keys
 from prejoin.design.codes import NO_TEMPLATE, NOT_A_DESIGN, REPEATED
 from prejoin.design.counters import MOST_SHARDS, obstacle
 from prejoin.design.mapping.facets import is_natural, planner_facet, types_of
-from prejoin.design.model import TABLE, Counter, Design, Facet, Guard, Item, KeyAttribute, Slot
+from prejoin.design.model import TABLE, ContentStore, Counter, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import Code, Diagnostic
 from prejoin.keys import TemplateError, fields_of
+from prejoin.workload.contents import contents_of
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Entity, Workload
 from prejoin.workload.reading import Path, Places
@@ -61,6 +62,8 @@ class _Fitting:
             yield from self._guard(guard, ("guards", at))
         for at, counter in enumerate(design.counters):
             yield from self._counter(counter, ("counters", at))
+        for at, store in enumerate(design.stores):
+            yield from self._store(store, ("stores", at))
         for entity in self._workload.entities:
             yield from self._history(entity)
         for entity in self._workload.entities:
@@ -205,6 +208,16 @@ class _Fitting:
             attribute = entity.attribute(name)
             if attribute and (why := obstacle(self._workload, entity, attribute)):
                 yield self._say(path, f"`{entity.name}.{name}` cannot be a sharded counter: {why}", "leave it out")
+
+    def _store(self, store: ContentStore, path: Path) -> Iterator[Diagnostic]:
+        entity = self._workload.entity(store.entity)
+        if entity is None:
+            yield self._no_entity(store.entity, path)
+            return
+        yield from self._attribute(store.attribute, entity, path)
+        attribute = entity.attribute(store.attribute)
+        if attribute and attribute not in contents_of(entity):
+            yield self._say(path, f"`{store.name}` is no large content", "leave it out: it is in its item")
 
     def _history(self, entity: Entity) -> Iterator[Diagnostic]:
         item, design = self._design.item(entity.name), self._design

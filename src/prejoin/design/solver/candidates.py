@@ -6,7 +6,7 @@ attributes, may ask for a range of one more, and may want an order. It is served
 subset of the given attributes, whose sort key continues with the rest of them in any order, then with the range and the
 order, and ends with whatever makes the key unique. `index_candidates` enumerates these keys for each read.
 `base_candidates` enumerates keys for the table itself: they consist of the id and, where no two items can share an id,
-of attributes that never change.
+of attributes that never change; or of a unique value that never changes, instead of the id.
 
 A partition should be one of many: a candidate is kept only if, for some read that it serves, the read gives nothing
 that identifies better (`identifies`). So an enum or a boolean is a partition only where nothing better is given.
@@ -220,7 +220,7 @@ def _unique(entity: Entity, candidate: Candidate) -> Candidate:
 
 
 def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
-    """Keys for an entity in the table: its id, and for a generated id also the ids of its parents."""
+    """Keys for an entity in the table: its id, for a generated id also with ids of its parents; or a unique value."""
     needs = list(needs)
     ids = tuple(a.name for a in entity.id)
     if not ids:
@@ -244,6 +244,15 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
             for one in _for_need(entity, need)
             if not one.sparse and allowed.issuperset(one.attributes) and (one.pk or not least)
         }
+    for group in unique_keys(workload, entity):
+        keys = {
+            Candidate(entity.name, pk, tuple(map(SortAttribute, order)))
+            for size in range(1, len(group) + 1)
+            for pk in combinations(sorted(group), size)
+            for order in permutations(sorted(group.difference(pk)))
+        }
+        # An item that is asked for by its id has the id as its key, and the unique value in an index.
+        found |= {one for one in keys if _finds_all(entity, one, needs)}
     best = _best(workload, entity, ids)
     return sorted(
         one
@@ -304,6 +313,25 @@ def extendable(workload: Workload, entity: Entity) -> bool:
         return True
     own = own_id(workload, entity)
     return len(own) == 1 and own[0].generated is None and not own[0].references
+
+
+def unique_keys(workload: Workload, entity: Entity) -> list[frozenset[str]]:
+    """The unique values that can be an entity's key in the table instead of its id: they never change.
+
+    No two items share such an id, so that only the unique value has to be kept apart, and the key does it.
+    """
+    verbs = {a.verb for write in workload.writes for a in write.actions if a.entity == entity.name}
+    if not extendable(workload, entity) or not verbs.isdisjoint((Verb.PUT, Verb.UPSERT)):
+        return []  # a put would replace another item with the same value
+    groups = [frozenset({a.name}) for a in entity.attributes if a.unique and not a.id]
+    groups += [frozenset(group) for group in entity.unique]
+    ids = frozenset(a.name for a in entity.id)
+    return [
+        group
+        for group in dict.fromkeys(groups)
+        if not group >= ids
+        and all((a := entity.attribute(n)) and (a.id or (a.mutable is False and not a.optional)) for n in group)
+    ]
 
 
 def _may_replace(workload: Workload, entity: Entity) -> bool:

@@ -17,7 +17,7 @@ Writes: a write that does not know the item's key needs a placement that finds t
 
 Symmetry: new indexes are alike, so a placement says only that a key is in a new index; `numbered` then distributes the
 keys over the indexes, with those that are read together in one. Where that is impossible, or where a cut speaks of
-an index, the program is `split`: it numbers the new indexes itself.
+an index, the program is `split`: it also says which keys are in one index, but has no preference among the indexes.
 
 Contiguity cuts: types that one Query reads together must be neighbours in sort order. Stating that for all orders in
 advance would take too many constraints, so the program ignores it at first. When `solve` finds that the chosen keys
@@ -34,7 +34,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise, permutations, product
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -47,6 +48,7 @@ from prejoin.design.mapping.addressing import known
 from prejoin.design.solver.candidates import MOST_PERMUTED, Candidate, base_candidates, index_candidates, serves
 from prejoin.design.solver.integer_program import IntegerProgram
 from prejoin.design.solver.needs import Need, ReadNeeds, item_changes
+from prejoin.design.solver.numbering import Group, distributed, joined
 from prejoin.design.solver.placement import (
     BASE,
     OWN,
@@ -68,6 +70,7 @@ _FINEST = 1e-4
 """The smallest difference between two prices that counts, in dollars a month."""
 _MOST_UNITS = 1e6
 """The largest price in the program: HiGHS tells larger numbers apart less well."""
+Located = TypeVar("Located", Placement, CollectionPlace)
 _HALVES = {what: int(2 * weight) for what, weight in WEIGHTS.items()}
 
 
@@ -233,12 +236,15 @@ class Formulation:
         mine, theirs = one.price, other.price
         if self._shared and frozenset(one.place.candidate.pk) != frozenset(other.place.candidate.pk):
             return False  # another partition may have other neighbours
+        if self._holds_id(other.place) > self._holds_id(one.place):
+            return False  # writes that know the key may have to read the id first, for the keys of indexes
         if self._problem.constraints.under and self._roots(one.place) != self._roots(other.place):
             return False
         better = (
             mine.dollars <= theirs.dollars
             and mine.guards <= theirs.guards
             and mine.read_first <= theirs.read_first
+            and mine.without_id <= theirs.without_id
             and mine.atomic <= theirs.atomic
             and mine.hot <= theirs.hot
             and mine.queries_each <= theirs.queries_each
@@ -260,6 +266,9 @@ class Formulation:
         share = max(hottest(question.read.rate), partition_share(self._workload, self._entity(need.entity), names))
         calls = peak(question.read.rate)
         return Load(need.entity, "", "", calls, calls * self._units[way.read], share, way.read).hot
+
+    def _holds_id(self, place: Placement) -> bool:
+        return {a.name for a in self._entity(place.entity).id}.issubset(place.candidate.attributes)
 
     def _is_find(self, pattern: str) -> bool:
         return not any(q.read.id == pattern for q in self._component.reads)
@@ -386,7 +395,7 @@ class Formulation:
         found = Counter(dict.fromkeys(model.copies, _HALVES["copy"]))
         found.update(dict.fromkeys(model.used if indexes else (), _HALVES["index"]))
         for at, price in self._priced(model):
-            found[at] += price.guards * _HALVES["guard of a key"]
+            found[at] += price.guards
         found.update({at: _HALVES["fan-out read"] for (_, answer), at in model.answers.items() if answer.fans_out})
         found.update(dict.fromkeys(self.hot(model), _HALVES["hot partition"]))
         return {at: halves for at, halves in found.items() if halves}
@@ -594,8 +603,7 @@ class Formulation:
 
     def _rival(self, model: ComponentProgram, chosen: Mapping[Option, int], rivals: frozenset[CollectionPlace]) -> None:
         """A contiguity cut: not all of these places in one slot, unless a copy there makes room for another."""
-        slot = min(way.slot for way in rivals)
-        for other in range(1, self.new + len(model.used)) if slot != BASE else [BASE]:
+        for other in (BASE, *(range(1, self.new + len(model.used)) if model.split else ())):
             here = [replace(way, slot=other) for way in rivals]
             if any(way not in model.together for way in here):
                 continue
@@ -631,16 +639,26 @@ class Formulation:
     def _read_first(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
         """Writes that have to find or read an item first, because they do not know all of its keys."""
         because: dict[tuple[str, str], list[int]] = {}
+        missing: dict[tuple[str, str], list[int]] = {}
         for option, at in chosen.items():
             for write in option.price.read_first:
                 because.setdefault((write, option.place.entity), []).append(at)
+        without = {
+            name: [chosen[base] for base in bases if not self._holds_id(base.place)]
+            for name, bases in self._bases.items()
+        }
+        for option, at in chosen.items():
+            for write in option.price.without_id if without[option.place.entity] else ():
+                missing.setdefault((write, option.place.entity), []).append(at)
         always = {(write, name) for name, prices in self._prices.items() for write in prices.always_first}
-        for key in sorted(because):
+        for key in sorted({*because, *missing}):
             model.first[key] = first = model.program.choice()
             # What was found is known.
             found = {model.found[key]: 1} if key in model.found else {}
-            for at in because[key]:
+            for at in because.get(key, ()):
                 model.program.at_least(0, {first: 1, **found, at: -1})
+            for at, base in product(missing.get(key, ()), without[key[1]]):
+                model.program.at_least(-1, {first: 1, **found, at: -1, base: -1})
         twice = {write for write, _ in always}
         for (write, _), at in (*model.first.items(), *model.found.items()):
             if write in twice:
@@ -667,37 +685,42 @@ class Formulation:
         chosen = model.program.chosen
         placed = sorted(place for place, at in model.places.items() if at in chosen)
         together = sorted(way for way, at in model.together.items() if at in chosen)
-        numbers: dict[Placement, int] = {}
-        if not model.split:
-            ways = {option.place: option.ways for own in self._others.values() for option in own}
-            groups = [{place} for place in placed if place.slot == self.new]
-            for way in (way for way in together if way.slot == self.new):
-                found = {
-                    next(p for p in placed if p.entity == n.entity and way in ways.get(p, ()))
-                    for n in self._wanted(way)
-                }
-                joined = [group for group in groups if group & found]
-                groups = [group for group in groups if not group & found] + [set().union(*joined)]
-            distributed = _distributed(sorted(groups, key=lambda one: (-len(one), sorted(one))), len(model.used))
-            if distributed is None:
-                return None
-            numbers = {place: self.new + at for at, group in distributed for place in group}
-            where = {
-                way: next(numbers[p] for p in sorted(numbers) if way in ways.get(p, ()))
-                for way in together
-                if way.slot == self.new
-            }
-            together = sorted(replace(way, slot=where.get(way, way.slot)) for way in together)
+        numbers = self._numbers(placed, together, model)
+        if numbers is not None:
+            placed = sorted({replace(one, slot=numbers.get(self.unnumbered(one), one.slot)) for one in placed})
+            together = sorted({replace(one, slot=numbers.get(self.unnumbered(one), one.slot)) for one in together})
+        elif not model.split:
+            return None
         copies: dict[str, int] = {}
-        found_: list[Placement] = []
+        found: list[Placement] = []
         for place in placed:
-            if place in numbers:
-                place = replace(place, slot=numbers[place])
-            elif place.item > len(self._fixed.copies(place.entity)):
+            if place.item > len(self._fixed.copies(place.entity)):
                 copies[place.entity] = number = copies.get(place.entity, place.item - 1) + 1
                 place = replace(place, item=number)
-            found_.append(place)
-        return tuple(sorted(found_)), tuple(together)
+            found.append(place)
+        return tuple(sorted(found)), tuple(together)
+
+    def _numbers(
+        self, placed: Sequence[Placement], together: Sequence[CollectionPlace], model: ComponentProgram
+    ) -> dict[Placement | CollectionPlace, int] | None:
+        """The index of each key and place in a new index, by its name without a number; None if there are too few."""
+        ways = {option.place: option.ways for own in self._others.values() for option in own}
+        new = [place for place in placed if place.slot >= self.new]
+        groups: list[Group] = [frozenset({self.unnumbered(place)}) for place in new]
+        for way in (way for way in together if way.slot >= self.new):
+            here = [self.unnumbered(place) for place in new if place.slot == way.slot]
+            one = self.unnumbered(way)
+            read = {next(p for p in here if p.entity == n.entity and one in ways[p]) for n in self._wanted(way)}
+            groups = joined(groups, frozenset({one, *read}))
+        cuts = [cut for cut in self._problem.forbidden if all(placed.slot != BASE for placed in cut)]
+        excluded: list[Group] = [frozenset(replace(placed, slot=self.new) for placed in cut) for cut in cuts]
+        excluded += [frozenset(replace(way, slot=self.new) for way in cut) for cut in self._problem.rivals]
+        found = distributed(groups, len(model.used), excluded)
+        return {one: self.new + at for group, at in found.items() for one in group} if found is not None else None
+
+    def unnumbered(self, one: Located) -> Located:
+        """A key or a place in any new index."""
+        return replace(one, slot=self.new) if one.slot >= self.new else one
 
     def _wanted(self, way: CollectionPlace) -> Iterable[Need]:
         return next(q.needs for q in self._component.reads if q.read.id == way.read)
@@ -713,26 +736,6 @@ class Formulation:
         found = self._workload.entity(name)
         assert found is not None
         return found
-
-
-def _distributed(
-    groups: Sequence[set[Placement]], indexes: int, taken: tuple[frozenset[str], ...] = ()
-) -> list[tuple[int, set[Placement]]] | None:
-    """An index for each group of keys, the lowest that has no key of the same entities yet; None if there is none."""
-    taken = taken or (frozenset(),) * indexes
-    if not groups:
-        return []
-    names = [place.entity for place in groups[0]]
-    if len(set(names)) < len(names):
-        return None
-    tried: set[frozenset[str]] = set()
-    for at, there in enumerate(taken):
-        if there.isdisjoint(names) and there not in tried:
-            tried.add(there)
-            rest = _distributed(groups[1:], indexes, (*taken[:at], there.union(names), *taken[at + 1 :]))
-            if rest is not None:
-                return [(at, groups[0]), *rest]
-    return None
 
 
 def _served(option: Option) -> frozenset[object]:

@@ -17,7 +17,7 @@ from prejoin import keys
 from prejoin.design.cost.assumptions import SEVERAL, peak, per_second, several, size_of
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.heat import read_loads, write_loads
-from prejoin.design.cost.objective import fans_out
+from prejoin.design.cost.objective import WEIGHTS, fans_out
 from prejoin.design.cost.units import predict_units, units_of
 from prejoin.design.cost.upkeep import items_of, writes_of
 from prejoin.design.counters import counters_of, with_kept
@@ -41,9 +41,10 @@ from prejoin.design.model import (
     Request,
     Slot,
 )
-from prejoin.design.solver.candidates import Candidate
+from prejoin.design.solver.candidates import Candidate, unique_keys
 from prejoin.design.solver.needs import ReadNeeds, item_changes, writes_to
 from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection, placement_answers
+from prejoin.design.stores import stores_of
 from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
 from prejoin.workload.lookup import alternatives
@@ -86,8 +87,10 @@ class Price(msgspec.Struct, frozen=True):
     """The writes that can find their items by it."""
     cut: bool = False
     """Whether its partitions are split into shards or by time."""
+    without_id: frozenset[str] = frozenset()
+    """The writes that have to read the item first because of it, if the key in the table does not hold the id."""
     guards: int = 0
-    """Guards that the entity has only because of this key."""
+    """The complexity in halves of guards that the entity has because of this key, and not with every other one."""
     hot: bool = False
     """Whether its busiest partition takes more writes than a partition has."""
     queries_each: int = 0
@@ -105,7 +108,7 @@ class Prices:
         self._questions = {q.read.id: q for q in questions if q.ask.entities == (entity.name,)}
         self._ids = Candidate(entity.name, tuple(a.name for a in entity.id))
         self._own = self._facet(Placement(entity.name, OWN, BASE, self._ids), TABLE)
-        self._forced = tuple(guards_of(self._workload, entity, self._ids))
+        self._forced = self._common_guards()
         self._writes = writes_to(self._workload, entity)
         self._without = self._design(self._own, guards=self._forced)
         self._always = self._first(self._without)
@@ -126,7 +129,7 @@ class Prices:
                 {},
                 self._first(self._design(self._own, guards=guards)) - self._always,
                 self._together(more, self._plain),
-                guards=len(more.guards),
+                guards=sum(self._halves(guard) for guard in more.guards),
             )
         return msgspec.structs.replace(
             self._guarded[guards],
@@ -149,6 +152,7 @@ class Prices:
             self._first(design) - self._always,
             finds=finds,
             cut=cut,
+            without_id=self._first_without_id(design),
             hot=self._is_hot(self._narrowest(design, candidate, [self._questions[read] for read in answers]), _INDEX),
         )
 
@@ -165,8 +169,21 @@ class Prices:
             self._together(design, self._plain),
             finds,
             cut,
+            self._first_without_id(design),
             hot=self._is_hot(design, TABLE, _COPY),
         )
+
+    def _common_guards(self) -> tuple[Guard, ...]:
+        """The guards that the entity has with any key. A unique value that may be the key itself needs none then."""
+        every = tuple(guards_of(self._workload, self._entity, self._ids))
+        if (self._entity.name, OWN, BASE) in self._problem.fixed.candidates:
+            return every
+        keys_ = unique_keys(self._workload, self._entity)
+        return tuple(guard for guard in every if frozenset(guard.attributes) not in keys_)
+
+    def _halves(self, guard: Guard) -> int:
+        of_key = set(guard.attributes) == {a.name for a in self._entity.id}
+        return int(2 * WEIGHTS["guard of a key" if of_key else "guard"])
 
     @cached_property
     def _joined(self) -> list[frozenset[str]]:
@@ -242,6 +259,7 @@ class Prices:
             items=(item, *([copy] if copy else ())),
             guards=guards,
             counters=with_kept(self._problem.fixed.design.counters, counters_of(self._workload)),
+            stores=stores_of(self._workload, self._problem.fixed.design.stores),
             operations=(),
             ttl_attribute=ends,
         )
@@ -285,9 +303,15 @@ class Prices:
                     found.add(write.id)
         return frozenset(found)
 
-    def _first(self, design: Design) -> frozenset[str]:
-        """The writes that have to read the item first."""
-        ids = {a.name for a in self._entity.id}
+    def _first_without_id(self, design: Design) -> frozenset[str]:
+        """The further writes that have to read the item first, if the key in the table is a unique value."""
+        if not unique_keys(self._workload, self._entity):
+            return frozenset()
+        return self._first(design, frozenset()) - self._first(design) - self._always
+
+    def _first(self, design: Design, given: frozenset[str] | None = None) -> frozenset[str]:
+        """The writes that have to read the item first. They know its id, or what is `given` instead."""
+        ids = frozenset(a.name for a in self._entity.id) if given is None else given
         return frozenset(
             write.id
             for write in self._writes

@@ -450,8 +450,8 @@ class _Search:
         program.minimise(formulation.taste(model))
         # What is equal by all goals so far is decided by a fixed draw, so the path of the solver does not matter.
         program.minimise(
-            {at: _draw(_placement_text(one)) for one, at in model.places.items()}
-            | {at: _draw(_collection_text(one)) for one, at in model.together.items()}
+            {at: _draw(_placement_text(formulation.unnumbered(one))) for one, at in model.places.items()}
+            | {at: _draw(_collection_text(formulation.unnumbered(one))) for one, at in model.together.items()}
         )
         return self._selection(model, reading, queries_each)
 

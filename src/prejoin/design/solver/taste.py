@@ -10,7 +10,7 @@ from functools import cache
 from math import log10
 
 from prejoin.design.cost.assumptions import count_by, size_of
-from prejoin.design.solver.candidates import Candidate
+from prejoin.design.solver.candidates import Candidate, unique_keys
 from prejoin.design.solver.placement import BASE, OWN, Placement
 from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.types import Kind
@@ -45,7 +45,9 @@ class Taste:
         if base and entity.id:
             parents = self._parents[entity.name]
             known = max([known, *(len(one) for one in parents if one <= roots)])
-            alone = {a.name for a in entity.id} <= set(candidate.pk)
+            unique = [group for group in unique_keys(self._workload, entity) if group == set(candidate.attributes)]
+            known = max([known, *(len(group) for group in unique if group <= set(candidate.pk))])
+            alone = any(group <= set(candidate.pk) for group in ({a.name for a in entity.id}, *unique))
             elsewhere = roots not in parents if parents else alone and _has_series(entity)
             large = 20 * (not alone and self._pages(entity.name, candidate.pk) > 1)
         elif candidate.pk:

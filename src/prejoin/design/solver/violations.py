@@ -14,6 +14,7 @@ from prejoin.design.model import TABLE, Design, Item
 from prejoin.workload.lookup import root
 from prejoin.workload.model import (
     AtMost,
+    ContentPlace,
     CounterShards,
     Entity,
     FixedKey,
@@ -127,6 +128,10 @@ def ignored_decisions(design: Design, workload: Workload) -> Iterator[IgnoredDec
                 if attribute and (counter is None or pin.attribute not in counter.attributes):
                     why = obstacle(workload, entity, attribute) or f"{pin.attribute} is not a counter in the design"
                     yield IgnoredDecision(pin, why, "change that, or leave the decision out")
+            case ContentPlace() as pin if pin.store != design.in_store(pin.entity, pin.attribute):
+                if design.item(pin.entity):
+                    why = f"the design has it {'in parts' if pin.store else 'in a store, where contents may be'}"
+                    yield IgnoredDecision(pin, why, "change the design, or leave the decision out")
             case FixedKey() as pin if (item := design.item(pin.entity)) and item.facet(pin.index or TABLE) is None:
                 where = pin.index or "the table"
                 yield IgnoredDecision(

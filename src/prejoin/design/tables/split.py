@@ -78,8 +78,9 @@ class Split(Model, frozen=True):
 
 
 def needs_own_table(workload: Workload) -> bool:
-    """Whether the document says that entities need a table of their own."""
-    return any(isinstance(decision.pin, OwnTable) for decision in workload.decisions)
+    """Whether the document says that some of its entities need a table of their own."""
+    pins = (decision.pin for decision in workload.decisions)
+    return any(isinstance(pin, OwnTable) and len(pin.entities) < len(workload.entities) for pin in pins)
 
 
 def split_tables(workload: Workload) -> Split:
@@ -158,8 +159,9 @@ class _Part:
 
     def _decision(self, decision: Decision, patterns: set[str]) -> Decision | None:
         pin = decision.pin
-        if isinstance(pin, OwnTable):
-            return None
+        if isinstance(pin, OwnTable):  # its table has a stream by this; what else it needs is for those who deploy it
+            streams = Need.STREAM in pin.needs and set(pin.entities) == self._names
+            return replace(decision, pin=replace(pin, needs=(Need.STREAM,))) if streams else None
         if isinstance(pin, Naming) and pin.what == "table" and self._suffix:
             return replace(decision, pin=replace(pin, name=f"{pin.name}-{self._suffix}"))
         entities = {name for field in ("entity", "parent") if (name := getattr(pin, field, ""))}

@@ -26,7 +26,6 @@ from prejoin.engine.requests import (
     StatementInput,
 )
 from prejoin.engine.store.interface import Session
-from prejoin.engine.tables.catalog import index_of
 from prejoin.engine.tables.definition import IndexDefinition, KeySchema, TableDefinition
 from prejoin.engine.validation import CAPACITY, Constraints, table_name
 from prejoin.protocol import limits
@@ -291,7 +290,9 @@ def _select(
 ) -> dict[str, Any]:
     statement = checked.statement
     assert isinstance(statement, Select)
-    index = None if statement.index is None else index_of(table, statement.index)
+    index = None if statement.index is None else table.by_name.get(statement.index)
+    if statement.index is not None and index is None:
+        refuse("The table does not have the specified index")  # unlike Query, it is not named
     if index is not None and index.is_global and checked.consistent:
         refuse("Consistent reads are not supported on global secondary indexes")
     keys = table.keys if index is None else index.keys

@@ -171,7 +171,7 @@ def _check_read(
         projection = legacy.projection(request.attributes_to_get)
     conditions = None if keys is None else key_conditions(keys)
     if old_keys is not None:
-        conditions = legacy.key_conditions(old_keys)
+        conditions = legacy.key_conditions(old_keys, of_index=request.index_name is not None)
     start = None
     if request.exclusive_start_key is not None:
         try:
@@ -214,7 +214,7 @@ def _read(
         index = None if request.index_name is None else index_of(table, request.index_name)
         if index is not None and index.is_global and request.consistent_read:
             refuse("Consistent reads are not supported on global secondary indexes")
-        start = None if checked.start is None else _position(table, index, checked, checked.start)
+        start = None if checked.start is None else _position(table, index, request, checked, checked.start)
         keys = None if checked.conditions is None else key_range(table, index, checked.conditions)
         if start is not None:
             _check_bounds(table, index, checked, start, keys, segment)
@@ -294,7 +294,9 @@ def _check_expressions(table: TableDefinition, index: IndexDefinition | None, ch
             )
 
 
-def _position(table: TableDefinition, index: IndexDefinition | None, checked: _CheckedRead, start: Item) -> bytes:
+def _position(
+    table: TableDefinition, index: IndexDefinition | None, request: ReadOptions, checked: _CheckedRead, start: Item
+) -> bytes:
     """The key bytes after which to continue."""
     is_strict = checked.conditions is not None or index is not None
     if len(start) != len(table.position_names(index)):
@@ -304,6 +306,8 @@ def _position(table: TableDefinition, index: IndexDefinition | None, checked: _C
             refuse(_START)
         if index is not None and attribute.type not in start[attribute.name]:
             refuse(_MISMATCH)
+    if checked.conditions is None:
+        _needs_whole_items(table, index, request, checked)  # a Scan reports what its index lacks first
     _check_position(table.keys, start)
     position = storage_key(table, start)
     if index is not None:

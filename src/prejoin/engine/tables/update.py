@@ -215,6 +215,18 @@ def _existing(table: TableDefinition, name: str | None, verb: str) -> IndexDefin
     return index
 
 
+def _check_blocked(table: TableDefinition, wish: IndexThroughput) -> None:
+    """Refuse units out of bounds for an index that does not exist, with a message of their own."""
+    units = wish.provisioned_throughput
+    if wish.index_name in table.by_name or units is None:
+        return
+    if max(units.read_capacity_units or 0, units.write_capacity_units or 0) > limits.PROVISIONED_UNITS:
+        refuse(
+            "This operation cannot be performed with given input values. Please contact DynamoDB service team for more "
+            "info: Action Blocked: IndexUpdate"
+        )
+
+
 def _created(request: UpdateTableInput, wish: SecondaryIndex, table: TableDefinition) -> IndexDefinition:
     if wish.index_name in table.by_name:
         refuse("Attempting to create an index which already exists")
@@ -288,6 +300,7 @@ def _with_throughput(request: UpdateTableInput, table: TableDefinition, now: flo
     for update in request.global_secondary_index_updates or ():
         if update.update is not None:
             wish = update.update
+            _check_blocked(table, wish)
             index = _existing(table, wish.index_name, "update")
             if on_demand and wish.provisioned_throughput is not None:
                 refuse(

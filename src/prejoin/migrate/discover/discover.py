@@ -30,7 +30,7 @@ from prejoin.workload.model import Workload
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What was found in a database."""
+    """The result of discovering a database."""
 
     database: Database
     workload: Workload

@@ -53,7 +53,7 @@ class Misfit:
 
 @dataclass(frozen=True, slots=True)
 class Interpreted:
-    """What became of the statements."""
+    """The patterns and misfits of the statements."""
 
     found: tuple[tuple[Found, float, Rate | None], ...]
     """Patterns, with the calls and the rate of their statements."""

@@ -58,7 +58,7 @@ class _State(msgspec.Struct):
 
 @dataclass
 class StepResult:
-    """What a step did to a table."""
+    """The result of a step for a table."""
 
     read: int = 0
     written: Counter[str] = field(default_factory=Counter)

@@ -49,7 +49,7 @@ class EvolutionStep:
 
 @dataclass(frozen=True)
 class BackfillEstimate:
-    """What the backfill of one table costs, from a sample of its items."""
+    """The cost of the backfill of one table, from a sample of its items."""
 
     items: int
     """Items of the table, as DynamoDB counts them every six hours."""

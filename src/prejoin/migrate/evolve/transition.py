@@ -108,6 +108,7 @@ def plan_transition(old: CodeVersion, new: CodeVersion) -> Transition:
             items=prepare_items,
             guards=tuple(dict.fromkeys((*old.design.guards, *new.design.guards))),
             counters=with_kept(old.design.counters, new.design.counters),
+            stores=tuple(dict.fromkeys((*old.design.stores, *new.design.stores))),
         ),
     )
     switch = CodeVersion(
@@ -192,6 +193,10 @@ class _Comparison:
                 message = f"the sharded counter of {counter.entity} loses shards in NEW, and the numbers in them"
                 fix = f"keep it: `{counter.entity}.{counter.attributes[0]} in {counter.shards} shards`"
                 self.refusals.append(codes.OTHER_TABLE.at(None, message, fix))
+        for store in old.stores:
+            if new.item(store.entity) and store not in new.stores:
+                message = f"{store.name} is in parts in NEW, and items refer to objects in a store"
+                self.refusals.append(codes.OTHER_TABLE.at(None, message, f"keep it: `{store.name} in a store`"))
         for slot in new.indexes:
             was_slot = old.slot(slot.name)
             if was_slot is None and slot.local:

@@ -42,7 +42,7 @@ _PUTS = BATCH_WRITE_REQUESTS * SIDE
 
 @dataclass(slots=True)
 class _Target:
-    """What becomes of one row."""
+    """The writes for one row."""
 
     row: RowKey
     record: Any = None
@@ -58,7 +58,7 @@ class _Target:
 
 @dataclass(slots=True)
 class Applied:
-    """What was written."""
+    """The result of writing."""
 
     rows: int = 0
     split: int = 0

@@ -92,7 +92,7 @@ class BinaryLog(ChangeLog):
             if name is not None and not {row["d"], row["u"]} <= {"RESTRICT", "NO ACTION"}:
                 rules = f"ON DELETE {row['d']} ON UPDATE {row['u']}"
                 message = f"{name}: the foreign key {row['c']} has {rules}, and MariaDB does not log what it changes"
-                fix = "use RESTRICT and let the application change these rows; or load while nobody writes"
+                fix = "use RESTRICT and let the application change these rows; or stop writes during the load"
                 raise RefusedError(codes.NOT_FOLLOWED, message, fix)
 
     # --- Reading ----------------------------------------------------------------------------------------------------

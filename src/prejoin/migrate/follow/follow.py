@@ -42,7 +42,7 @@ _LONGEST_PAUSE = 15.0
 
 @dataclass(slots=True)
 class FollowResult:
-    """What was followed."""
+    """The result of following changes."""
 
     transactions: int = 0
     rows: int = 0

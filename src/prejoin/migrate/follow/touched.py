@@ -34,7 +34,7 @@ class EntityItems:
                 message = (
                     f"{self.name}.{name} is part of a key, and does not come from a column of {rows.mapping.table}"
                 )
-                fix = "map it from a column of the entity's own table; or load while nobody writes"
+                fix = "map it from a column of the entity's own table; or stop writes during the load"
                 raise RefusedError(codes.NOT_FOLLOWED, message, fix)
 
     @property

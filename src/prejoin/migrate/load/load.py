@@ -28,7 +28,7 @@ WORKERS = 4
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What a load wrote."""
+    """The result of a load."""
 
     rows: int
     """Rows that were read by this run."""

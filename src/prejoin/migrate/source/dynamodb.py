@@ -181,7 +181,7 @@ def place_name(place: TablePlace) -> str:
 
 @dataclass
 class _Seen:
-    """What was seen of one attribute."""
+    """The observed values of one attribute."""
 
     tags: Counter[str] = field(default_factory=Counter)
     texts: list[str] = field(default_factory=list)
@@ -403,7 +403,7 @@ def _contained(snapshot: Snapshot, table: Table, parent: Table, column: str) -> 
 
 
 def _statements(copied: Sequence[_Copied]) -> Iterator[Seen]:
-    """What keys and indexes are for, as statements: items by key, collections by partition, and writes."""
+    """The statements that keys and indexes serve: items by key, collections by partition, and writes."""
     for one in copied:
         table, key = _quote(one.table.name), one.table.key
         others = [c.name for c in one.table.columns if c.name not in key]

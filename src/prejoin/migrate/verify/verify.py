@@ -1,4 +1,4 @@
-"""`verify_table`: whether the table holds what the database holds, and answers what it answers."""
+"""`verify_table`: compares the rows of the database with the items of the table, and access patterns on both sides."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import randrange
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from msgspec.structs import replace
 
@@ -39,8 +39,9 @@ class ShardedCounter(Pattern):
     """Numbers of an item that more writers add to than one item takes: 1,000 write units a second.
 
     An update that adds to such a number (`page.views += 1`) adds to one of `shards` items, chosen at random, each in a
-    partition of its own. The item itself is neither written nor checked. `with_counts` reads the shards of objects, and
-    returns the objects with the sums. Without it an object has the number that it was inserted with.
+    partition of its own. The item itself is neither written nor checked, so its version and timestamps stay.
+    `with_counts` reads the shards of objects, and returns the objects with the sums. Without it an object has the
+    number that it was inserted with.
 
     Cost: an update costs what it costs without shards. `with_counts` costs half a read unit for each shard, or a whole
     one if `consistent`. A delete also deletes the shards, in a transaction: 2 write units for each.
@@ -101,6 +102,7 @@ class BoundCounter(BoundPattern):
     facet: Facet
     choose: Callable[[int], int] = randrange
     """Chooses a shard."""
+    spreads: ClassVar[bool] = True
 
     @property
     def facets(self) -> tuple[Facet, ...]:  # type: ignore[override]

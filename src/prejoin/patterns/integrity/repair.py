@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, overload
 from prejoin.patterns.aggregates.recount import recounted
 from prejoin.patterns.follows import refreshed_item
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table.client.reads import get_steps
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
@@ -63,13 +62,13 @@ def _counted(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
 
 
 def _refreshed(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
-    assert finding.owner is not None
-    entity = schema.by_tag[finding.entity]
-    values = values_of(entity, finding.owner)
-    assert values is not None
-    key = {name: values[name] for name in entity.base.attributes}
-    item = yield from get_steps(schema, table, entity.codec.cls, key, True, None)
-    return item is not None and (yield from refreshed_item(schema, table, item))
+    # Not a read of the client: that would hide an item that is marked as deleted.
+    request = Request(
+        "GetItem", {"TableName": table, "Key": finding.key, "ConsistentRead": True}, key_text(finding.key)
+    )
+    item = (yield request).get("Item")
+    codec = schema.by_tag[finding.entity].codec
+    return item is not None and (yield from refreshed_item(schema, table, codec.decode(item)))
 
 
 def _actions(schema: Schema, finding: Finding) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from prejoin.table.errors import SchemaError
+
 
 class ObjectStore(Protocol):
     """A place for objects by key. Keys consist of letters, digits, `-`, `_`, `.` and `/`."""
@@ -27,6 +29,63 @@ class ObjectStore(Protocol):
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield the keys that begin with a prefix."""
         ...
+
+
+class NoStore:
+    """The store of a schema that is made without one, to build keys or to look at a table. Its use is an error."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Raise SchemaError."""
+        raise _missing()
+
+    def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
+        """Raise SchemaError."""
+        raise _missing()
+
+    def delete(self, key: str) -> None:
+        """Raise SchemaError."""
+        raise _missing()
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Raise SchemaError."""
+        raise _missing()
+
+
+def _missing() -> SchemaError:
+    return SchemaError(
+        "this schema has no store for large contents. Make one with a store: `schema(S3Store(bucket))` in generated "
+        "code, or `Large(attribute, S3Store(bucket))`"
+    )
+
+
+class MemoryStore:
+    """An object store in memory, for tests.
+
+    >>> store = MemoryStore()
+    >>> store.put("a/1", b"hello")
+    >>> store.get("a/1", 1, 3), store.get("a/2"), list(store.keys("a/"))
+    (b'el', None, ['a/1'])
+    """
+
+    def __init__(self) -> None:
+        self._objects: dict[str, bytes] = {}
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write an object."""
+        self._objects[key] = data
+
+    def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
+        """Return the bytes from `start` up to `end` of an object; None if it does not exist."""
+        found = self._objects.get(key)
+        return None if found is None else found[start:end]
+
+    def delete(self, key: str) -> None:
+        """Delete an object. A missing one is no error."""
+        self._objects.pop(key, None)
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield the keys that begin with a prefix."""
+        yield from sorted(key for key in list(self._objects) if key.startswith(prefix))
 
 
 class FolderStore:

@@ -59,7 +59,7 @@ class BuildDesign:
     source: str = ""
     """A digest of what it was made from; empty if it cannot be read from its document again."""
     growth: Growth | None = None
-    """What has to be done to a table of the approved design."""
+    """The changes for a table of the approved design."""
 
     @property
     def approved(self) -> bool:

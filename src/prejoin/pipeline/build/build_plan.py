@@ -38,12 +38,12 @@ class LeftoverFile:
     was: str
     """Its digest when it was written."""
     pristine: bool
-    """Whether nobody has changed it, so that nothing is lost with it."""
+    """Whether it is unchanged, so that deleting it loses nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What was generated from a document, before anything is written."""
+    """The generated files of a document, before anything is written."""
 
     read: Document
     folder: Path
@@ -86,7 +86,7 @@ class BuildPlan:
         return any(one.path == self.product.own for one in self.conflicts)
 
     def again(self) -> BuildPlan:
-        """The plan for the files as they are now: somebody may have changed one meanwhile."""
+        """The plan for the current files, which may have changed meanwhile."""
         return plan_of(self.product)
 
     def write(self, prune: bool = False) -> None:

@@ -143,7 +143,7 @@ def read_settings(text: str) -> SettingsReading:
             Settings(), text, (codes.TOML.at(None, "it is nested too deep", "write fewer brackets"),)
         )
     found: dict[str, Any] = {}
-    # Each message looks for its place in the text: very many messages take long and help nobody.
+    # Each message searches its position in the text, so very many messages take long.
     said = [*islice(_read(data, Settings, (), text, found), _MOST)]
     settings = Settings(**found)
     said += _misnamed(settings.package, _span(text, ("package",)))

@@ -107,7 +107,7 @@ def validation_again(
 def validation(
     workload: Workload, design: Design, proof: Proof | None, said: tuple[Diagnostic, ...], fewest: Validation
 ) -> tuple[Validation, ...]:
-    """What was checked and proven, for the document. It is the same for every run."""
+    """The results of checks and proof, for the document. They are the same for every run."""
     return tuple(_validation(workload, design, proof, said, fewest))
 
 
@@ -171,6 +171,7 @@ def _changes(before: Design, after: Design) -> Iterator[str]:
         for guard in ones.guards:
             if guard not in others.guards:
                 yield f"the item that makes {guard.entity}'s {' and '.join(guard.attributes)} unique is {word}"
+        yield from (f"the object store of {one.name} is {word}" for one in ones.stores if one not in others.stores)
     for name in dict.fromkeys(one.entity for one in (*before.counters, *after.counters)):
         counters = after.counter(name), before.counter(name)
         if counters[0] != counters[1]:

@@ -196,4 +196,5 @@ def structures(design: Design) -> str:
     """
     parts = [count(len(design.indexes), "index", "indexes")] if design.indexes else []
     parts += [count(len(design.copies), "copy", "copies")] if design.copies else []
+    parts += ["an object store"] if design.stores else []
     return listed(["one table", *parts])

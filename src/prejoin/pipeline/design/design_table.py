@@ -85,7 +85,7 @@ class ContradictionError(PipelineError):
 
 @dataclass(frozen=True, slots=True)
 class DesignRequest:
-    """What is to be designed."""
+    """The input of `design_table`."""
 
     document: Document
     pins: tuple[Pin, ...] = ()
@@ -120,7 +120,7 @@ class DesignResult:
     diagnostics: tuple[Diagnostic, ...] = ()
     proof: Proof | None = None
     growth: Growth | None = None
-    """What has to be done to the table that is in use, if the request keeps its design."""
+    """The changes for the table in use, if the request keeps its design."""
     conflicts: tuple[ConflictSet, ...] = ()
     """Why patterns are not served: the statements that cannot all hold."""
     proposal: FrontierPoint | None = None

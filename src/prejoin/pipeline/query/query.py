@@ -109,7 +109,7 @@ class QueryDesign:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """What a pattern returned, and the requests that it took."""
+    """The result of a pattern, and its requests."""
 
     method: Method
     arguments: Mapping[str, Any]

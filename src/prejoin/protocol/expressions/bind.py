@@ -158,7 +158,7 @@ class ExpressionBinder:
                 "Incorrect number of operands for operator or function; "
                 f"operator or function: {name}, number of operands: {len(arguments)}"
             )
-        if name in ("begins_with", "contains", "attribute_type"):
+        if name in ("begins_with", "contains", "attribute_type", "if_not_exists"):
             self._distinct(name, arguments)
         if name in ("attribute_exists", "attribute_not_exists", "if_not_exists"):
             if not isinstance(arguments[0], DocumentPath):

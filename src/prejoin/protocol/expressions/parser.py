@@ -4,6 +4,7 @@ stack.
 
 from __future__ import annotations
 
+from bisect import bisect
 from functools import lru_cache
 
 from prejoin.protocol.expressions.nodes import (
@@ -29,9 +30,8 @@ from prejoin.protocol.expressions.nodes import (
     Update,
     operator_count,
 )
-from prejoin.protocol.expressions.reader import ExpressionReader
+from prejoin.protocol.expressions.reader import SECTIONS, ExpressionReader, ExpressionToken
 
-_KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN"})
 _COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _BINDING = {"OR": 1, "AND": 2, "NOT": 3}
 
@@ -44,21 +44,19 @@ def parse_condition(text: str, parameter: str = "ConditionExpression") -> Condit
     And(parts=(Compare(operator='=', left=DocumentPath(steps=('a',)), right=Placeholder(name=':x')), \
 Not(part=FunctionCall(function='attribute_exists', arguments=(DocumentPath(steps=('b',)),)))))
     """
-    reader = ExpressionReader(text, parameter, keywords=_KEYWORDS, functions=CONDITION_FUNCTIONS)
-    closings = _matching_parentheses(reader)
-    condition = _Builder(reader, closings).build()
-    _complain_about_redundant_parentheses(reader, closings)
+    reader = ExpressionReader(text, parameter, CONDITION_FUNCTIONS)
+    condition = _Builder(reader).build()
     reader.count_operators(operator_count([condition]))
-    reader.finish("parentheses", "unknown function", "misused function", "reserved", "position", "operators", "nesting")
+    reader.finish("operators", "nesting")
     return condition
 
 
 class _Builder:
     """Operator precedence parsing on two stacks: finished conditions, and pending operators."""
 
-    def __init__(self, reader: ExpressionReader, closings: dict[int, int]) -> None:
+    def __init__(self, reader: ExpressionReader) -> None:
         self._reader = reader
-        self._closings = closings
+        self._operators = [index for index, token in enumerate(reader.tokens) if _is_operator(token)]
         self._done: list[Condition] = []
         self._waiting: list[str] = []
 
@@ -100,11 +98,14 @@ class _Builder:
 
     def _encloses_operand(self) -> bool:
         """Whether the parenthesis here encloses an operand, as in `(a) = :b`, and not a condition."""
-        closing = self._closings.get(self._reader.index)
+        reader = self._reader
+        closing = reader.closings.get(reader.index)
         if closing is None:
             return False
-        following = self._reader.tokens[closing + 1]
-        return following.text in _COMPARATORS or following.word() in ("BETWEEN", "IN")
+        following = reader.tokens[closing + 1]
+        if following.text in (".", "["):  # an error, but where it is depends on what the parentheses enclose
+            return bisect(self._operators, reader.index) == bisect(self._operators, closing)
+        return _is_operator(following)
 
     def _reduce(self, binding: int) -> None:
         """Finish the pending operators, back to a parenthesis, that bind at least as tightly."""
@@ -122,8 +123,11 @@ class _Builder:
 def _predicate(reader: ExpressionReader) -> Condition:
     """A comparison, BETWEEN, IN, or a function that is itself a condition."""
     start = reader.token
+    reader.settled = reader.index
     left = reader.operand()
     token = reader.token
+    if _is_operator(token):
+        reader.settled = None
     if token.kind == "sign" and token.text in _COMPARATORS:
         reader.advance()
         right = reader.operand()
@@ -146,10 +150,16 @@ def _predicate(reader: ExpressionReader) -> Condition:
         return In(left, tuple(options))
     if not isinstance(left, FunctionCall) or start.text == "(":
         reader.fail()
+    reader.settled = None
     if left.function == "size":
         reader.complain_about_misuse(left)
     _check_operands(reader, *left.arguments)
     return left
+
+
+def _is_operator(token: ExpressionToken) -> bool:
+    """Whether a token may follow the left operand of a condition."""
+    return token.text in _COMPARATORS or token.word() in ("BETWEEN", "IN")
 
 
 def _check_operands(reader: ExpressionReader, *operands: Operand) -> None:
@@ -163,29 +173,6 @@ def _check_operands(reader: ExpressionReader, *operands: Operand) -> None:
             waiting += reversed(operand.arguments)
 
 
-def _matching_parentheses(reader: ExpressionReader) -> dict[int, int]:
-    """The position of the closing parenthesis for each opening one that is closed."""
-    closings: dict[int, int] = {}
-    opened: list[int] = []
-    for index, token in enumerate(reader.tokens):
-        if token.text == "(":
-            opened.append(index)
-        elif token.text == ")" and opened:
-            closings[opened.pop()] = index
-    return closings
-
-
-def _complain_about_redundant_parentheses(reader: ExpressionReader, closings: dict[int, int]) -> None:
-    for opening, closing in closings.items():
-        before = reader.tokens[opening - 1] if opening else None
-        is_call = before is not None and before.kind == "name" and before.word() not in _KEYWORDS - {"IN"}
-        if not is_call and closings.get(opening + 1) == closing - 1:
-            reader.complain("parentheses", "The expression has redundant parentheses;")
-
-
-_SECTIONS = frozenset({"SET", "REMOVE", "ADD", "DELETE"})
-
-
 @lru_cache(maxsize=2048)
 def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
     """Parse the SET, REMOVE, ADD and DELETE sections of an UpdateExpression. Placeholders stay in the tree.
@@ -193,12 +180,12 @@ def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
     >>> parse_update("ADD visits :one").actions
     (AddAction(path=DocumentPath(steps=('visits',)), operand=Placeholder(name=':one')),)
     """
-    reader = ExpressionReader(text, parameter, keywords=_SECTIONS, functions=UPDATE_FUNCTIONS)
+    reader = ExpressionReader(text, parameter, UPDATE_FUNCTIONS)
     actions: list[Action] = []
     sections: set[str] = set()
     while True:
         section = reader.token.word()
-        if section not in _SECTIONS:
+        if section not in SECTIONS:
             reader.fail()
         if section in sections:
             reader.complain("section", f'The "{section}" section can only be used once in an update expression;')
@@ -212,7 +199,7 @@ def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
     update = Update(tuple(actions))
     reader.count_operators(operator_count(update.operands))
     _check_appending(reader, update)
-    reader.finish("reserved", "position", "unknown function", "misused function", "section", "operators", "nesting")
+    reader.finish("section", "operators", "nesting")
     return update
 
 
@@ -268,11 +255,11 @@ def parse_projection(text: str, parameter: str = "ProjectionExpression") -> Proj
     >>> [str(path) for path in parse_projection("a, b.c[1]").paths]
     ['[a]', '[b, c, [1]]']
     """
-    reader = ExpressionReader(text, parameter, keywords=frozenset(), functions=frozenset())
+    reader = ExpressionReader(text, parameter)
     paths = [reader.path()]
     while reader.accept(","):
         paths.append(reader.path())
     if reader.token.kind != "end":
         reader.fail()
-    reader.finish("reserved", "position", "nesting")
+    reader.finish("nesting")
     return ProjectionExpression(tuple(paths))

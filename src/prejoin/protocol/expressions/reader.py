@@ -71,6 +71,21 @@ def syntax_error(text: str, tokens: tuple[ExpressionToken, ...], index: int, par
     return invalid(f'Invalid {parameter}: Syntax error; token: "{tokens[index].text}", near: "{near}"')
 
 
+def _matching_parentheses(tokens: tuple[ExpressionToken, ...]) -> dict[int, int]:
+    closings: dict[int, int] = {}
+    opened: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.text == "(":
+            opened.append(index)
+        elif token.text == ")" and opened:
+            closings[opened.pop()] = index
+    return closings
+
+
+SECTIONS = frozenset({"SET", "REMOVE", "ADD", "DELETE"})
+_KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", *SECTIONS})
+"""The words that are no names in any expression. REMOVE is the only one that is not reserved."""
+_REDUNDANT = "The expression has redundant parentheses;"
 _OPERAND_DEPTH = 32
 _LIST_POSITIONS = 2**31
 
@@ -78,17 +93,26 @@ _LIST_POSITIONS = 2**31
 class ExpressionReader:
     """A cursor over the tokens of one expression.
 
-    DynamoDB reports a syntax error first, then other errors by kind, not by position: `complain` keeps the first of
-    each kind, and `finish` raises the most important.
+    DynamoDB reports a syntax error first; only redundant parentheses come before a syntax error that follows them. Then
+    come names and functions that it does not allow, the first in the text, and then other errors by kind: `complain_at`
+    and `complain` keep them, and `finish` raises the most important.
     """
 
-    def __init__(self, text: str, parameter: str, *, keywords: frozenset[str], functions: frozenset[str]) -> None:
+    def __init__(self, text: str, parameter: str, functions: frozenset[str] = frozenset()) -> None:
         self.text = text
         self.parameter = parameter
         self.tokens = tokenise(text, parameter)
         self.index = 0
-        self._keywords = keywords
+        self.closings = _matching_parentheses(self.tokens)
+        """The position of the closing parenthesis for each opening one that is closed."""
+        self.settled: int | None = None
+        """The beginning of a condition of which the operator is not yet read. DynamoDB looks ahead for it, and does not
+        notice redundant parentheses meanwhile.
+        """
         self._functions = functions
+        self._calls: dict[int, int] = {}
+        """The position of each function call, by the id of its node."""
+        self._located: list[tuple[int, str]] = []
         self._complaints: dict[str, str] = {}
 
     @property
@@ -124,13 +148,32 @@ class ExpressionReader:
         return False
 
     def fail(self) -> NoReturn:
+        if self._first_redundant() < (self.index if self.settled is None else self.settled):
+            raise invalid(f"Invalid {self.parameter}: {_REDUNDANT}")
         raise syntax_error(self.text, self.tokens, self.index, self.parameter)
+
+    def _first_redundant(self) -> int:
+        """The position of the first parenthesis that closes a redundant pair; that of the end if there is none."""
+        found = len(self.tokens)
+        for opening, closing in self.closings.items():
+            before = self.tokens[opening - 1] if opening else None
+            is_call = before is not None and before.kind == "name" and before.word() not in _KEYWORDS - {"IN"}
+            if not is_call and self.closings.get(opening + 1) == closing - 1:
+                found = min(found, closing)
+        return found
+
+    def complain_at(self, index: int, message: str) -> None:
+        self._located.append((index, message))
 
     def complain(self, kind: str, message: str) -> None:
         self._complaints.setdefault(kind, message)
 
     def finish(self, *order: str) -> None:
-        """Raise the first complaint in this order of kinds."""
+        """Raise the most important complaint; `order` is that of the kinds."""
+        if self._first_redundant() < len(self.tokens):
+            raise invalid(f"Invalid {self.parameter}: {_REDUNDANT}")
+        if self._located:
+            raise invalid(f"Invalid {self.parameter}: {min(self._located)[1]}")
         for kind in order:
             if kind in self._complaints:
                 raise invalid(f"Invalid {self.parameter}: {self._complaints[kind]}")
@@ -141,11 +184,12 @@ class ExpressionReader:
         if token.kind == "hash":
             self.index += 1
             return token.text
-        if token.kind != "name" or token.word() in self._keywords:
+        if token.kind != "name" or token.word() in _KEYWORDS:
             self.fail()
         self.index += 1
         if is_reserved(token.text):
-            self.complain("reserved", f"Attribute name is a reserved keyword; reserved keyword: {token.text}")
+            message = f"Attribute name is a reserved keyword; reserved keyword: {token.text}"
+            self.complain_at(self.index - 1, message)
         return token.text
 
     def path(self) -> DocumentPath:
@@ -170,7 +214,7 @@ class ExpressionReader:
         # What does not fit need not be read to its end: int() of a long text would be slow.
         position = int(text[:11])
         if position >= _LIST_POSITIONS:
-            self.complain("position", f"List index is not within the allowable range; index: [{text}]")
+            self.complain_at(self.index, f"List index is not within the allowable range; index: [{text}]")
         return position
 
     def operand(self, depth: int = 0) -> Operand:
@@ -192,12 +236,13 @@ class ExpressionReader:
             token.kind == "name"
             and following.kind == "sign"
             and following.text == "("
-            and token.word() not in self._keywords
+            and token.word() not in _KEYWORDS
         ):
             return self.call(depth)
         return self.path()
 
     def call(self, depth: int = 0) -> FunctionCall:
+        index = self.index
         function = self.advance().text
         self.expect("(")
         arguments = [self.operand(depth + 1)]
@@ -205,23 +250,21 @@ class ExpressionReader:
             arguments.append(self.operand(depth + 1))
         self.expect(")")
         if function not in self._functions:
-            self._complain_about_function(function)
-        return FunctionCall(function, tuple(arguments))
+            self._complain_about_function(index, function)
+        call = FunctionCall(function, tuple(arguments))
+        self._calls[id(call)] = index
+        return call
 
-    def _complain_about_function(self, function: str) -> None:
+    def _complain_about_function(self, index: int, function: str) -> None:
         if function in CONDITION_FUNCTIONS | UPDATE_FUNCTIONS:
             where = "an update" if self._functions is UPDATE_FUNCTIONS else "a condition"
-            self.complain(
-                "unknown function", f"The function is not allowed in {where} expression; function: {function}"
-            )
+            self.complain_at(index, f"The function is not allowed in {where} expression; function: {function}")
         else:
-            self.complain("unknown function", f"Invalid function name; function: {function}")
+            self.complain_at(index, f"Invalid function name; function: {function}")
 
     def complain_about_misuse(self, call: FunctionCall) -> None:
-        self.complain(
-            "misused function",
-            f"The function is not allowed to be used this way in an expression; function: {call.function}",
-        )
+        message = f"The function is not allowed to be used this way in an expression; function: {call.function}"
+        self.complain_at(self._calls[id(call)], message)
 
     def count_operators(self, count: int) -> None:
         most = limits.EXPRESSION_OPERATORS

@@ -11,7 +11,7 @@ from prejoin.design.cost.contents import contents
 from prejoin.design.cost.refreshes import Refresh, refreshes
 from prejoin.design.document.cells import has_html, write_code, write_name, write_prose, write_title
 from prejoin.design.explain.operations import operation_words, shape
-from prejoin.design.explain.phrases import amount, listed, money, rate, size
+from prejoin.design.explain.phrases import amount, count, listed, money, rate, size
 from prejoin.design.model import Design, Operation, Units
 from prejoin.render.documents.tables import write_table
 from prejoin.render.documents.titles import page_title
@@ -81,7 +81,7 @@ class _Page:
 
     def _contents(self) -> Iterator[str]:
         """The large contents: how they are written and read, and what that takes."""
-        found = [one for one in contents(self.workload) if self.design.item(one.entity)]
+        found = contents(self.workload, self.design)
         if found:
             yield "## Large contents"
             yield (
@@ -89,8 +89,14 @@ class _Page:
                 "before a method refers to it, `write_large` replaces that of an item, `read_large` reads it."
             )
             yield "\n".join(
-                f"- {write_code(one.name)}: in {one.parts} parts of about {size(one.part_size)}; writing takes "
-                f"{amount(one.write_units)} write units, reading {amount(one.read_units)} read units"
+                f"- {write_code(one.name)}: in "
+                + (
+                    "an object store; the client's schema is `schema(S3Store(…))`. Writing and reading take "
+                    f"{count(one.object_count, 'request')} each, and no units of the table"
+                    if one.stored
+                    else f"{one.part_count} parts of about {size(one.part_size)}; writing takes "
+                    f"{amount(one.write_units)} write units, reading {amount(one.read_units)} read units"
+                )
                 for one in found
             )
 
@@ -174,7 +180,8 @@ class _Page:
         if not operation.served:
             yield _not(operation)
             return
-        yield "Sends", " ".join(operation_words(operation, self.design)) or "nothing: DynamoDB does it by itself"
+        names = {one.attribute for one in pattern.inputs}
+        yield "Sends", " ".join(operation_words(operation, self.design, names)) or "nothing: DynamoDB does it by itself"
         if operation.assumes:
             yield "The caller knows", ", ".join(map(write_code, operation.assumes))
         if operation.units and operation.requests:

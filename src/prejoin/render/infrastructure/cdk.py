@@ -14,8 +14,8 @@ from prejoin.design.model import TABLE, ProjectionKind
 from prejoin.workload.model import Model
 
 from .options import Encryption, TableClass
-from .policies import STREAM, Policy, policy_document
-from .stack import Scaled, Stack, scaled, split_words
+from .policies import BUCKET, OBJECTS, STREAM, Policy, policy_document
+from .stack import ABORT_DAYS, Scaled, Stack, scaled, split_words
 from .table import TableIndex
 
 _TYPES = {"S": "STRING", "N": "NUMBER", "B": "BINARY"}
@@ -79,6 +79,8 @@ def steps(stack: Stack) -> Iterator[Step]:
     if stack.options.encryption is Encryption.CUSTOMER:
         yield _key(stack)
     yield Make("table", "dynamodb.Table", "Table", _table(stack))
+    if stack.bucket:
+        yield _bucket(stack)
     for index in stack.table.global_indexes:
         props = Props("dynamodb.GlobalSecondaryIndexProps", _index(index, stack) | _limits(stack))
         yield Do("table", "add_global_secondary_index", (), props)
@@ -93,8 +95,42 @@ def steps(stack: Stack) -> Iterator[Step]:
 
 def modules(stack: Stack) -> list[str]:
     """The modules of CDK that are used."""
-    found = ["dynamodb", *(["iam"] if stack.every_policy else [])]
-    return [*found, "kms"] if stack.options.encryption is Encryption.CUSTOMER else found
+    used = {
+        "dynamodb": True,
+        "iam": bool(stack.every_policy),
+        "kms": stack.options.encryption is Encryption.CUSTOMER,
+        "s3": stack.bucket,
+    }
+    return [name for name, is_used in used.items() if is_used]
+
+
+def core_names(stack: Stack) -> list[str]:
+    """The names of CDK's core module that are used."""
+    used = {"Duration": stack.bucket, "RemovalPolicy": True, "Tags": bool(stack.options.tags)}
+    return [name for name, is_used in used.items() if is_used]
+
+
+def tagged(stack: Stack) -> list[str]:
+    """The members that get the tags of the options."""
+    return ["table", *(["bucket"] if stack.bucket else [])]
+
+
+def _bucket(stack: Stack) -> Make:
+    """The bucket of large contents, which is kept as the table is."""
+    customer = stack.options.encryption is Encryption.CUSTOMER
+    props: dict[str, Any] = {"encryption": Name(f"s3.BucketEncryption.{'KMS' if customer else 'S3_MANAGED'}")}
+    if customer:
+        props |= {"encryption_key": Own("key"), "bucket_key_enabled": True}
+    props["block_public_access"] = Name("s3.BlockPublicAccess.BLOCK_ALL")
+    unfinished = {"abort_incomplete_multipart_upload_after": Name(f"Duration.days({ABORT_DAYS})")}
+    props["lifecycle_rules"] = [Props("s3.LifecycleRule", unfinished)]
+    props["removal_policy"] = _removal(stack)
+    return Make("bucket", "s3.Bucket", "Bucket", props)
+
+
+def _removal(stack: Stack) -> Name:
+    """What a stack no longer has is deleted with what is in it, unless it is told to leave it."""
+    return Name(f"RemovalPolicy.{'RETAIN' if stack.options.deletion_protection else 'DESTROY'}")
 
 
 def class_name(stack: Stack) -> str:
@@ -126,8 +162,7 @@ def _table(stack: Stack) -> dict[str, Any]:
     if options.encryption is Encryption.CUSTOMER:
         found["encryption_key"] = Own("key")
     found["deletion_protection"] = options.deletion_protection
-    # What a stack no longer has is deleted with what is in it, unless it is told to leave it.
-    found["removal_policy"] = Name(f"RemovalPolicy.{'RETAIN' if options.deletion_protection else 'DESTROY'}")
+    found["removal_policy"] = _removal(stack)
     return found
 
 
@@ -182,6 +217,7 @@ def _scaling(one: Scaled) -> Do:
 def _policy(policy: Policy, stack: Stack) -> Make:
     indexes = {one.name: Own("table.table_arn", f"/index/{one.name}") for one in stack.table.indexes}
     arns = {**indexes, TABLE: Own("table.table_arn"), STREAM: Own("table.table_stream_arn", given=True)}
+    arns |= {BUCKET: Own("bucket.bucket_arn"), OBJECTS: Own("bucket.bucket_arn", "/*")}
     written = policy_document(policy, arns, Own("key.key_arn"))
     statements = []
     for one in written["Statement"]:

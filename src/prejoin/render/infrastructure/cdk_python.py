@@ -10,7 +10,7 @@ from prejoin.design.model import Design
 from prejoin.render.python.layout import string
 from prejoin.workload.model import Workload
 
-from .cdk import Do, Make, Name, Own, Props, Step, class_name, modules, steps
+from .cdk import Do, Make, Name, Own, Props, Step, class_name, core_names, modules, steps, tagged
 from .layout import Lines, laid_out
 from .options import Infrastructure
 from .stack import NOTICE, Stack, split_words, stack_of
@@ -39,9 +39,10 @@ def _module(stack: Stack) -> str:
     about = "The table, and a managed policy for each role that uses it." if stack.every_policy else "The table."
     body = [f"{_STEP * 2}{line}" if line else line for step in steps(stack) for line in _step(step)]
     tags = [
-        f"{_STEP * 2}Tags.of(self.table).add({string(k)}, {string(v)})" for k, v in sorted(stack.options.tags.items())
+        f"{_STEP * 2}Tags.of(self.{member}).add({string(k)}, {string(v)})"
+        for member in tagged(stack)
+        for k, v in sorted(stack.options.tags.items())
     ]
-    kept = ", ".join(("RemovalPolicy", *(("Tags",) if tags else ())))
     return "\n".join(
         (
             f'"""The table of {_said(stack.title)}.',
@@ -49,7 +50,7 @@ def _module(stack: Stack) -> str:
             NOTICE,
             '"""',
             "",
-            f"from aws_cdk import {kept}",
+            f"from aws_cdk import {', '.join(core_names(stack))}",
             *named,
             "from constructs import Construct",
             "",

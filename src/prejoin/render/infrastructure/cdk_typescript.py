@@ -9,7 +9,7 @@ from typing import Any
 from prejoin.design.model import Design
 from prejoin.workload.model import Workload
 
-from .cdk import Do, Make, Name, Own, Props, Step, class_name, modules, steps
+from .cdk import Do, Make, Name, Own, Props, Step, class_name, core_names, modules, steps, tagged
 from .layout import Lines
 from .options import Infrastructure
 from .stack import NOTICE, Stack, split_words, stack_of
@@ -30,14 +30,15 @@ def _module(stack: Stack) -> str:
     members = [f"{STEP}readonly {camel(one.member)}: {_type(one)};" for one in steps(stack) if isinstance(one, Make)]
     body = [f"{STEP * 2}{line}" for step in steps(stack) for line in _step(step)]
     tags = [
-        f"{STEP * 2}Tags.of(this.table).add({quoted(k)}, {quoted(v)});" for k, v in sorted(stack.options.tags.items())
+        f"{STEP * 2}Tags.of(this.{member}).add({quoted(k)}, {quoted(v)});"
+        for member in tagged(stack)
+        for k, v in sorted(stack.options.tags.items())
     ]
-    kept = ", ".join(("RemovalPolicy", *(("Tags",) if tags else ())))
     about = "The table, and a managed policy for each role that uses it." if stack.every_policy else "The table."
     return "\n".join(
         (
             f"// {NOTICE}",
-            f'import {{ {kept} }} from "aws-cdk-lib";',
+            f'import {{ {", ".join(core_names(stack))} }} from "aws-cdk-lib";',
             *(f'import * as {one} from "aws-cdk-lib/aws-{one}";' for one in modules(stack)),
             'import { Construct } from "constructs";',
             "",

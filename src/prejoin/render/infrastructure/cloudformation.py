@@ -12,8 +12,8 @@ from prejoin.design.model import TABLE, Design, ProjectionKind
 from prejoin.workload.model import Workload
 
 from .options import Encryption, Infrastructure, TableClass
-from .policies import STREAM, policy_document
-from .stack import NOTICE, STREAM_ATTEMPTS, Scaled, Stack, scaled, stack_of
+from .policies import BUCKET, OBJECTS, STREAM, policy_document
+from .stack import ABORT_DAYS, NOTICE, STREAM_ATTEMPTS, Scaled, Stack, scaled, stack_of
 from .table import TableIndex
 
 FILE = PurePosixPath("template.yaml")
@@ -48,6 +48,8 @@ def template(stack: Stack) -> dict[str, Any]:
     if stack.makes_key:
         resources["TableKey"] = _key(stack)
     resources["Table"] = _table(stack, key)
+    if stack.bucket:
+        resources["Bucket"] = _bucket(stack, key)
     for one in scaled(stack):
         resources |= _scaling(one)
     for policy in stack.every_policy:
@@ -136,8 +138,36 @@ def _properties(stack: Stack, name: Any, key: Any = None) -> dict[str, Any]:
             found["SSESpecification"]["KMSMasterKeyId"] = key
     found["DeletionProtectionEnabled"] = options.deletion_protection
     if options.tags:
-        found["Tags"] = [{"Key": k, "Value": v} for k, v in sorted(options.tags.items())]
+        found["Tags"] = _tags(stack)
     return found
+
+
+def _bucket(stack: Stack, key: Any) -> dict[str, Any]:
+    """The bucket of large contents, which is kept as the table is."""
+    kept = "Retain" if stack.options.deletion_protection else "Delete"
+    encrypted = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key} if key else {"SSEAlgorithm": "AES256"}
+    rule = {"ServerSideEncryptionByDefault": encrypted, **({"BucketKeyEnabled": True} if key else {})}
+    blocked = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
+    aborted = {"Id": "Unfinished", "Status": "Enabled"}
+    properties: dict[str, Any] = {
+        "BucketEncryption": {"ServerSideEncryptionConfiguration": [rule]},
+        "PublicAccessBlockConfiguration": dict.fromkeys(blocked, True),
+        "LifecycleConfiguration": {
+            "Rules": [{**aborted, "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": ABORT_DAYS}}]
+        },
+    }
+    if stack.options.tags:
+        properties["Tags"] = _tags(stack)
+    return {
+        "Type": "AWS::S3::Bucket",
+        "DeletionPolicy": kept,
+        "UpdateReplacePolicy": kept,
+        "Properties": properties,
+    }
+
+
+def _tags(stack: Stack) -> list[dict[str, str]]:
+    return [{"Key": k, "Value": v} for k, v in sorted(stack.options.tags.items())]
 
 
 def _keys(pk: tuple[str, ...], sk: tuple[str, ...]) -> list[dict[str, str]]:
@@ -222,7 +252,13 @@ def _scaling(one: Scaled) -> dict[str, Any]:
 
 def _arns(stack: Stack) -> dict[str, Any]:
     indexes = {one.name: Tagged("Sub", f"${{Table.Arn}}/index/{one.name}") for one in stack.table.indexes}
-    return {**indexes, TABLE: Tagged("GetAtt", "Table.Arn"), STREAM: Tagged("GetAtt", "Table.StreamArn")}
+    return {
+        **indexes,
+        TABLE: Tagged("GetAtt", "Table.Arn"),
+        STREAM: Tagged("GetAtt", "Table.StreamArn"),
+        BUCKET: Tagged("GetAtt", "Bucket.Arn"),
+        OBJECTS: Tagged("Sub", "${Bucket.Arn}/*"),
+    }
 
 
 def _outputs(stack: Stack) -> dict[str, Any]:
@@ -232,6 +268,8 @@ def _outputs(stack: Stack) -> dict[str, Any]:
     }
     if stack.options.stream:
         found["StreamArn"] = {"Value": Tagged("GetAtt", "Table.StreamArn")}
+    if stack.bucket:
+        found["BucketName"] = {"Value": Tagged("Ref", "Bucket")}
     for policy in stack.every_policy:
         found[f"{policy.name}PolicyArn"] = {"Value": Tagged("Ref", f"{policy.name}Policy")}
     return found

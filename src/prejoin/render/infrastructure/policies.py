@@ -13,7 +13,7 @@ from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, Operation, Request
 from prejoin.workload.contents import contents_of
 from prejoin.workload.lookup import suggest
-from prejoin.workload.model import Model, Pattern, Read, Workload
+from prejoin.workload.model import Entity, Model, Pattern, Read, Workload
 
 from .errors import InfrastructureError
 from .grants import READS, RETURNING, Grant, grants_of, merged
@@ -25,23 +25,27 @@ CONSUMER = Role("Stream consumer")
 """The role that reads the stream, and updates what follows by it."""
 STREAM = "the stream"
 """The place of actions on the stream. No index has a name with a space."""
+BUCKET, OBJECTS = "the bucket", "the objects"
+"""The places of actions on the bucket of large contents."""
 MOST_CHARACTERS = 6144
 """The limit of a managed policy, without white space."""
 _LONGEST_ARN = "arn:aws-us-gov:dynamodb:ap-southeast-99:123456789012:table/"
 _MOST_SHOWN = 60
 """The most characters of pattern ids in a description."""
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9 _-]{0,63}")
+_OBJECT_READS = frozenset({"GetObject", "ListBucket"})
 _KEY_READS = ("kms:Decrypt", "kms:DescribeKey")
 _KEY_WRITES = ("kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
 
 
 class Statement(Model, frozen=True):
-    """Actions that are allowed on the table or on indexes."""
+    """Actions that are allowed on the table or on indexes, or on the bucket of large contents."""
 
     sid: str
     actions: tuple[str, ...]
     places: tuple[str, ...]
     condition: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    service: str = "dynamodb"
 
 
 class Policy(Model, frozen=True):
@@ -118,7 +122,7 @@ def policy_document(policy: Policy, resources: Mapping[str, Any], key: Any = Non
         {
             "Sid": one.sid,
             "Effect": "Allow",
-            "Action": [f"dynamodb:{action}" for action in one.actions],
+            "Action": [f"{one.service}:{action}" for action in one.actions],
             "Resource": [resources[place] for place in one.places],
             **({"Condition": one.condition} if one.condition else {}),
         }
@@ -135,8 +139,10 @@ def _policies(role: Role, name: str, workload: Workload, design: Design, options
     # Who changes a source updates what follows it, unless the consumer of the stream does.
     refreshed = [one for one in refreshes(workload, design) if one.following.within is None]
     operations += [one.operation for one in refreshed if any(write.id in patterns for write in one.writes)]
-    operations += _content_operations(workload, design, [p for p in workload.patterns if p.id in patterns])
+    run = [pattern for pattern in workload.patterns if pattern.id in patterns]
+    operations += _content_operations(workload, design, run)
     statements = statements_of(grant for operation in operations for grant in grants_of(operation, design))
+    statements += _object_statements(workload, design, run)
     if not statements:
         if role is EVERYTHING:
             return
@@ -151,16 +157,39 @@ def _content_operations(workload: Workload, design: Design, patterns: Sequence[P
     """The requests for large contents, which no access pattern has: who uses an item may read its contents, and who
     writes it may replace them.
     """
-    for entity in workload.entities:
-        item, used = design.item(entity.name), [one for one in patterns if entity.name in _touched(one)]
-        if item is None or not contents_of(entity) or not used:
-            continue
+    for entity, writes in _content_users(workload, design, patterns):
+        item = design.item(entity.name)
+        assert item is not None  # one that is used
         pk, names = item.facets[0].pk[0], (entity.name,)
-        yield Operation("read contents", (Request(Call.QUERY, entities=names, pk=pk), Request(Call.GET, pk=pk)))
-        if not all(isinstance(one, Read) for one in used):
+        in_table = not all(design.in_store(entity.name, one.name) for one in contents_of(entity))
+        parts = (Request(Call.QUERY, entities=names, pk=pk),) if in_table else ()
+        yield Operation("read contents", (*parts, Request(Call.GET, pk=pk)))
+        if writes:
             written = Request(Call.BATCH_WRITE, actions=(ItemAction(Did.PUT, entity.name, pk),))
             refers = Request(Call.UPDATE, actions=(ItemAction(Did.UPDATE, entity.name, pk),))
-            yield Operation("write contents", (written, refers))
+            yield Operation("write contents", (*((written,) if in_table else ()), refers))
+
+
+def _object_statements(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> tuple[Statement, ...]:
+    """What a role may do with the objects of large contents."""
+    stored = {one.entity for one in design.stores}
+    used = [writes for entity, writes in _content_users(workload, design, patterns) if entity.name in stored]
+    if not used:
+        return ()
+    actions = ("DeleteObject", "GetObject", "PutObject") if any(used) else ("GetObject",)
+    return (
+        Statement("Objects", actions, (OBJECTS,), service="s3"),
+        # Without it S3 says of a missing object that access is denied, and not that it is missing.
+        Statement("MissingObjects", ("ListBucket",), (BUCKET,), service="s3"),
+    )
+
+
+def _content_users(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> Iterator[tuple[Entity, bool]]:
+    """The entities with large contents that patterns use, each with whether one of them writes it."""
+    for entity in workload.entities:
+        used = [one for one in patterns if entity.name in _touched(one)]
+        if design.item(entity.name) and contents_of(entity) and used:
+            yield entity, not all(isinstance(one, Read) for one in used)
 
 
 def _touched(pattern: Pattern) -> Iterable[str]:
@@ -233,7 +262,8 @@ def _condition(
 
 
 def _key_actions(statements: Iterable[Statement]) -> tuple[str, ...]:
-    writes = any(not READS.issuperset(one.actions) for one in statements)
+    reads = READS | _OBJECT_READS
+    writes = any(not reads.issuperset(one.actions) for one in statements)
     return tuple(sorted((*_KEY_READS, *(_KEY_WRITES if writes else ()))))
 
 

@@ -12,8 +12,8 @@ from prejoin.workload.model import Workload
 from .cdk import class_name
 from .layout import Lines
 from .options import Encryption, Infrastructure, TableClass
-from .policies import STREAM, Policy, policy_document
-from .stack import NOTICE, Scaled, Stack, scaled, stack_of
+from .policies import BUCKET, OBJECTS, STREAM, Policy, policy_document
+from .stack import ABORT_DAYS, NOTICE, Scaled, Stack, scaled, stack_of
 from .table import TableIndex
 from .typescript import TypeScriptCall, TypeScriptRaw, called, quoted
 
@@ -46,6 +46,7 @@ def render_sst(
         parts += [called("const units = ", _units(stack), ";"), called("const settings = ", _settings(stack), ";")]
         parts.append(_ADJUST)
     parts.append(called(f"export const table = new sst.aws.Dynamo({quoted(class_name(stack))}, ", _table(stack)))
+    parts += _bucket(stack) if stack.bucket else []
     parts += [_scaling(one, stack) for one in scaled(stack)]
     policies = [_policy(one, stack) for one in stack.every_policy]
     parts += [[f"// {_LINKED}", *policies[0]], *policies[1:]] if policies else []
@@ -70,6 +71,27 @@ def _table(stack: Stack) -> dict[str, Any]:
     if settings := _settings(stack):
         found["transform"] = {"table": TypeScriptRaw("adjust") if _adjusted(stack) else settings}
     return found
+
+
+def _bucket(stack: Stack) -> list[Lines]:
+    """The bucket of large contents. The component blocks public access."""
+    name = f"{class_name(stack)}Bucket"
+    on = TypeScriptRaw("bucket.name")
+    customer = stack.options.encryption is Encryption.CUSTOMER
+    encrypted = {"sseAlgorithm": "aws:kms", "kmsMasterKeyId": _key(stack)} if customer else {"sseAlgorithm": "AES256"}
+    rule: dict[str, Any] = {"applyServerSideEncryptionByDefault": encrypted}
+    if customer:
+        rule["bucketKeyEnabled"] = True
+    after = {"daysAfterInitiation": ABORT_DAYS}
+    aborted = {"id": "unfinished", "status": "Enabled", "abortIncompleteMultipartUpload": after}
+    tags = {"transform": {"bucket": {"tags": dict(sorted(stack.options.tags.items()))}}} if stack.options.tags else {}
+    encryption = f"new aws.s3.BucketServerSideEncryptionConfigurationV2({quoted(f'{name}Encryption')}, "
+    lifecycle = f"new aws.s3.BucketLifecycleConfigurationV2({quoted(f'{name}Lifecycle')}, "
+    return [
+        called(f"export const bucket = new sst.aws.Bucket({quoted(name)}, ", tags),
+        called(encryption, {"bucket": on, "rules": [rule]}),
+        called(lifecycle, {"bucket": on, "rules": [aborted]}),
+    ]
 
 
 def _adjusted(stack: Stack) -> bool:
@@ -150,6 +172,7 @@ def _scaling(one: Scaled, stack: Stack) -> Lines:
 def _policy(policy: Policy, stack: Stack) -> Lines:
     indexes = {one.name: TypeScriptRaw(f"$interpolate`${{table.arn}}/index/{one.name}`") for one in stack.table.indexes}
     arns = {**indexes, TABLE: TypeScriptRaw("table.arn"), STREAM: TypeScriptRaw("table.nodes.table.streamArn")}
+    arns |= {BUCKET: TypeScriptRaw("bucket.arn"), OBJECTS: TypeScriptRaw("$interpolate`${bucket.arn}/*`")}
     written = policy_document(policy, arns, _key(stack))
     member = f"{policy.name[0].lower()}{policy.name[1:]}Policy"
     values = {"description": policy.text, "policy": TypeScriptCall("$jsonStringify(", written)}

@@ -11,7 +11,7 @@ from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import DesignError, must_fit
 from prejoin.design.model import TABLE, Design
 from prejoin.workload.following import followings
-from prejoin.workload.model import Model, Workload
+from prejoin.workload.model import Model, Need, OwnTable, Workload
 
 from .errors import InfrastructureError
 from .options import Encryption, Infrastructure, Stream
@@ -21,6 +21,8 @@ from .table import Table, TableIndex, table_of
 NOTICE = "Written by prejoin from the table's design: change that, and write this again."
 STREAM_ATTEMPTS = 100
 """How often Lambda delivers a record that fails. Without a limit it stops its shard for a day."""
+ABORT_DAYS = 7
+"""Days after which S3 deletes the parts of an upload that was not finished."""
 
 
 class Stack(Model, frozen=True):
@@ -31,6 +33,8 @@ class Stack(Model, frozen=True):
     options: Infrastructure
     consumer: Policy | None = None
     """The policy of the function that reads the stream, if there is one."""
+    bucket: bool = False
+    """Whether there is a bucket for large contents."""
 
     @property
     def every_policy(self) -> tuple[Policy, ...]:
@@ -77,11 +81,12 @@ def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Sta
     for problem in _unread(design, table):
         raise problem
     consumer = consumer_policy(workload, design, options) if options.stream else None
-    return Stack(title or table.name, table, policies_of(workload, design, options), options, consumer)
+    policies = policies_of(workload, design, options)
+    return Stack(title or table.name, table, policies, options, consumer, bucket=bool(design.stores))
 
 
 def _streamed(workload: Workload, options: Infrastructure) -> Infrastructure:
-    """The options, with a stream if attributes follow others by it."""
+    """The options, with a stream if attributes follow others by it, or if entities need one."""
     for one in followings(workload):
         if one.within is None or options.stream is Stream.NEW_AND_OLD_IMAGES:
             continue
@@ -90,7 +95,8 @@ def _streamed(workload: Workload, options: Infrastructure) -> Infrastructure:
         name = f"{one.entity.name}.{next(iter(one.attributes))}"
         message = f"{name} follows {one.source.name} by the stream, which needs both images"
         raise InfrastructureError(message, f'write stream = "{Stream.NEW_AND_OLD_IMAGES.value}", or leave it out')
-    return options
+    needed = any(isinstance(one.pin, OwnTable) and Need.STREAM in one.pin.needs for one in workload.decisions)
+    return replace(options, stream=options.stream or Stream.NEW_AND_OLD_IMAGES) if needed else options
 
 
 def _unread(design: Design, table: Table) -> Iterator[InfrastructureError]:

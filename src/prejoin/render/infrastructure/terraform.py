@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -11,13 +12,15 @@ from prejoin.workload.model import Workload
 
 from .hcl import HclBlock, HclCall, HclRaw, file_text
 from .options import Encryption, Infrastructure, TableClass
-from .policies import STREAM, Policy, policy_document
-from .stack import NOTICE, STREAM_ATTEMPTS, Scaled, Stack, scaled, split_words, stack_of
+from .policies import BUCKET, OBJECTS, STREAM, Policy, policy_document
+from .stack import ABORT_DAYS, NOTICE, STREAM_ATTEMPTS, Scaled, Stack, scaled, split_words, stack_of
 from .table import TableIndex
 
 FOLDER = PurePosixPath("terraform")
 _SINGLE, _SEVERAL = ">= 5.80", ">= 6.29"
 """Versions of the provider: the least one, and the least one for index keys of several attributes."""
+_LONGEST_PREFIX = 36
+"""Characters of a bucket's name before the part that Terraform makes up."""
 _KEPT = "Auto scaling changes the units of indexes, too, which Terraform cannot be told to leave alone one by one."
 
 
@@ -69,6 +72,8 @@ def _main(stack: Stack) -> list[HclBlock]:
         key = {"description": f"Encrypts the table of {stack.title}", "enable_key_rotation": True}
         found.append(HclBlock("resource", "aws_kms_key", "table", attributes=key))
     found.append(_table(stack))
+    if stack.bucket:
+        found += _bucket(stack)
     for one in scaled(stack):
         found += _scaling(one)
     if stack.consumer:
@@ -118,6 +123,43 @@ def _table(stack: Stack) -> HclBlock:
         blocks.append(HclBlock("server_side_encryption", attributes=encrypted))
     blocks += _lifecycle(stack)
     return HclBlock("resource", "aws_dynamodb_table", "table", attributes=attributes, blocks=blocks)
+
+
+def _bucket(stack: Stack) -> list[HclBlock]:
+    """The bucket of large contents."""
+    name = HclRaw("aws_s3_bucket.contents.id")
+    words = re.findall(r"[a-z0-9]+", stack.table.name.lower())
+    made: dict[str, Any] = {"bucket_prefix": f"{'-'.join(words)[:_LONGEST_PREFIX].strip('-') or 'contents'}-"}
+    if stack.options.tags:
+        made["tags"] = dict(sorted(stack.options.tags.items()))
+    kept = [HclBlock("lifecycle", attributes={"prevent_destroy": True})] if stack.options.deletion_protection else []
+    customer = stack.options.encryption is Encryption.CUSTOMER
+    encrypted: dict[str, Any] = {"sse_algorithm": "aws:kms" if customer else "AES256"}
+    if customer:
+        encrypted["kms_master_key_id"] = _key(stack)
+    rule = HclBlock(
+        "rule",
+        attributes={"bucket_key_enabled": True} if customer else {},
+        blocks=[HclBlock("apply_server_side_encryption_by_default", attributes=encrypted)],
+    )
+    blocked = ("block_public_acls", "block_public_policy", "ignore_public_acls", "restrict_public_buckets")
+    aborted = HclBlock("abort_incomplete_multipart_upload", attributes={"days_after_initiation": ABORT_DAYS})
+    unfinished = {"id": "unfinished", "status": "Enabled"}
+    every = HclBlock("filter")
+
+    def settings(kind: str, attributes: dict[str, Any], *blocks: HclBlock) -> HclBlock:
+        return HclBlock("resource", kind, "contents", attributes={"bucket": name, **attributes}, blocks=blocks)
+
+    return [
+        HclBlock("resource", "aws_s3_bucket", "contents", attributes=made, blocks=kept),
+        settings("aws_s3_bucket_public_access_block", dict.fromkeys(blocked, True)),
+        settings("aws_s3_bucket_server_side_encryption_configuration", {}, rule),
+        settings(
+            "aws_s3_bucket_lifecycle_configuration",
+            {},
+            HclBlock("rule", attributes=unfinished, blocks=[every, aborted]),
+        ),
+    ]
 
 
 def _index(index: TableIndex, stack: Stack) -> HclBlock:
@@ -211,7 +253,8 @@ def _scaling(one: Scaled) -> list[HclBlock]:
 def _policy(stack: Stack, policy: Policy) -> HclBlock:
     indexes = {one.name: HclRaw(f'"${{aws_dynamodb_table.table.arn}}/index/{one.name}"') for one in stack.table.indexes}
     arns = {**indexes, TABLE: HclRaw("aws_dynamodb_table.table.arn")}
-    arns[STREAM] = HclRaw("aws_dynamodb_table.table.stream_arn")
+    arns |= {STREAM: HclRaw("aws_dynamodb_table.table.stream_arn"), BUCKET: HclRaw("aws_s3_bucket.contents.arn")}
+    arns[OBJECTS] = HclRaw('"${aws_s3_bucket.contents.arn}/*"')
     attributes = {
         # Policies are one for the account, tables one for each region.
         "name_prefix": f"{stack.table.name[:40]}-{policy.name[:40]}-",
@@ -229,6 +272,8 @@ def _outputs(stack: Stack) -> list[HclBlock]:
     found = {"table_name": "aws_dynamodb_table.table.name", "table_arn": "aws_dynamodb_table.table.arn"}
     if stack.options.stream:
         found["stream_arn"] = "aws_dynamodb_table.table.stream_arn"
+    if stack.bucket:
+        found["bucket_name"] = "aws_s3_bucket.contents.id"
     for policy in stack.every_policy:
         found[f"{split_words(policy.name)}_policy_arn"] = f"aws_iam_policy.{split_words(policy.name)}.arn"
     return [HclBlock("output", name, attributes={"value": HclRaw(value)}) for name, value in found.items()]

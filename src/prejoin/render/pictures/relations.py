@@ -123,7 +123,7 @@ def _many(entity: Entity) -> str:
     return _short(total)
 
 
-def _short(count: int) -> str:
+def _short(count: float) -> str:
     """
     >>> _short(950), _short(1_500), _short(2_000_000)
     ('950', '1.5K', '2M')

@@ -247,7 +247,7 @@ class RenderContext:
                 or "Nothing"
             )
             price = f"{used} a call, ${cost.dollars:,.2f} a month"
-        said = " ".join(operation_words(operation, self.design))
+        said = " ".join(operation_words(operation, self.design, {one.attribute for one in pattern.inputs}))
         assumed = f"It is taken that {'; '.join(operation.assumes)}" if operation.assumes else ""
         return [pattern.description or pattern.name or pattern.id, f"{pattern.id}: {said}", assumed, price]
 

@@ -47,6 +47,8 @@ class RenderedPackage:
     """The classes with some of an entity's attributes."""
     tenant: Param | None
     """The parameter of `of_tenant`; None if the table has no tenants."""
+    stores: bool = False
+    """Whether contents are in an object store, with which `schema(store)` makes the schema."""
 
 
 def render_package(workload: Workload, design: Design, options: Options | None = None) -> RenderedPackage:
@@ -69,7 +71,8 @@ def _rendered(module: RenderContext, methods: dict[str, Method], options: Option
         **repositories,
     }
     sources = {name: _source(lines) for name, lines in modules.items()}
-    return RenderedPackage(package_name(workload, options), sources, names, methods, views, tenant_param(module))
+    name, stores = package_name(workload, options), bool(module.design.stores)
+    return RenderedPackage(name, sources, names, methods, views, tenant_param(module), stores)
 
 
 def render_python(workload: Workload, design: Design, options: Options | None = None) -> Mapping[PurePosixPath, str]:

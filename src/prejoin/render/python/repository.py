@@ -26,7 +26,7 @@ def repository_module(module: RenderContext, methods: dict[str, Method]) -> list
     name = f"{'Async' if module.aio else ''}{names.title}Repository"
     title = workload.title or "the application"
     said = ["Patterns about items of a tenant are methods of `of_tenant(…)`."] if workload.tenant else []
-    lines = [f"class {name}:", *docstring(f"What {title} asks of its table, and does to it.", *said, indent=STEP), ""]
+    lines = [f"class {name}:", *docstring(f"Reads and writes the table of {title}.", *said, indent=STEP), ""]
     lines += [f"{STEP}def __init__(self, db: {client}) -> None:", f"{STEP * 2}self.db = db"]
     lines += _of_tenant(module)
     for pattern in workload.patterns:

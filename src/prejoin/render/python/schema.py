@@ -9,6 +9,7 @@ from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.mapping.facets import ending, history_key, is_natural, planner_facets, unsaid_ending, when_values
 from prejoin.design.model import Design, Facet, Item, ProjectionKind, Slot, When
 from prejoin.render.python.layout import (
+    STEP,
     Group,
     Imports,
     Part,
@@ -52,8 +53,26 @@ def schema_module(workload: Workload, design: Design, names: Names) -> list[str]
         imports.name(".entities", names.classes[entity.name])
     head = docstring(f"The table of {workload.title or 'the application'}: where each entity is found, and by what.")
     said = '"""The name of the table."""'
-    body = [f"TABLE = {string(design.table)}", said, "", *lay(call("SCHEMA = Schema", *parts))]
+    body = [f"TABLE = {string(design.table)}", said, "", *_made(parts, design, imports)]
     return [*head, "", *imports.lines(), "", *body]
+
+
+def _made(parts: Iterable[Part], design: Design, imports: Imports) -> list[str]:
+    """The lines that make the schema. Where contents are in a store, it is the caller who knows which."""
+    if not design.stores:
+        return lay(call("SCHEMA = Schema", *parts))
+    imports.name("prejoin", "NoStore", "ObjectStore")
+    said = "The schema with a store for large contents", 'In production it is `S3Store("the name of the bucket")`.'
+    return [
+        "",
+        "def schema(store: ObjectStore) -> Schema:",
+        *docstring(*said, indent=STEP),
+        *lay(call("return Schema", *parts), STEP),
+        "",
+        "",
+        "SCHEMA = schema(NoStore())",
+        '"""The schema without a store: it builds keys, and reads and writes all but large contents."""',
+    ]
 
 
 def _entity(entity: Entity, design: Design, names: Names, imports: Imports, followed: Iterable[Following]) -> Group:
@@ -80,7 +99,8 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports, foll
         patterns.append(call("ShardedCounter", *numbers, keyword("shards", str(counter.shards))))
     for attribute in contents_of(entity):
         imports.name("prejoin", "Large")
-        patterns.append(call("Large", string(fields[attribute.name])))
+        store = ["store"] if design.in_store(entity.name, attribute.name) else []
+        patterns.append(call("Large", string(fields[attribute.name]), *store))
     if entity.history:
         patterns += _history(entity.history, entity, fields, design, imports)
     patterns += [_follows(one, names, imports) for one in followed]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -42,6 +42,7 @@ from prejoin.render.python.seed import maker
 from prejoin.render.python.values import literal
 from prejoin.types import Kind
 from prejoin.workload.constants import constant
+from prejoin.workload.contents import contents_of
 from prejoin.workload.lookup import bindings, changes, target
 from prejoin.workload.model import (
     Action,
@@ -69,11 +70,15 @@ def tests_module(module: RenderContext, methods: dict[str, Method], package: str
     imports.name("prejoin", "Embedded")
     imports.name("prejoin", "Client")
     imports.name(f"{package}.repository", f"{title}Repository")
-    imports.name(f"{package}.schema", "SCHEMA", "TABLE")
+    schema = "SCHEMA"
+    if module.design.stores:
+        imports.name("prejoin", "MemoryStore")
+        schema = "schema(MemoryStore())"
+    imports.name(f"{package}.schema", schema.partition("(")[0], "TABLE")
     body = [
         f"def ready() -> {title}Repository:",
         *docstring("A repository on an empty table.", indent=STEP),
-        f"{STEP}db = Client(SCHEMA, TABLE, Embedded())",
+        f"{STEP}db = Client({schema}, TABLE, Embedded())",
         f"{STEP}db.create_table()",
         f"{STEP}return {title}Repository(db)",
     ]
@@ -88,8 +93,39 @@ def tests_module(module: RenderContext, methods: dict[str, Method], package: str
             body += ["", "", f"def {method.tests[1]}() -> None:"]
             body += docstring(f"{method.pattern.id}: {mismatch.message}", indent=STEP)
             body += [line for part in test.of_write(mismatch) for line in lay(part, STEP)]
+    for entity in module.workload.entities:
+        for attribute in contents_of(entity):
+            body += ["", "", *_content(module, entity, attribute, imports, package)]
     head = docstring(f"Every access pattern of {module.workload.title or 'the application'}, run on an empty table.")
     return [*head, "", *imports.lines(package), "", "", *body]
+
+
+def _content(
+    module: RenderContext, entity: Entity, attribute: Attribute, imports: Imports, package: str
+) -> Iterator[str]:
+    """The test of a large content."""
+    names, fields = module.names, module.names.fields[entity.name]
+    cls, field_ = names.classes[entity.name], fields[attribute.name]
+    for name in ("read_large", "write_large"):
+        imports.name("prejoin", name)
+    imports.name(f"{package}.entities", cls)
+    imports.name(package, "seed")
+    base = next(f for f in module.facets if f.entity == entity.name and f.slot == TABLE and not f.copy)
+    key = [keyword(fields[a], f"record.{fields[a]}") for a in base.attributes]
+    yield f"def test_content_of_{identifier(cls)}_{field_}() -> None:"
+    where = "an object store" if module.design.in_store(entity.name, attribute.name) else "parts beside its item"
+    yield from docstring(f"{entity.name}.{attribute.name}: a content of 1 MB, in {where}", indent=STEP)
+    for part in (
+        "db = ready().db",
+        f"record = seed.{maker(names, entity)}()",
+        "db.insert(record)",
+        "content = bytes(range(256)) * 4096",
+        call("write_large", "db", cls, string(field_), "content", *key),
+        call("found = db.get", cls, *key),
+        "assert found is not None",
+        f"assert read_large(db, found, {string(field_)}) == content",
+    ):
+        yield from lay(part, STEP)
 
 
 @dataclass(slots=True)
@@ -116,6 +152,8 @@ class _Test:
     package: str
     items: list[_Item] = field(default_factory=list)
     lines: list[Part] = field(default_factory=list)
+    literals: dict[str, object] = field(default_factory=dict)
+    """Values by the literals that may be used."""
 
     # --- Reads ------------------------------------------------------------------------------------------------------
 
@@ -203,7 +241,7 @@ class _Test:
             case Op.BEGINS_WITH if attribute.type.kind not in {Kind.STRING, Kind.ENUM, Kind.ULID}:
                 return literal(str(value)[:4], self.imports)
             case _:
-                return at
+                return self._used(at)
 
     def _named(self, read: Read, name: str, first: _Item) -> _Item:
         """The item that the first one of a join refers to."""
@@ -305,7 +343,7 @@ class _Test:
                 if change.op is ChangeOp.APPEND and change.value is not None and isinstance(new_value, list | set):
                     new_value = next(iter(new_value))  # one more is given, and not all of them
                 values[source] = new_value
-                texts[source] = literal(values[source], self.imports)
+                texts[source] = self._literal(values[source])
         for _, item in there:
             self._fulfil(write, item, texts, values)
         if mismatch:
@@ -379,7 +417,7 @@ class _Test:
         attribute = single(self.module.workload, item.entity.name, name)
         right = item.values[name]
         choices = [item.seed[name], self._second(item.entity, attribute), beside(right, 1, attribute)]
-        texts |= {s: literal(right, self.imports) for s, text in texts.items() if text == self._at(item, name)}
+        texts |= {s: self._literal(right) for s, text in texts.items() if text == self._at(item, name)}
         item.values[name] = next((one for one in choices if one != right), right)
 
     def _fulfil(self, write: Write, item: _Item, texts: dict[str, str], values: dict[str, object]) -> None:
@@ -392,7 +430,7 @@ class _Test:
             for name in params:
                 if name not in values:
                     values[name] = _one(attribute) if attribute.type.numeric else item.values[attribute.name]
-                    texts[name] = literal(values[name], self.imports)
+                    texts[name] = self._literal(values[name])
             if check.op is Op.NOT_EXISTS:
                 item.values[attribute.name] = None
             elif params and check.op is not Op.EQ:
@@ -411,13 +449,15 @@ class _Test:
                 own = [i for i in (*new, *(i for _, i in there)) if i.entity.name == entity]
                 return f"[{own[0].name}]" if many else own[0].name
             case InputValue(name, _, many):
-                return f"[{texts[name]}]" if many else texts[name]
+                text = self._used(texts[name])
+                return f"[{text}]" if many else text
             case KnownValue(entity, attribute, many, is_new):
                 item = next(i for _, i in there if i.entity.name == entity)
                 text = self._at(item, attribute)
                 if is_new:
                     like = single(self.module.workload, entity, attribute)
-                    text = texts.setdefault(attribute, literal(self._second(item.entity, like), self.imports))
+                    text = texts.setdefault(attribute, self._literal(self._second(item.entity, like)))
+                text = self._used(text)
                 return f"[{text}]" if many else text
             case Option("now"):
                 return f"now={literal(self._now(), self.imports)}"
@@ -473,7 +513,7 @@ class _Test:
             return ""  # to a type checker it may be None
         source = attribute.name if value is None else value.param
         if source is not None:
-            text = texts.get(source, "1")
+            text = self._used(texts.get(source, "1"))
         elif value is not None and value.now is not None:
             return ""
         else:
@@ -483,11 +523,11 @@ class _Test:
             case ChangeOp.SET:
                 return f"{'is' if attribute.type.kind is Kind.BOOLEAN else '=='} {text}"
             case ChangeOp.ADD | ChangeOp.SUBTRACT:
-                return f"== {self._at(item, attribute.name)} {op.value[0]} {text}"
+                return f"== {self._used(self._at(item, attribute.name))} {op.value[0]} {text}"
             case ChangeOp.REMOVE:
                 return "is None"
             case ChangeOp.APPEND:
-                members = f"*{self._at(item, attribute.name)}, {'*' * (value is None)}{text}"
+                members = f"*{self._used(self._at(item, attribute.name))}, {'*' * (value is None)}{text}"
                 return f"== {{{members}}}" if attribute.type.kind is Kind.SET else f"== [{members}]"
 
     # --- Samples ----------------------------------------------------------------------------------------------------
@@ -557,8 +597,19 @@ class _Test:
     def _at(self, item: _Item, attribute: str) -> str:
         """A value of a sample as code: its field, unless a type checker would take that for None."""
         if not item.there or single(self.module.workload, item.entity.name, attribute).optional:
-            return literal(item.values[attribute], self.imports)
+            return self._literal(item.values[attribute])
         return f"{item.name}.{self._field(item, attribute)}"
+
+    def _literal(self, value: object) -> str:
+        """A literal that may be used: `_used` adds its imports."""
+        text = literal(value, Imports())
+        self.literals[text] = value
+        return text
+
+    def _used(self, text: str) -> str:
+        if text in self.literals:
+            literal(self.literals[text], self.imports)
+        return text
 
     def _field(self, item: _Item, attribute: str) -> str:
         return self.module.names.field(item.entity.name, attribute)

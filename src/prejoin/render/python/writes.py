@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from prejoin.design.counters import is_spread
-from prejoin.design.mapping.addressing import NEW, is_absence, known, known_of_checked
+from prejoin.design.mapping.addressing import NEW, is_absence, known, known_of_checked, sought
 from prejoin.design.mapping.facets import ending
 from prejoin.design.mapping.shared_values import agreements, shared_inputs
 from prejoin.design.model import Call, Operation
@@ -283,7 +283,8 @@ class _WriteMethod:
         entity = self.sources.entity(action.entity)
         cls, wait = self.module.cls(entity.name), self.module.wait
         request = next(r for r in self.operation.finds if entity.name in r.entities)
-        names = sorted(set(names) - {self.sources.tenant})
+        names = sought(self.write, self.module.facets, entity, frozenset(names))
+        names = sorted(names - {self.sources.tenant})
         filtered, lists = request.filtered, Loop(action)
         sources = {n: self.sources.source(n, action, entity, lists if loop else None) for n in names}
         equal = [keyword(self.module.names.field(entity.name, n), sources[n]) for n in names if n not in filtered]

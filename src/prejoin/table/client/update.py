@@ -15,7 +15,7 @@ E = TypeVar("E")
 
 def warn_never_entered(call: str) -> None:
     """Warn of a block that was made and dropped, as Python warns of a coroutine that was never awaited."""
-    import warnings  # only those who are warned load it
+    import warnings  # only here: a warning is rare
 
     # The caller of __del__ is the code that dropped the block.
     warnings.warn(

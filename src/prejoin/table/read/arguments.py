@@ -50,6 +50,8 @@ class QueryArguments(msgspec.Struct, frozen=True):
     """How the client writes cursors."""
     keep: bool = False
     """Whether unreadable items are returned beside the others, instead of raising."""
+    hidden: bool = False
+    """Whether to return items that reads hide, too."""
 
     @property
     def sorted_by(self) -> Iterable[str | Order]:

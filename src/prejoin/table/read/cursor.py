@@ -1,8 +1,8 @@
 """Cursors: the place where a page ended, as text that only the same query accepts.
 
 A plain cursor is readable JSON in base64. `signed_cursor.py` has cursors that a caller cannot change, or cannot read.
-Whoever writes a cursor by hand can only make the same query go on from another place: its keys must lie in the
-partition and the range that the query asks for, and its time must not lie in the future.
+A forged cursor can only make the same query continue from another place: its keys must be in the partition and the
+range of the query, and its time must not be in the future.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ HEADER_SIZE = 13
 
 
 def write_header(kind: int, issued: int, until: datetime | None) -> bytes:
-    """What a sealed cursor begins with: its kind, the second in which it was written, the time of its query."""
+    """The header of a sealed cursor: its kind, the second in which it was written, the time of its query."""
     time = _NO_TIME if until is None else (until - _EPOCH) // _MICROSECOND
     return bytes((kind,)) + issued.to_bytes(4, "big") + time.to_bytes(8, "big", signed=True)
 
@@ -195,7 +195,7 @@ def check_key(
 
 
 def refusal(error: DynamoDBError) -> CursorError | None:
-    """What to raise when DynamoDB refuses a request that goes on after a cursor; None for other errors.
+    """The error to raise if DynamoDB refuses a request because of its cursor; None for other errors.
 
     The same request without a start key was accepted for the first page, so the start key must be wrong.
     """

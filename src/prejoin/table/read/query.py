@@ -35,7 +35,7 @@ def query(schema: Schema, table: str, cls: type[Any], arguments: QueryArguments)
     entity = schema.entity(cls)
     test, filtered = arguments.recorded_filter(entity.codec)
     plan, values = _plan(schema, entity, arguments, None, filtered)
-    if plan.plan.operation == "GetItem" and arguments.after is None:
+    if plan.plan.operation == "GetItem" and arguments.after is None and not arguments.hidden:
         one = yield from _get(schema, table, plan, values, test)
         objects, unmatched, unreadable = split(() if one is None else (one,))
         return Page(objects, None, unmatched, unreadable)
@@ -50,6 +50,7 @@ def query(schema: Schema, table: str, cls: type[Any], arguments: QueryArguments)
         where=test,
         now=arguments.now,
         start=start,
+        hidden=arguments.hidden,
     )
     found, cursor = yield from read(planned, arguments.limit, start, arguments.cursors)
     objects, unmatched, unreadable = split(found)
@@ -235,6 +236,7 @@ def query_of(
     now: datetime | None = None,
     start: Position | None = None,
     filters: Mapping[str, Condition] = MappingProxyType({}),
+    hidden: bool = False,
 ) -> Query:
     """Return the query of a plan with its values. `reverse` reverses the order of the plan.
 
@@ -274,7 +276,7 @@ def query_of(
         where,
         projected,
         until,
-        visible_items(schema.by_tag, plan.facets),
+        () if hidden else visible_items(schema.by_tag, plan.facets),
         tuple(
             VisibleItems(facet_tag(facet), schema.by_tag[facet.entity].codec, [filters[facet.entity]])
             for facet in plan.facets

@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _SealedCursors(ABC):
-    """What signed and encrypted cursors share: keys, their rotation, and the age of a cursor."""
+    """The base of signed and encrypted cursors: keys, their rotation, and the age of a cursor."""
 
     _kind: ClassVar[int]
     _label: ClassVar[bytes]
@@ -79,7 +79,7 @@ class _SealedCursors(ABC):
 
     @abstractmethod
     def _protect(self, key: bytes, header: bytes, content: bytes) -> bytes:
-        """What follows the header in a cursor with this content."""
+        """The protected content, which follows the header."""
 
     @abstractmethod
     def _content(self, key: bytes, header: bytes, rest: bytes) -> bytes | None:

@@ -110,7 +110,7 @@ def bind(
     )
     # A soft delete rewrites a delete to an update. It comes first, so that the other patterns see the update.
     patterns = sorted(entity.patterns, key=lambda one: one.lifecycle is None or one.lifecycle.end != "marked")
-    return replace(bound, patterns=tuple(pattern.bind(bound) for pattern in patterns))
+    return replace(bound, patterns=tuple(sorted([p.bind(bound) for p in patterns], key=lambda one: not one.spreads)))
 
 
 def _codec(entity: Entity[E], ttl: str) -> Codec[E]:

@@ -21,7 +21,7 @@ writes, entities and schemas, so their types refer to each other. No module is i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
@@ -93,7 +93,10 @@ class BoundPattern:
     """The keys of the pattern's own items. Reads use those with the tag of the entity, as copies have; other items have
     a name that nobody can query, such as `User unique email`."""
     what: str = ""
-    """What the pattern maintains, for the error that refuses a write: `the guard of unique email`."""
+    """The name of what the pattern maintains, for errors: `the guard of unique email`."""
+    spreads: ClassVar[bool] = False
+    """Whether the pattern may write its own items instead of the entity's (`Write.spread`). It rewrites first, and a
+    write that spares the entity's item is left to it alone. `ShardedCounter` does that."""
 
     def link(self, entities: Mapping[type[Any], Bound[Any]]) -> Mapping[type[Any], BoundPattern]:
         """Return patterns to add to other entities, by class. Called with all entities before the schema is built.

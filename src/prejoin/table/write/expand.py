@@ -46,7 +46,11 @@ def expand(schema: Schema, write: Write) -> list[ItemAction]:
     build = _BUILDERS[write.verb]
     if not write.entity.patterns:
         return [_cached_action(schema, write, build)]
-    actions = [] if write.spares_item else [build(schema, write)]
+    if write.spares_item:
+        return [
+            action for pattern in write.entity.patterns if pattern.spreads for action in pattern.expand(schema, write)
+        ]
+    actions = [build(schema, write)]
     for pattern in write.entity.patterns:
         write.need_before(pattern.depends(write), pattern.what)
         actions += pattern.expand(schema, write)

@@ -112,6 +112,8 @@ def rewrite(write: Write) -> Write:
     """Return the write after the patterns of its entity have rewritten it."""
     for pattern in write.entity.patterns:
         write = pattern.rewrite(write)
+        if write.spares_item:
+            break
     return write
 
 

@@ -36,7 +36,7 @@ def add_pattern_writes(schema: Schema, writes: Sequence[Write | None]) -> list[N
     placed = [(part, position) for write, position in known for part in _parts(schema, write)]
     said = len(placed)
     for write, position in placed:  # the list grows: patterns of the added writes may add more
-        for pattern in write.entity.patterns:
+        for pattern in () if write.spares_item else write.entity.patterns:
             write.need_before(pattern.depends(write), pattern.what)
             placed += [(replace(other, cause=write), position) for other in pattern.also(schema, write)]
     return placed if len(placed) == said else _merged(schema, placed)

@@ -205,11 +205,13 @@ def check_actions(actions: Sequence[ItemAction]) -> Sequence[ItemAction]:
     if len(actions) > TRANSACTION_ACTIONS:
         raise TooMany(f"a transaction takes at most {TRANSACTION_ACTIONS} actions, and this one has {len(actions)}")
     if len({action.key for action in actions}) < len(actions):
-        seen: set[tuple[str, ...]] = set()
+        seen: dict[tuple[str, ...], ItemAction] = {}
         for action in actions:
-            if action.key in seen:
+            first = seen.setdefault(action.key, action)
+            if first is not action:
+                if not action.own and first.kind == action.kind == "Put":  # both take a unique value
+                    raise action.failure(action.write, None)
                 raise SchemaError(f"the item {action} is written twice in one transaction")
-            seen.add(action.key)
     # Fewer items cannot exceed the size of a transaction, because each item has a size limit, too.
     if len(actions) * ITEM_SIZE > TRANSACTION_SIZE:
         size = sum(item_size(action.parameters.get("Item", {})) for action in actions)

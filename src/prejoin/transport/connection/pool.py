@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class PooledConnection(Protocol):
-    """What the pool needs of a connection."""
+    """A connection in the pool."""
 
     since: float
     """When it was last used, on the monotonic clock."""

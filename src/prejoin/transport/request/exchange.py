@@ -126,7 +126,7 @@ Exchange = Generator[Step, Any, bytes]
 
 
 class Channel:
-    """What all exchanges with one DynamoDB share: address, credentials, the server's clock and the retry quota."""
+    """Shared by all exchanges with one DynamoDB: address, credentials, the server's clock and the retry quota."""
 
     def __init__(
         self,

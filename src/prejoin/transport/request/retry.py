@@ -11,7 +11,7 @@ from prejoin.protocol.errors import DynamoDBError
 
 
 class ErrorClass(Enum):
-    """What an error means for the request."""
+    """The meaning of an error for the request."""
 
     FINAL = "final"
     BUSY = "not applied; may work later"

@@ -7,11 +7,14 @@ from collections.abc import Hashable, Iterator
 
 from prejoin.keys import Separator, Template, TemplateError
 from prejoin.keys.template.separator import SEPARATORS
+from prejoin.protocol.limits import ITEM_SIZE, KB
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter
+from prejoin.workload.contents import CONTENT
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import (
     Accept,
+    ContentPlace,
     CounterShards,
     FixedKey,
     IndexKeys,
@@ -65,6 +68,8 @@ def _about(pin: Pin) -> Hashable:
             return ("spread", pin.entity, bool(pin.shards))
         case CounterShards():
             return ("counter", pin.entity, pin.attribute)
+        case ContentPlace():
+            return ("content", pin.entity, pin.attribute)
         case Accept() | OutOfScope():
             return ("pattern", pin.pattern)
         case Under():
@@ -97,6 +102,12 @@ def _problems(r: Reporter, pin: Pin, separator: str) -> Iterator[tuple[str, str]
             for name in pin.entities:
                 if any(name in other.entities for other in others):
                     yield f"`{name}` has two tables of its own", "name an entity once, with all of its needs"
+        case ContentPlace():
+            entity = r.workload.entity(pin.entity)
+            attribute = entity.attribute(pin.attribute) if entity else None
+            if attribute and attribute.type != CONTENT:
+                fix = f"give it the type `content`, or a size of more than {ITEM_SIZE // KB} KB"
+                yield f"`{pin.entity}.{pin.attribute}` is in its item, because it is no large content", fix
         case Under() if pin.entity == pin.parent:
             yield f"`{pin.entity}` cannot live under itself", "name the entity that it belongs to"
         case _:

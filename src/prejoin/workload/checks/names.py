@@ -14,6 +14,7 @@ from prejoin.workload.lookup import EITHER, bare_name, bindings, changes, sugges
 from prejoin.workload.model import (
     Accept,
     Check,
+    ContentPlace,
     CounterShards,
     Entity,
     FixedKey,
@@ -73,14 +74,14 @@ def _once(r: Reporter, code: Code, named: Iterable[tuple[Path, str]], what: str,
         seen.setdefault(plain, name)
 
 
-def _known_entity(r: Reporter, path: Path, name: str, touched: Iterable[Entity] = ()) -> bool:
-    """Whether an entity of that name exists; otherwise it is reported. `touched` helps to recognise an attribute."""
+def _known_entity(r: Reporter, path: Path, name: str) -> bool:
+    """Whether an entity of that name exists; otherwise it is reported."""
     if r.workload.entity(name):
         return True
     if r.full:
         return False
     names = [e.name for e in r.workload.entities]
-    near = next((f"{e.name}.{name}" for e in touched if e.attribute(name)), None) or suggest(name, names)
+    near = suggest(name, names)
     fix = (
         f"did you mean `{near}`?"
         if near
@@ -243,7 +244,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
 
 def _check(r: Reporter, path: Path, check: Check, touched: list[Entity]) -> None:
     place = (*path, "checks")
-    if check.entity and not _known_entity(r, place, check.entity, () if check.attribute else touched):
+    if check.entity and not _known_entity(r, place, check.entity):
         return
     named = r.workload.entity(check.entity) if check.entity else None
     candidates = [named] if named else touched
@@ -308,7 +309,7 @@ def _decisions(r: Reporter) -> None:
                 _known_entity(r, path, decision.pin.parent)
             case Without() | Spread():
                 _known_entity(r, path, decision.pin.entity)
-            case CounterShards() as pin:
+            case CounterShards() | ContentPlace() as pin:
                 known = _known_entity(r, path, pin.entity) and r.workload.entity(pin.entity)
                 if known and not known.attribute(pin.attribute):
                     _unknown_attribute(r, path, pin.attribute, [known])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from prejoin.workload.model import (
+    ContentPlace,
     Context,
     CounterShards,
     Decision,
@@ -79,7 +80,7 @@ def _decision(decision: Decision, exact: _Exact) -> Decision:
     match decision.pin:
         case Under() as pin:
             return replace(decision, pin=replace(pin, entity=exact(pin.entity), parent=exact(pin.parent)))
-        case Without() | Spread() | CounterShards() | FixedKey() as pin:
+        case Without() | Spread() | CounterShards() | ContentPlace() | FixedKey() as pin:
             return replace(decision, pin=replace(pin, entity=exact(pin.entity)))
         case _:
             return decision

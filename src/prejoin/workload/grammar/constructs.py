@@ -239,6 +239,7 @@ CARDINALITY = GrammarTable(
     "Cardinality",
     _rows(
         ("~100 per User", "an estimate", ("100 per User", "about 100 per User", "around 100 per User", "~100 orders per User")),
+        ("~0.8 per Policy", "an average"),
         ("1M total", "in all", ("1M in all", "1M in total", "1M overall", "1M globally")),
         ("~20 per User, 1M total", "both", ("~20 per User; 1M total",)),
         ("1K to 10K total", "a span", ("1K-10K total", "1K – 10K total", "1K — 10K total")),
@@ -523,6 +524,8 @@ DECISIONS = GrammarTable(
         ("Sample in buckets of a year", "a partition for each year"),
         ("Order in 8 shards", "a partition of many orders is cut into that many"),
         ("Page.views in 4 shards", "a number is added to in one of that many items, and read as their sum; `no shards for Page` refuses it"),
+        ("Document.body in a store", "a large content is in an object store such as S3, and not in the table", ("Document.body in an object store",)),
+        ("Document.body in parts", "a large content is in parts beside its item: the default, unless money is minimised"),
         ("Order has key `USER#{userId}` and `ORDER#{orderId}`", "that key is in production, or wanted so"),
         ("Order has key `STATUS#{status}` and `{placedAt}` in gsi1", "the same in an index, which is made if there is none of that name"),
         ("minimise money", "before the number of structures", ("minimize money",)),

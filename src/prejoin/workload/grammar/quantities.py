@@ -48,12 +48,27 @@ def read_count(text: str) -> int:
     return int(_number(match[1]) * _SCALE[match[2].lower()])
 
 
-def write_count(count: int) -> str:
+def _average(text: str) -> int | float:
+    """Read a count that may be a fraction.
+
+    >>> _average("0.8"), _average("2.0K")
+    (0.8, 2000)
+    """
+    whole = read_count(text)
+    match = _COUNT.match(text.strip())
+    exact = _number(match[1]) * _SCALE[match[2].lower()] if match else whole
+    return whole if exact == whole else float(exact)
+
+
+def write_count(count: float) -> str:
     """The shortest exact form of a count.
 
-    >>> write_count(1_500_000), write_count(10_001)
-    ('1500K', '10001')
+    >>> write_count(1_500_000), write_count(10_001), write_count(0.8)
+    ('1500K', '10001', '0.8')
     """
+    if count != int(count):
+        return plain_number(count)
+    count = int(count)
     for suffix, scale in (("B", 1_000_000_000), ("M", 1_000_000), ("K", 1_000)):
         if count >= scale and count % scale == 0:
             return f"{count // scale}{suffix}"
@@ -117,7 +132,7 @@ def _cardinality(piece: str, offset: int, own: str) -> Cardinality:
         raise Inexact(f"`{piece}` does not say how many", CARDINALITY_FIX, offset, piece)
     bound = (match["bound"] or "").lower()
     return Cardinality(
-        count=None if match["unbounded"] else read_count(match["count"]),
+        count=None if match["unbounded"] else _average(match["count"]),
         per=(match["per"] or "").strip("`"),
         low=read_count(match["low"]) if match["low"] else None,
         at_most=bound not in {"", "~", "about", "around"},

@@ -8,6 +8,7 @@ from prejoin.workload.grammar.lexer import CellTokens, Inexact, write_name
 from prejoin.workload.model import (
     Accept,
     AtMost,
+    ContentPlace,
     CounterShards,
     FixedKey,
     IndexKeyForm,
@@ -33,6 +34,7 @@ RELATIONSHIP_FIX = (
 PIN_FIX = (
     "what the designer obeys reads `Order lives under User`, `at most 2 GSIs`, `no copies`, "
     "`no shards for Order`, `Order in 8 shards`, `Page.views in 4 shards`, `Sample in buckets of a day`, "
+    "`Document.body in a store`, "
     "`` Order has key `USER#{userId}` and `ORDER#{orderId}` ``, `minimise money`, `AP-007 may filter`, "
     "`AP-030 is out of scope`, `` the partition key is named `PK` ``, `Payment needs its own restore`"
 )
@@ -174,6 +176,7 @@ _AT_MOST = _pattern(rf"at\s+most\s+([0-9]{{1,3}}|one|two|three|four|five)\s+(?!b
 _WITHOUT = _pattern(rf"no\s+{_STRUCTURES}(?:\s+(?:for|of)\s+{_NAME})?")
 _SPREAD = _pattern(rf"{_NAME}\s+in\s+(?:buckets\s+of\s+an?\s+(hour|day|month|year)|([0-9]{{1,4}})\s+shards)")
 _COUNTER = _pattern(rf"{_NAME}\.{_NAME}\s+in\s+([0-9]{{1,4}})\s+shards")
+_CONTENT = _pattern(rf"{_NAME}\.{_NAME}\s+in\s+(?:(parts)|an?\s+(?:object\s+)?store)")
 _FIXED = _pattern(rf"{_NAME}\s+has\s+key\s+{_KEY}(?:\s+and\s+{_KEY})?(?:\s+in\s+{_NAME})?")
 _MINIMISE = _pattern(r"minimi[sz]e\s+(structures|money)")
 _INDEX_KEYS = _pattern(r"(natural|composite)\s+index\s+keys")
@@ -200,6 +203,8 @@ def read_pin(text: str) -> Pin | None:
         return Spread(_bare(m[1]), (m[2] or "").lower(), int(m[3] or 0))
     if m := _COUNTER.match(text):
         return CounterShards(_bare(m[1]), _bare(m[2]), int(m[3]))
+    if m := _CONTENT.match(text):
+        return ContentPlace(_bare(m[1]), _bare(m[2]), store=not m[3])
     if m := _FIXED.match(text):
         return FixedKey(_bare(m[1]), m[2], m[3] or "", _bare(m[4] or ""))
     if m := _MINIMISE.match(text):
@@ -250,6 +255,9 @@ def write_pin(pin: Pin) -> str:
             return f"{write_name(pin.entity)} in {cut}"
         case CounterShards():
             return f"{write_name(pin.entity)}.{write_name(pin.attribute)} in {pin.shards} shards"
+        case ContentPlace():
+            place = "a store" if pin.store else "parts"
+            return f"{write_name(pin.entity)}.{write_name(pin.attribute)} in {place}"
         case FixedKey():
             sort = f" and `{pin.sk}`" if pin.sk else ""
             return f"{write_name(pin.entity)} has key `{pin.pk}`{sort}" + (

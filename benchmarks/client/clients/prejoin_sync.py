@@ -11,13 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from client.asking import Row
+    from client.adapter import Row
     from client.workload import Order as Given
 
 
 @dataclass
 class Order:
-    """The typed object of the application."""
+    """The application's class."""
 
     user: str
     number: int
@@ -37,8 +37,8 @@ SCHEMA = Schema(
 )
 
 
-class Waiting:
-    awaited = False
+class Sync:
+    is_async = False
 
     def __init__(self, url: str, table: str) -> None:
         self._endpoint = Endpoint(url)
@@ -47,7 +47,7 @@ class Waiting:
     def open(self) -> None:
         """Nothing is opened before the first request."""
 
-    def made(self, order: Given) -> Order:
+    def to_native(self, order: Given) -> Order:
         return Order(*order)
 
     def get(self, user: str, number: int) -> Order | None:
@@ -56,8 +56,8 @@ class Waiting:
     def query(self, user: str) -> list[Order]:
         return list(self._db.query(Order, user=user))
 
-    def put(self, made: Order) -> None:
-        self._db.put(made)
+    def put(self, native: Order) -> None:
+        self._db.put(native)
 
     def add(self, user: str, number: int) -> None:
         with self._db.update(Order, user=user, number=number) as order:
@@ -74,8 +74,8 @@ class Waiting:
                 order.total += 1
             transaction.check(Order, user=check[0], number=check[1])
 
-    def batch(self, made: list[Order]) -> None:
-        self._db.put_many(made)
+    def batch(self, native: list[Order]) -> None:
+        self._db.put_many(native)
 
     def row(self, found: Any) -> Row:
         return row(found)
@@ -88,4 +88,4 @@ def row(found: Order) -> Row:
     return [found.user, found.number, found.placed, found.status, found.total, found.note]
 
 
-connect = Waiting
+connect = Sync

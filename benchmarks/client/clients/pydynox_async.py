@@ -1,4 +1,4 @@
-"""pydynox: models in and out; the methods that are awaited."""
+"""pydynox, async methods: models in and out."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from pydynox import BatchWriter, DynamoDBClient, Transaction
 
 from client.items import index_pk, item, pk, sk
 
-from .pydynox_waiting import adding, key, model, row
+from .pydynox_sync import add_request, key, model, row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from client.asking import Row
+    from client.adapter import Row
     from client.workload import Order as Given
 
 
 class Models:
-    awaited = True
+    is_async = True
 
     def __init__(self, url: str, table: str) -> None:
         self._client = DynamoDBClient(region="us-east-1", endpoint_url=url)
@@ -27,7 +27,7 @@ class Models:
     async def open(self) -> None:
         """Nothing is opened before the first request."""
 
-    def made(self, order: Given) -> Any:
+    def to_native(self, order: Given) -> Any:
         return self._order(**item(order))
 
     async def get(self, user: str, number: int) -> Any:
@@ -36,8 +36,8 @@ class Models:
     async def query(self, user: str) -> list[Any]:
         return [one async for one in self._order.query(partition_key=pk(user))]
 
-    async def put(self, made: Any) -> None:
-        await made.save()
+    async def put(self, native: Any) -> None:
+        await native.save()
 
     async def add(self, user: str, number: int) -> None:
         order = self._order
@@ -51,19 +51,19 @@ class Models:
     async def transact(self, put: Any, add: tuple[str, int], check: tuple[str, int]) -> None:
         async with Transaction(self._client) as transaction:
             transaction.save_model(put)
-            transaction.update(self._table, **adding(*add))
+            transaction.update(self._table, **add_request(*add))
             transaction.condition_check(self._table, key(*check), condition_expression="attribute_exists(pk)")
 
-    async def batch(self, made: list[Any]) -> None:
+    async def batch(self, native: list[Any]) -> None:
         async with BatchWriter(self._client, self._table) as writer:
-            for one in made:
+            for one in native:
                 writer.put(one.to_dict())
 
     def row(self, found: Any) -> Row:
         return row(found)
 
     async def close(self) -> None:
-        """It has no way to be closed."""
+        """It cannot be closed."""
 
 
 connect = Models

@@ -1,4 +1,4 @@
-"""pydynox: models in and out; the methods that wait."""
+"""pydynox, sync methods: models in and out."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from client.asking import Row
+    from client.adapter import Row
     from client.workload import Order as Given
 
 
 def model(client: DynamoDBClient, table: str) -> Any:
-    """The model of a table: which one it is, and where, belongs to the class."""
+    """The model for a table. Its class holds the table's name and endpoint."""
 
     class Order(Model):
         model_config = ModelConfig(table=table, client=client)
@@ -36,7 +36,7 @@ def model(client: DynamoDBClient, table: str) -> Any:
 
 
 class Models:
-    awaited = False
+    is_async = False
 
     def __init__(self, url: str, table: str) -> None:
         self._client = DynamoDBClient(region="us-east-1", endpoint_url=url)
@@ -46,7 +46,7 @@ class Models:
     def open(self) -> None:
         """Nothing is opened before the first request."""
 
-    def made(self, order: Given) -> Any:
+    def to_native(self, order: Given) -> Any:
         return self._order(**item(order))
 
     def get(self, user: str, number: int) -> Any:
@@ -55,8 +55,8 @@ class Models:
     def query(self, user: str) -> list[Any]:
         return list(self._order.sync_query(partition_key=pk(user)))
 
-    def put(self, made: Any) -> None:
-        made.sync_save()
+    def put(self, native: Any) -> None:
+        native.sync_save()
 
     def add(self, user: str, number: int) -> None:
         order = self._order
@@ -70,27 +70,27 @@ class Models:
     def transact(self, put: Any, add: tuple[str, int], check: tuple[str, int]) -> None:
         with SyncTransaction(self._client) as transaction:
             transaction.save_model(put)
-            transaction.update(self._table, **adding(*add))
+            transaction.update(self._table, **add_request(*add))
             transaction.condition_check(self._table, key(*check), condition_expression="attribute_exists(pk)")
 
-    def batch(self, made: list[Any]) -> None:
+    def batch(self, native: list[Any]) -> None:
         with SyncBatchWriter(self._client, self._table) as writer:
-            for one in made:
+            for one in native:
                 writer.put(one.to_dict())
 
     def row(self, found: Any) -> Row:
         return row(found)
 
     def close(self) -> None:
-        """It has no way to be closed."""
+        """It cannot be closed."""
 
 
 def key(user: str, number: int) -> dict[str, str]:
     return {"pk": pk(user), "sk": sk(number)}
 
 
-def adding(user: str, number: int) -> dict[str, Any]:
-    """Transactions take expressions, except for models that are saved or deleted."""
+def add_request(user: str, number: int) -> dict[str, Any]:
+    """An update for a transaction, which takes expressions; only puts and deletes take models."""
     return {
         "key": key(user, number),
         "update_expression": "SET #total = #total + :one",

@@ -1,4 +1,4 @@
-"""The server that all contenders ask, and each one's table on it."""
+"""The server for all contenders, with a table for each."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Server = Literal["dynoxide", "serve"]
 
 
 class Tables:
-    """The tables of a server: made, filled, and read to the last item."""
+    """Creates, fills and reads tables of a server."""
 
     def __init__(self, url: str, endpoint: Endpoint) -> None:
         self.url = url
         self._endpoint = endpoint
 
     def make(self, table: str) -> None:
-        """A table with all items in it."""
+        """Creates and fills a table."""
         self._send("CreateTable", create_table(table))
         while self._send("DescribeTable", {"TableName": table})["Table"]["TableStatus"] != "ACTIVE":
             time.sleep(0.005)
@@ -32,7 +32,7 @@ class Tables:
             assert not self._send("BatchWriteItem", body)["UnprocessedItems"]
 
     def items(self, table: str) -> list[Any]:
-        """All that is in a table, in DynamoDB's JSON and in the order of the keys."""
+        """All items of a table as DynamoDB's JSON, sorted by key."""
         body, found = {"TableName": table}, []
         while True:
             answer = self._send("Scan", body)

@@ -1,22 +1,22 @@
-"""prejoin's awaited client over HTTP."""
+"""prejoin's async client over HTTP."""
 
 from __future__ import annotations
 
 from prejoin import AsyncClient
 from prejoin.transport import Endpoint
 
-from .prejoin_waiting import SCHEMA, Order, row
+from .prejoin_sync import SCHEMA, Order, row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from client.asking import Row
+    from client.adapter import Row
     from client.workload import Order as Given
 
 
-class Awaited:
-    awaited = True
+class Async:
+    is_async = True
 
     def __init__(self, url: str, table: str) -> None:
         self._endpoint = Endpoint(url)
@@ -25,7 +25,7 @@ class Awaited:
     async def open(self) -> None:
         """Nothing is opened before the first request."""
 
-    def made(self, order: Given) -> Order:
+    def to_native(self, order: Given) -> Order:
         return Order(*order)
 
     async def get(self, user: str, number: int) -> Order | None:
@@ -34,8 +34,8 @@ class Awaited:
     async def query(self, user: str) -> list[Order]:
         return list(await self._db.query(Order, user=user))
 
-    async def put(self, made: Order) -> None:
-        await self._db.put(made)
+    async def put(self, native: Order) -> None:
+        await self._db.put(native)
 
     async def add(self, user: str, number: int) -> None:
         async with self._db.update(Order, user=user, number=number) as order:
@@ -52,8 +52,8 @@ class Awaited:
                 order.total += 1
             transaction.check(Order, user=check[0], number=check[1])
 
-    async def batch(self, made: list[Order]) -> None:
-        await self._db.put_many(made)
+    async def batch(self, native: list[Order]) -> None:
+        await self._db.put_many(native)
 
     def row(self, found: Any) -> Row:
         return row(found)
@@ -62,4 +62,4 @@ class Awaited:
         await self._endpoint.close_async()
 
 
-connect = Awaited
+connect = Async

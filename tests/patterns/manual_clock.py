@@ -1,12 +1,12 @@
-"""A clock that goes as a test likes."""
+"""A clock that tests set."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
 
-class Hands:
-    """A clock. `clock()` tells the time, `clock.turn(hours=1)` makes it later."""
+class ManualClock:
+    """A clock. `clock()` returns the time, `clock.turn(hours=1)` advances it."""
 
     def __init__(self) -> None:
         self.time = datetime(2026, 5, 4, 12, tzinfo=UTC)

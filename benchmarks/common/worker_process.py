@@ -1,4 +1,4 @@
-"""A process that does what it is told: a line of JSON for each order and each answer."""
+"""A worker process, controlled by lines of JSON."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from typing import Any, Self
 
 
 class ContenderError(Exception):
-    """A contender that could not be started, or did not do what it was told."""
+    """A contender failed."""
 
 
-class Told:
-    """Started, told what to do, ended. It waits while others are measured."""
+class WorkerProcess:
+    """A worker process. It sleeps while others are measured."""
 
     def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str], log: str) -> None:
         self._name = name
-        # What it says on stderr goes to a file of the run, to be quoted if it fails.
-        self._said = open(log, "w+")  # noqa: SIM115
+        # A file, because a full pipe would block the process.
+        self._errors = open(log, "w+")  # noqa: SIM115
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._errors,
             env=environment,
             text=True,
         )
 
     def wait(self) -> dict[str, Any]:
-        """Its next answer."""
+        """The next response."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            self._said.seek(0)
-            said = self._said.read().strip().splitlines()
-            raise ContenderError(f"{self._name} ended: {said[-1] if said else 'without a word'}")
-        answer: dict[str, Any] = json.loads(line)
-        if "failed" in answer:
-            raise ContenderError(f"{self._name}: {answer['failed']}")
-        return answer
+            self._errors.seek(0)
+            lines = self._errors.read().strip().splitlines()
+            raise ContenderError(f"{self._name} ended: {lines[-1] if lines else 'without a message'}")
+        response: dict[str, Any] = json.loads(line)
+        if "failed" in response:
+            raise ContenderError(f"{self._name}: {response['failed']}")
+        return response
 
     def tell(self, do: str, **what: Any) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # what it died of is said when its answer is waited for
+        with contextlib.suppress(BrokenPipeError):  # `wait` reports why the process ended
             self._process.stdin.write(json.dumps({"do": do, **what}) + "\n")
             self._process.stdin.flush()
 
@@ -60,7 +60,7 @@ class Told:
             self._process.stdin.close()
         self._process.wait(40)
         self._process.stdout.close()
-        self._said.close()
+        self._errors.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""A shop whose users know their largest and smallest order ever, and whether they are right."""
+"""A shop whose users have their largest and smallest order, and a check by brute force."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ ORDER = Entity(
 INDEXES = [Index("gsi1"), Index("gsi2"), Index("gsi3")]
 SCHEMA = Schema(USER, DAY, ORDER, indexes=INDEXES)
 ALONE = Schema(USER, DAY, Entity(Order, ORDER.key, ORDER.indexes, patterns=REACHED), indexes=INDEXES)
-"""The same without a count, so that nothing but records writes a user."""
+"""The same without a count, so that only extremes write to a user."""
 
 
-class Ever:
-    """What was reached by all orders that ever were, in plain Python."""
+class ExpectedExtremes:
+    """The expected extremes of all orders ever written, in plain Python."""
 
     def __init__(self) -> None:
         self.there: dict[str, Order] = {}
@@ -89,19 +89,19 @@ class Ever:
             self._days[order.day] = max(self._days.get(order.day, order.total), order.total)
 
     def wrong(self, db: Client) -> list[str]:
-        """What is not as it should be."""
-        said = []
+        """The differences between the table and the expected values."""
+        problems = []
         for user in all_of(db, User):
             name = user.user_id
             should = self._largest.get(name), self._smallest.get(name), self._latest.get(name)
             if (user.largest, user.smallest, user.latest) != should:
-                said.append(f"{user} should have {should}")
+                problems.append(f"{user} should have {should}")
         days = {one.day: one.largest for one in all_of(db, Day)}
-        return said + ([f"{days} should be {self._days}"] if days != self._days else [])
+        return problems + ([f"{days} should be {self._days}"] if days != self._days else [])
 
 
-def written(db: Client, number: int, times: int) -> list[Decimal]:
-    """Inserts orders of one user, of which each is larger and smaller than any of these before; their totals."""
+def write_orders(db: Client, number: int, times: int) -> list[Decimal]:
+    """Inserts orders of one user, each larger or smaller than all before; returns their totals."""
     totals = []
     for at in range(times):
         for total in (Decimal(10 * at + number + 1), Decimal(-10 * at - number - 1)):
@@ -111,13 +111,13 @@ def written(db: Client, number: int, times: int) -> list[Decimal]:
 
 
 def write_to_a_file(number: int, path: str, times: int) -> list[Decimal]:
-    """The same over a file that others write too."""
+    """Writes orders into a shared file."""
     with Client(SCHEMA, "shop", Embedded(path)) as db:
-        return written(db, number, times)
+        return write_orders(db, number, times)
 
 
 class Counting:
-    """A transport that knows how many requests were sent over it."""
+    """A transport that counts requests."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
