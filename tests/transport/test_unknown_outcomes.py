@@ -59,14 +59,22 @@ NOT_DONE: dict[str, Behaviour] = {
 }
 
 
+SLOW = (silent, drips)
+"""Responses that come after the timeout."""
+
+
 def lost(*requests: tuple[str, bytes]) -> list[ParameterSet]:
     """Each request with each way to lose its response; slow ones only with the first, as they are the same for all."""
     return [
         pytest.param(request, behaviour, id=f"{request[0]}: {name}")
         for request in requests
         for name, behaviour in LOST.items()
-        if request is requests[0] or behaviour not in (silent, drips)
+        if request is requests[0] or behaviour not in SLOW
     ]
+
+
+def timeout(behaviour: Behaviour) -> float:
+    return 1.0 if behaviour in SLOW else 30.0
 
 
 @pytest.mark.parametrize(("request_", "behaviour"), lost(READ, PUT, SET, BATCH, TOKEN))
@@ -74,7 +82,7 @@ def test_safe_request_is_retried(
     serve: Serve, connect: Connect, send: Send, behaviour: Behaviour, request_: tuple[str, bytes]
 ) -> None:
     server = serve(behaviour)
-    assert send(connect(server.url), *request_) == OK
+    assert send(connect(server.url, timeout=timeout(behaviour)), *request_) == OK
     assert [request.operation for request in server.requests] == [request_[0]] * 2
 
 
@@ -84,7 +92,7 @@ def test_unsafe_request_is_applied_once_and_reported_unknown(
 ) -> None:
     server = serve(behaviour)
     with pytest.raises(OutcomeUnknown) as caught:
-        send(connect(server.url), *request_)
+        send(connect(server.url, timeout=timeout(behaviour)), *request_)
     assert len(server.requests) == 1
     assert server.applied <= 1
     assert (caught.value.operation, caught.value.attempts) == (request_[0], 1)
