@@ -143,7 +143,8 @@ def _approved_design(
         wanted = solve(workload, kept, progress.update).design
     except InfeasibleError:
         return None  # `new_design` reports the contradiction
-    missing = [one for one in (*wanted.guards, *wanted.counters) if one not in (*design.guards, *design.counters)]
+    there = (*design.guards, *design.counters, *design.stores)
+    missing = [one for one in (*wanted.guards, *wanted.counters, *wanted.stores) if one not in there]
     if missing or wanted.ttl_attribute != design.ttl_attribute or not keeps(design, wanted):
         return None
     progress.result(f"{structures(design)}, as in {target.path}")

@@ -257,8 +257,9 @@ def condition(schema: Schema, write: Write, to: Placeholders, there: bool | None
 def vacancy(schema: Schema, entity: Bound[Any], to: Placeholders, text: str = "") -> str:
     """Return the condition that there is no item, or only one that an insert may replace."""
     text = text or absent(schema, to)
-    others = [render_part(one, entity.codec, to) for one in entity.vacant()]
-    return f"({' OR '.join([text, *others])})" if others else text
+    if not (vacant := entity.vacant()):
+        return text
+    return f"({' OR '.join([text, *[render_part(one, entity.codec, to) for one in vacant]])})"
 
 
 def absent(schema: Schema, to: Placeholders) -> str:

@@ -104,9 +104,10 @@ def _all(
             if len(chunk):
                 written = yield from _send(chunk, written, chain([one], rest), progress)
                 chunk = _Chunk(schema, table)
-            if not window.takes(wanted):
+            key = bulk.own_key(schema, wanted)
+            if not window.takes(key):
                 written = yield from window.send(written, chain([one], rest))
-            window.add(position, one, wanted)
+            window.add(key, position, one, wanted)
             continue
         if len(window):
             written = yield from window.send(written, chain([one], rest))
@@ -133,12 +134,12 @@ class _Window:
         self.used = False
         self.failures: list[Failure] = []
 
-    def takes(self, write: Write) -> bool:
-        return len(self._waiting) < bulk.WINDOW and bulk.own_key(self._schema, write) not in self._waiting
+    def takes(self, key: bulk.KeyTexts) -> bool:
+        return len(self._waiting) < bulk.WINDOW and key not in self._waiting
 
-    def add(self, position: int, one: Any, write: Write) -> None:
+    def add(self, key: bulk.KeyTexts, position: int, one: Any, write: Write) -> None:
         self.used = True
-        self._waiting[bulk.own_key(self._schema, write)] = (position, one, write)
+        self._waiting[key] = (position, one, write)
 
     def __len__(self) -> int:
         return len(self._waiting)
