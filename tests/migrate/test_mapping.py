@@ -121,11 +121,11 @@ keys = st.lists(
 
 @settings(max_examples=25)
 @given(keys)
-def test_key_reads_back_as_it_was_written(key: list[Any]) -> None:
+def test_key_round_trips(key: list[Any]) -> None:
     assert decode_key(encode_key(key)) == tuple(key)
 
 
-def test_mapping_reads_back_as_it_was_written(shop: Path) -> None:
+def test_mapping_round_trips(shop: Path) -> None:
     first = read_mapping()
     Path("again.toml").write_text(write_mapping(first), encoding="utf-8")
     assert read_mapping("again.toml") == first
@@ -232,8 +232,10 @@ def test_entity_with_a_history_is_reported(shop: Path) -> None:
         others = tuple(e for e in workload.entities if e.name != "Order")
         text = Path(migration.mapping_file).read_text(encoding="utf-8")
         changed = msgspec.structs.replace(workload, entities=(*others, *kept))
-        (said,) = [d for d in check_mapping(migration.mapping, changed, migration.database, text) if d.code == "PJ725"]
-    assert said.text == "[entities.Order]"
+        (diagnostic,) = [
+            d for d in check_mapping(migration.mapping, changed, migration.database, text) if d.code == "PJ725"
+        ]
+    assert diagnostic.text == "[entities.Order]"
 
 
 @pytest.mark.parametrize(("size", "codes"), [(2_000_000, ["PJ726"]), (60_000, []), (None, [])])

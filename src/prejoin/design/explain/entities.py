@@ -99,8 +99,8 @@ def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -
     if not key.issuperset(ids) and identified(entity, key):
         natural = natural_order(key)
         yield (
-            f"{coded(natural)} {verb(natural, 'is', 'are')} unique, and the key keeps it so: a second item with "
-            "the same value is refused."
+            f"{coded(natural)} {verb(natural, 'is', 'are')} unique, and the key keeps it so: a second item with the "
+            "same value is refused."
         )
     elif made:
         yield f"{coded(made)} {verb(made, 'is', 'are')} generated, so two writers never create the same key."

@@ -211,7 +211,7 @@ class _Check:
         columns = {s.column for s in sources}
         known = [set(u) for u in (one.key, table.key, *table.unique) if u]
         if entity.id and not any(k <= columns for k in known) and not any(s.sql for s in sources):
-            said = ", ".join(a.name for a in entity.id)
-            message = f"{entity.name}: rows of `{table.name}` can have the same {said}"
+            names = ", ".join(a.name for a in entity.id)
+            message = f"{entity.name}: rows of `{table.name}` can have the same {names}"
             fix = f"map the id from {', '.join(table.key)}, or say `key = […]` if these columns are unique"
             yield codes.KEY_LOST.at(span, message, fix)

@@ -173,8 +173,8 @@ class _Chunk:
 
     def add(self, one: Any, actions: Sequence[ItemAction]) -> None:
         for action in actions:
-            said = {"Item": action.parameters["Item"]} if action.kind == "Put" else {"Key": action.parameters["Key"]}
-            self._requests[action.key] = (len(self.given), {f"{action.kind}Request": said})
+            part = "Item" if action.kind == "Put" else "Key"
+            self._requests[action.key] = (len(self.given), {f"{action.kind}Request": {part: action.parameters[part]}})
         self.given.append(one)
 
     def fill(self, requests: Mapping[tuple[str, ...], Any]) -> None:
@@ -195,8 +195,8 @@ class _Chunk:
         self._requests = {key: found for key, found in self._requests.items() if key in keys}
 
     def _key(self, request: dict[str, Any]) -> tuple[str, ...]:
-        ((_, said),) = request.items()
-        item = said.get("Item") or said["Key"]
+        ((_, parameters),) = request.items()
+        item = parameters.get("Item") or parameters["Key"]
         return tuple([text for name in self._names for text in item[name].values()])
 
     def __len__(self) -> int:
@@ -228,9 +228,9 @@ class _TransactionChunk(_Chunk):
 
     def request(self) -> Request:
         items = [
-            {kind.removesuffix("Request"): {"TableName": self.table, **said}}
+            {kind.removesuffix("Request"): {"TableName": self.table, **parameters}}
             for _, request in self._requests.values()
-            for kind, said in request.items()
+            for kind, parameters in request.items()
         ]
         body = {"TransactItems": items}
         return Request("TransactWriteItems", body, self._keys)
