@@ -134,6 +134,24 @@ def test_hot_partition_that_no_key_avoids_is_told_with_its_arithmetic() -> None:
     assert false_claims(workload, solution, explain(workload, solution)) == []
 
 
+def test_reads_that_are_too_many_only_together_are_told() -> None:
+    reads = [f"| AP-00{n} | Listing | state = OPEN | Collection | postedAt DESC | Yes (20) | 800/s |" for n in (5, 6)]
+    alone, both = market(reads[0]), market(*reads)
+    assert not hot(alone, solve(alone).design)
+    (told,) = hot(both, solve(both).design)
+    assert "`AP-005`, `AP-006`: together 4,000 read units/s on one partition of" in told
+    assert "3,000 is the limit" in told
+
+
+def test_writes_that_are_too_many_only_together_are_told() -> None:
+    writes = f"{CREATE}\n| AP-011 | Region | Region | create Region | No | 50/s |".replace("50/s", "6,000/s")
+    workload = market(ALL, writes=writes)
+    together = replace(workload.reads[0], entities=("Region", "Listing"), combine=Combine.COLLECTION)
+    workload = replace(workload, reads=(together,))
+    (told,) = hot(workload, solve(workload).design)
+    assert "writes of `Listing`, `Region`: together 1,500 write units/s on one partition of REGION#{regionId}" in told
+
+
 def test_least_money_does_not_buy_a_hot_partition() -> None:
     workload = market(ONE.format(rate="60,000/s"), ALL)
     cheapest = solve(replace(workload, decisions=(Decision(Minimise("money")),))).design

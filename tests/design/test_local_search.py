@@ -257,3 +257,47 @@ def test_bill_with_narrow_indexes_is_not_called_the_lowest() -> None:
     assert said in " ".join(claim_sentences(things, solve(things)))
     whole = replace(things, reads=tuple(replace(read, needs=()) for read in things.reads))
     assert said not in " ".join(claim_sentences(whole, solve(whole)))
+
+
+FIRST = """# Things
+
+## Entities
+
+### Thing
+
+- **Attributes**:
+  - `thingId` (string, generated)
+  - `state` (OPEN | DONE, mutable)
+  - `at` (datetime, immutable)
+  - `rank` (integer, immutable)
+- **Cardinality**: 30,000 total
+- **Size**: 3 KB
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Thing | rank < | Collection | rank ASC | Yes (20) | 50/s |
+| AP-002 | Thing | - | Collection (thingId, state) | at ASC | Yes | 5/s |
+| AP-003 | Thing | - | Collection | - | Yes (20) | 0.1/s |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-005 | Thing | Thing | create Thing | No | - | 4,000/s |
+"""
+
+
+def test_indexes_change_places_where_the_first_one_need_not_answer_a_read_of_whole_items() -> None:
+    """Both indexes answer AP-003, and clients take the first. As the second, the one by time holds two attributes."""
+    design = solve(workload(FIRST)).design
+    item = design.item("Thing")
+    assert item is not None
+    ranked, timed = item.facets[1:]
+    assert "rank" in ranked.sk[0]
+    assert "at" in timed.sk[0]
+    held = [slot.projection.kind for slot in design.indexes]
+    assert held == [ProjectionKind.ALL, ProjectionKind.INCLUDE]

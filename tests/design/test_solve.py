@@ -18,9 +18,10 @@ from prejoin.design.cost.objective import WEIGHTS, complexity
 from prejoin.design.files import write_design
 from prejoin.design.solver import integer_program
 from prejoin.design.solver.candidates import Candidate, base_candidates, index_candidates
+from prejoin.design.solver.component_search import collection_text, placement_text
 from prejoin.design.solver.needs import SortAttribute, read_needs
 from prejoin.design.solver.placement import BASE, OWN, CollectionPlace, Placement, placement_answers
-from prejoin.design.solver.search import _collection_text, _placement_text, choose, problem_of
+from prejoin.design.solver.search import choose, problem_of
 from prejoin.design.solver.solve import solve
 from prejoin.types import STRING
 from prejoin.workload.files import read_file
@@ -177,15 +178,15 @@ def test_text_of_the_tie_break_is_frozen() -> None:
     """Another text would draw other weights and change the keys of documents that have a design already."""
     sort = (SortAttribute("placedAt", descending=True), SortAttribute("orderId"))
     key = Candidate("Order", ("userId",), sort, (("status", "OPEN"),), 1)
-    assert _placement_text(Placement("Order", 1, 2, key)) == (
+    assert placement_text(Placement("Order", 1, 2, key)) == (
         "Placed(entity='Order', item=1, slot=2, candidate=Candidate(entity='Order', pk=('userId',), "
         "sk=(Tail(attribute='placedAt', descending=True), Tail(attribute='orderId', descending=False)), "
         "when=(('status', 'OPEN'),), mingled=1, fixed=False))"
     )
     short = Candidate("User", (), (SortAttribute("userId"),))
-    assert "pk=(), sk=(Tail(attribute='userId', descending=False),)," in _placement_text(Placement("User", 0, 0, short))
+    assert "pk=(), sk=(Tail(attribute='userId', descending=False),)," in placement_text(Placement("User", 0, 0, short))
     place = CollectionPlace("AP-1", 1, ("userId",), ())
-    assert _collection_text(place) == "Together(read='AP-1', slot=1, names=('userId',), rest=())"
+    assert collection_text(place) == "Together(read='AP-1', slot=1, names=('userId',), rest=())"
 
 
 def keyed(name: str) -> set[str]:

@@ -123,3 +123,20 @@ def test_brute_force_finds_nothing_better(reads: str) -> None:
     found = solve(workload).design
     assert objective(workload, found) <= objective(workload, best_design(workload))
     assert prove(workload, found, Embedded()).right
+
+
+def test_partition_that_only_a_guard_makes_hot_is_avoided() -> None:
+    """A guard makes each creation a transaction of twice the units. With the unique value as the key there is none."""
+    team = "### Team\n\n- **Attributes**:\n  - `teamId` (string, generated)\n- **Cardinality**: 1 total\n\n### Session"
+    text = (
+        SESSIONS.split("| AP-021")[0]
+        .replace("### Session", team)
+        .replace("create Session | No | 5/s", "create Session | No | 700/s")
+    )
+    text = text.replace("`state` (OPEN", "`teamId` (string, immutable, → Team)\n  - `state` (OPEN")
+    text = text.replace("| token | Single | - | No | 50/s |", "| teamId | Collection | - | Yes | 1/s |")
+    workload = read_text(text, "md").workload
+    found = solve(workload)
+    assert key(workload) == "TOKEN#{token} / SESSION"
+    assert objective(workload, found.design).hot == 0
+    assert found.chosen.least == objective(workload, found.design).complexity

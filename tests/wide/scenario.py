@@ -598,7 +598,7 @@ VIEWS = ("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES")
 
 
 def run_stream(client: Any, streams: Any, view: str) -> list[Any]:
-    """What a consumer reads from the stream of a table after writes of every kind."""
+    """The records of a table's stream after writes of every kind."""
     name = f"stream-{view}"
     write_to_stream(client, name, view)
     found = consume(client, streams, name)

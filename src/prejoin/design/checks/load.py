@@ -29,12 +29,15 @@ from prejoin.workload.checks.reporter import name_list
 FEW = 1000
 """With this few items their partition does not matter."""
 LARGE = 100 * limits.KB
+CACHE = "keep several copies of what is read, cache it, or read less at a time"
+"""What to do about reads that are too many for a partition."""
 
 
 def check_load(r: Report) -> None:
     found = _loads(r)
     for load in found:
         _hot(r, load)
+    _hot_together(r, found)
     _hot_counters(r)
     _few_partitions(r, found)
     _unbounded(r)
@@ -77,7 +80,7 @@ def _hot(r: Report, load: Load) -> None:
         r.say(
             codes.HOT,
             f"{load.read}: {calls} are {load.units:,.0f} read units/s, of which {part}",
-            "keep several copies of what is read, cache it, or read less at a time",
+            CACHE,
             load.read,
         )
         return
@@ -88,6 +91,27 @@ def _hot(r: Report, load: Load) -> None:
         key.item.entity,
         key.slot,
     )
+
+
+def _hot_together(r: Report, found: Iterable[Load]) -> None:
+    """Partitions that several reads, or the writes of several entities, make hot together, but none of them alone."""
+    keys = {(key.entity.name, key.item.copy, key.slot): key for key in r.keys}
+    shared: dict[tuple[str, str, bool], list[Load]] = {}
+    for load in found:
+        if key := keys.get((load.entity, load.copy, load.slot)):
+            shared.setdefault((load.slot, key.facet.pk[0], bool(load.read)), []).append(load)
+    for (slot, pk, reads), together in shared.items():
+        units = sum(load.busiest for load in together)
+        if units <= together[0].limit or any(load.hot for load in together):
+            continue
+        limit = f"on one partition of {pk} in {slot}, and {together[0].limit:,} is the limit"
+        if reads:
+            what = f"{name_list([load.read for load in together])}: together {units:,.0f} read units/s"
+            fix = CACHE
+        else:
+            what = f"writes of {name_list([load.entity for load in together])}: together {units:,.0f} write units/s"
+            fix = "give one of them partitions of its own"
+        r.say(codes.HOT, f"{what} {limit}", fix, together[0].entity, slot)
 
 
 def _hot_counters(r: Report) -> None:

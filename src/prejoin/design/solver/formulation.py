@@ -112,6 +112,8 @@ class ComponentProgram(msgspec.Struct):
     used: list[int]
     """One for each new index that is used."""
     copies: list[int]
+    heated: list[int]
+    """Keys in an index that are hot because of a guard of the key in the table."""
     split: bool
 
 
@@ -236,6 +238,8 @@ class Formulation:
         mine, theirs = one.price, other.price
         if self._shared and frozenset(one.place.candidate.pk) != frozenset(other.place.candidate.pk):
             return False  # another partition may have other neighbours
+        if self._is_narrow(one.place.entity) and mine.length > theirs.length:
+            return False  # the shorter key makes an index cheaper that holds less than whole items
         if self._holds_id(other.place) > self._holds_id(one.place):
             return False  # writes that know the key may have to read the id first, for the keys of indexes
         if self._problem.constraints.under and self._roots(one.place) != self._roots(other.place):
@@ -247,6 +251,7 @@ class Formulation:
             and mine.without_id <= theirs.without_id
             and mine.atomic <= theirs.atomic
             and mine.hot <= theirs.hot
+            and mine.hot_if_guarded <= theirs.hot_if_guarded
             and mine.queries_each <= theirs.queries_each
             and all(mine.answers[read].is_as_good(answer) for read, answer in theirs.answers.items())
         )
@@ -405,6 +410,7 @@ class Formulation:
         found = [at for at, price in self._priced(model) if price.hot]
         found += [at for (_, answer), at in model.answers.items() if answer.hot]
         found += [at for way, at in model.together.items() if self._is_hot(way)]
+        found += model.heated
         return dict.fromkeys(found, 1)
 
     def nothing(self, model: ComponentProgram) -> dict[int, int]:
@@ -483,7 +489,7 @@ class Formulation:
         for one, other in pairwise(used):
             program.at_least(0, {one: 1, other: -1})
         unserved = {q.read.id: program.choice() for q in self._component.reads}
-        model = ComponentProgram(program, {}, {}, {}, {}, {}, {}, {}, unserved, used, [], split)
+        model = ComponentProgram(program, {}, {}, {}, {}, {}, {}, {}, unserved, used, [], [], split)
         chosen: dict[Option, int] = {}
         for entity in self._component.entities:
             self._place(model, chosen, entity, copies)
@@ -500,6 +506,7 @@ class Formulation:
         self._find(model, chosen)
         self._read_first(model, chosen)
         self._transact(model, chosen)
+        self._heat(model, chosen)
         return model
 
     def _place(self, model: ComponentProgram, chosen: dict[Option, int], entity: Entity, copies: bool) -> None:
@@ -674,6 +681,15 @@ class Formulation:
                 if key not in model.atomic:
                     model.atomic[key] = model.program.choice()
                 model.program.at_least(0, {model.atomic[key]: 1, at: -1})
+
+    def _heat(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
+        """Keys in an index that are hot only if the key in the table has a guard."""
+        for option, at in chosen.items():
+            if option.price.hot_if_guarded and not option.price.hot:
+                model.heated.append(heated := model.program.choice())
+                for base in self._bases[option.place.entity]:
+                    if base.price.atomic:
+                        model.program.at_least(-1, {heated: 1, at: -1, chosen[base]: -1})
 
     # --- The indexes --------------------------------------------------------------------------------------------------
 

@@ -93,6 +93,10 @@ class Price(msgspec.Struct, frozen=True):
     """The complexity in halves of guards that the entity has because of this key, and not with every other one."""
     hot: bool = False
     """Whether its busiest partition takes more writes than a partition has."""
+    hot_if_guarded: bool = False
+    """Whether that is so if the key in the table has a guard: items are written in transactions then."""
+    length: int = 0
+    """The length of a key of the table as a template. An index holds the key of the table beside its own."""
     queries_each: int = 0
     """Joins that send a Query for each item of the entity, because their ids are not this key in the table."""
 
@@ -136,7 +140,8 @@ class Prices:
             answers=answers,
             finds=finds,
             cut=cut,
-            hot=self._is_hot(self._design(facet), TABLE),
+            hot=self._is_hot(self._design(facet), TABLE, atomic=self._guarded[guards].atomic),
+            length=len(facet.pk[0]) + sum(map(len, facet.sk)),
             queries_each=sum(not ids.issuperset(candidate.attributes) for ids in self._joined),
         )
 
@@ -146,6 +151,8 @@ class Prices:
         facet = msgspec.structs.replace(facet, slot=_INDEX)
         design = self._design(self._own, facet)
         answers, finds, cut = self._answered(design, facet, candidate)
+        narrowest = self._narrowest(design, candidate, [self._questions[read] for read in answers])
+        guarded = self._design(self._own, guards=tuple(guards_of(self._workload, self._entity, self._ids)))
         return Price(
             self._entries(design, _INDEX) + self._stored(design, self._entity.name, _INDEX),
             answers,
@@ -153,7 +160,8 @@ class Prices:
             finds=finds,
             cut=cut,
             without_id=self._first_without_id(design),
-            hot=self._is_hot(self._narrowest(design, candidate, [self._questions[read] for read in answers]), _INDEX),
+            hot=self._is_hot(narrowest, _INDEX),
+            hot_if_guarded=self._is_hot(narrowest, _INDEX, atomic=self._together(guarded, self._plain)),
         )
 
     def copy(self, candidate: Candidate) -> Price:
@@ -327,13 +335,15 @@ class Prices:
             if self._is_plain(write) and self._number(write, design) > self._number(write, plain)
         )
 
-    def _is_hot(self, design: Design, slot: str, copy: str = "") -> bool:
-        """Whether writes are too many for a partition of a key. Items with copies are written in transactions."""
+    def _is_hot(
+        self, design: Design, slot: str, copy: str = "", atomic: frozenset[tuple[str, str]] = frozenset()
+    ) -> bool:
+        """Whether writes are too many for a partition of a key, if some are `atomic`. Those of copies always are."""
         if not self._is_busy:
             return False
         requests = []
         for write in self._writes:
-            alone = not copy and self._is_plain(write)
+            alone = not copy and self._is_plain(write) and (write.id, self._entity.name) not in atomic
             for _, request in entity_actions(write, self._workload, design, self._entity):
                 call = Call.PUT if alone else Call.TRANSACT_WRITE
                 requests.append((write, msgspec.structs.replace(request, call=call)))

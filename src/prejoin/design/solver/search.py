@@ -11,21 +11,20 @@ copies, `_limited` distributes them by dynamic programming over the components.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
-from functools import cached_property
-from zlib import crc32
 
 import msgspec
 
 from prejoin.design.cost.objective import WEIGHTS, weight_of
 from prejoin.design.model import Design
+from prejoin.design.solver.component_search import ComponentSearch, MoreNeededError
 from prejoin.design.solver.constraints import DesignConstraints, constraints_of
 from prejoin.design.solver.fixed_keys import fixed_keys
-from prejoin.design.solver.formulation import ComponentProgram, Formulation
+from prejoin.design.solver.formulation import Formulation
 from prejoin.design.solver.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.needs import ReadNeeds, find_needs
-from prejoin.design.solver.placement import CollectionPlace, Component, Placement, Problem, Selection
+from prejoin.design.solver.placement import Component, Problem, Selection
 from prejoin.design.solver.violations import has_contradiction, violations
 from prejoin.workload.model import Entity, Workload
 
@@ -80,16 +79,16 @@ class Formulations:
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Formulation] = {}
-        self._searches: dict[Hashable, _Search] = {}
+        self._searches: dict[Hashable, ComponentSearch] = {}
 
-    def searches(self, problem: Problem) -> list[_Search]:
+    def searches(self, problem: Problem) -> list[ComponentSearch]:
         """The search in each component. It is continued, unless there are new cuts."""
-        found: dict[Hashable, _Search] = {}
+        found: dict[Hashable, ComponentSearch] = {}
         for component in components(problem):
             names = tuple(entity.name for entity in component.entities)
             reads = tuple(question.read.id for question in problem.reads)
             key = (names, reads, problem.forbidden, problem.rivals, problem.refused)
-            found[key] = self._searches.get(key) or _Search(problem, self.of(problem, component))
+            found[key] = self._searches.get(key) or ComponentSearch(problem, self.of(problem, component))
         self._searches = found
         return list(found.values())
 
@@ -123,7 +122,7 @@ def choose(problem: Problem, formulations: Formulations | None = None, rough: bo
         return _bounded(problem, _limited(problem, pieces))
     try:
         found = _simplest(pieces, totals, rough) if totals else None
-    except _MoreNeededError:
+    except MoreNeededError:
         return choose(problem, formulations, rough)
     struck = problem.limit is not None and problem.limit.struck
     if struck or found is None:
@@ -134,7 +133,7 @@ def choose(problem: Problem, formulations: Formulations | None = None, rough: bo
     return msgspec.structs.replace(found, ended=ended, least=Decimal(bound + constant) / 2)
 
 
-def _complexities(problem: Problem, pieces: Sequence[_Search], most: int) -> tuple[dict[int, int], int]:
+def _complexities(problem: Problem, pieces: Sequence[ComponentSearch], most: int) -> tuple[dict[int, int], int]:
     """The least complexity in halves for each number of indexes that may be best, and the last number tried."""
     limits = problem.constraints
     totals: dict[int, int] = {}
@@ -158,7 +157,7 @@ def _complexities(problem: Problem, pieces: Sequence[_Search], most: int) -> tup
     return totals, indexes
 
 
-def _simplest(pieces: Sequence[_Search], totals: dict[int, int], rough: bool) -> Selection | None:
+def _simplest(pieces: Sequence[ComponentSearch], totals: dict[int, int], rough: bool) -> Selection | None:
     """The best selection of the least complexity; None if the time is over before it is found."""
     least = min(totals.values())
     try:
@@ -174,7 +173,7 @@ def _simplest(pieces: Sequence[_Search], totals: dict[int, int], rough: bool) ->
         return None
 
 
-def _bound(problem: Problem, pieces: Sequence[_Search], last: int) -> int:
+def _bound(problem: Problem, pieces: Sequence[ComponentSearch], last: int) -> int:
     """A lower bound of the complexity in halves, if the search was cut short at a number of indexes."""
     if not all(piece.knows_floor for piece in pieces):
         return 0
@@ -194,7 +193,7 @@ def _out_of_time(problem: Problem) -> bool:
     return True
 
 
-def _quick(problem: Problem, pieces: Sequence[_Search], most: int, found: Selection | None) -> Selection:
+def _quick(problem: Problem, pieces: Sequence[ComponentSearch], most: int, found: Selection | None) -> Selection:
     """A selection with any number of indexes, if that is better than what a search found that was cut short.
 
     The search counts indexes upwards, so its first selections have more copies than an expert would accept.
@@ -229,7 +228,7 @@ def _counted(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def _cheapest(pieces: Sequence[_Search], limits: DesignConstraints) -> Selection | None:
+def _cheapest(pieces: Sequence[ComponentSearch], limits: DesignConstraints) -> Selection | None:
     """The selection of the least cost, with any number of structures; None if that exceeds a limit."""
     most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
     found = msgspec.structs.replace(_joined([piece.solve(most, cheapest=True) for piece in pieces]), least=Decimal())
@@ -237,7 +236,7 @@ def _cheapest(pieces: Sequence[_Search], limits: DesignConstraints) -> Selection
     return found if fits else None
 
 
-def _limited(problem: Problem, pieces: Sequence[_Search]) -> Selection:
+def _limited(problem: Problem, pieces: Sequence[ComponentSearch]) -> Selection:
     """The best selection if limits leave patterns unserved: the components share the copies."""
     limits = problem.constraints
     most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
@@ -256,7 +255,7 @@ def _limited(problem: Problem, pieces: Sequence[_Search]) -> Selection:
     return _joined([piece.solve_within(indexes, share) for piece, share in zip(pieces, shares, strict=True)])
 
 
-def _shared(pieces: Sequence[_Search], indexes: int, most: int) -> dict[int, tuple[int, tuple[int, ...]]]:
+def _shared(pieces: Sequence[ComponentSearch], indexes: int, most: int) -> dict[int, tuple[int, tuple[int, ...]]]:
     """For each number of copies, the least that is not served and the copies of each component."""
     found: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())} if most >= 0 else {}
     for piece in pieces:
@@ -285,221 +284,3 @@ def _joined(found: Sequence[Selection]) -> Selection:
         queries_each=sum(chosen.queries_each for chosen in found),
         halves=sum(chosen.halves for chosen in found),
     )
-
-
-class _Needed(msgspec.Struct, frozen=True):
-    """What one component needs beside a number of indexes, to serve all that can be served."""
-
-    halves: int
-    """The complexity of its copies, guards and fan-out reads."""
-    copies: int
-
-
-_IMPOSSIBLE = 10**6
-"""A complexity that no design has."""
-
-
-class _MoreNeededError(Exception):
-    """Keys cannot be distributed over a number of indexes, so that it needs more beside them than was known."""
-
-
-class _Search:
-    """The search in one component, by the number of indexes."""
-
-    def __init__(self, problem: Problem, formulation: Formulation) -> None:
-        self._problem = problem
-        self._formulation = formulation
-        self.kept = self._formulation.kept
-        self._needed: dict[int, _Needed | None] = {}
-        self._split: set[int] = set()
-        """The numbers of indexes over which keys cannot be distributed afterwards: the program does it."""
-        self._bounds: dict[int, int] = {}
-        self._models: dict[int, ComponentProgram] = {}
-        """Programs with a selection of the least complexity."""
-        self._left: dict[tuple[int, int], int] = {}
-        self.most_indexes = self._formulation.most_indexes
-        self.constant = self._formulation.constant
-        self.ended = True
-        """Whether every answer so far is proven."""
-        self.knows_floor = False
-        """Whether it is proven how much can be served at all."""
-
-    @cached_property
-    def _floor(self) -> int:
-        """The weight of patterns that no key can serve, with as many structures as may be."""
-        most = max(self._problem.fixed.indexes, min(self.most_indexes, self._problem.constraints.indexes))
-        model = self._formulation.model(most)
-        model.program.suggest(self._formulation.nothing(model))
-        found = model.program.minimise(self._formulation.lost(model))
-        self.ended &= model.program.exact
-        self.knows_floor = model.program.exact
-        return found
-
-    @cached_property
-    def _least(self) -> int:
-        """The complexity of what no number of indexes replaces."""
-        model = self._served(self.most_indexes)
-        return model.program.minimise(self._formulation.complexity(model, indexes=False))
-
-    def _served(self, indexes: int, split: bool = False) -> ComponentProgram:
-        """The program in which all that can be served is served."""
-        model = self._formulation.model(indexes, split=split)
-        model.program.at_most(self._floor, self._formulation.lost(model))
-        return model
-
-    def spares(self, indexes: int) -> bool:
-        """Whether more indexes than these could spare something else."""
-        needed = self.needed(indexes)
-        return indexes < self.most_indexes and (needed is None or (needed.halves > 0 and needed.halves > self._least))
-
-    def knows(self, indexes: int) -> bool:
-        """Whether it was found out already what this many indexes need."""
-        return indexes in self._needed
-
-    def least(self, indexes: int) -> int:
-        """A lower bound of the complexity in halves beside a number of indexes; huge if these cannot serve as much."""
-        return self._bounds.get(indexes, 0)
-
-    def needed(self, indexes: int) -> _Needed | None:
-        """What serving all that can be served needs with this many indexes; None if it is impossible."""
-        if indexes not in self._needed:
-            before = self._needed.get(indexes - 1)
-            if before is not None and not self.spares(indexes - 1):
-                self._needed[indexes] = before
-                self._bounds[indexes] = self._bounds[indexes - 1]
-                return before
-            model = self._served(indexes, indexes in self._split)
-            try:
-                halves = model.program.minimise(self._formulation.complexity(model, indexes=False))
-                chosen = model.program.chosen
-                self._needed[indexes] = _Needed(halves, self.kept + sum(at in chosen for at in model.copies))
-                self._bounds[indexes] = model.program.bound
-                self._models[indexes] = model
-            except InfeasibleError:
-                self._needed[indexes] = None
-                self._bounds[indexes] = _IMPOSSIBLE if model.program.exact else 0
-            self.ended &= model.program.exact
-        return self._needed[indexes]
-
-    def solve(self, indexes: int, cheapest: bool = False, rough: bool = False) -> Selection:
-        """The best selection with the least complexity; or the cheapest of all; or a rough one."""
-        needed = None if cheapest else self.needed(indexes)
-        if rough and indexes in self._models and (found := self._selection(self._models[indexes])):
-            return found
-        for split in (False, True):
-            if split and needed is not None and indexes not in self._split:
-                self._split.add(indexes)
-                del self._needed[indexes]
-                self._models.pop(indexes, None)
-                if self.needed(indexes) != needed:
-                    raise _MoreNeededError
-            model = self._served(indexes, split)
-            if needed is not None:
-                model.program.at_most(needed.halves, self._formulation.complexity(model, indexes=False))
-            found = self._finished(model, cheapest, rough)
-            if found is not None:
-                return found
-        raise AssertionError("a program that numbers its indexes needs no numbers")
-
-    def left(self, indexes: int, most: int) -> Iterator[tuple[int, int]]:
-        """For each number of copies up to `most`, while more copies help: the weight of what is not served."""
-        for copies in range(self.kept, most + 1):
-            if (indexes, copies) not in self._left:
-                model = self._formulation.model(indexes)
-                model.program.at_most(copies - self.kept, dict.fromkeys(model.copies, 1))
-                try:
-                    self._left[indexes, copies] = model.program.minimise(self._formulation.lost(model))
-                except InfeasibleError:
-                    return
-                self.ended &= model.program.exact
-            yield copies, self._left[indexes, copies]
-            if self._left[indexes, copies] <= self._floor:
-                return
-
-    def solve_within(self, indexes: int, copies: int) -> Selection:
-        """The selection that serves most with this many indexes and copies."""
-        for split in (False, True):
-            model = self._formulation.model(indexes, split=split)
-            model.program.at_most(copies - self.kept, dict.fromkeys(model.copies, 1))
-            model.program.suggest(self._formulation.nothing(model))
-            model.program.minimise(self._formulation.lost(model))
-            model.program.minimise(self._formulation.complexity(model))
-            found = self._finished(model, rough=self._problem.limit is not None and self._problem.limit.struck)
-            if found is not None:
-                return found
-        raise AssertionError("a program that numbers its indexes needs no numbers")
-
-    def _finished(self, model: ComponentProgram, cheapest: bool = False, rough: bool = False) -> Selection | None:
-        """The best selection by the remaining goals; None if its keys cannot be distributed over the indexes."""
-        program, formulation = model.program, self._formulation
-        if rough:
-            if not program.chosen:
-                program.minimise({})
-            return self._selection(model)
-        money, half_a_cent = formulation.money(model)
-        if cheapest:
-            program.minimise(formulation.hot(model))  # a partition that is throttled is no saving
-            program.minimise(money, slack=half_a_cent)
-            program.minimise(formulation.complexity(model))
-        if self._problem.fixed.facets:  # least change: as few new keys as possible
-            program.minimise({at: 1 for place, at in model.places.items() if not place.candidate.fixed})
-        reading = program.minimise(formulation.reading(model))
-        each = formulation.queries_each(model)
-        queries_each = program.minimise(each) if each else 0
-        program.minimise(money)
-        program.minimise(formulation.taste(model))
-        # What is equal by all goals so far is decided by a fixed draw, so the path of the solver does not matter.
-        program.minimise(
-            {at: _draw(_placement_text(formulation.unnumbered(one))) for one, at in model.places.items()}
-            | {at: _draw(_collection_text(formulation.unnumbered(one))) for one, at in model.together.items()}
-        )
-        return self._selection(model, reading, queries_each)
-
-    def _selection(self, model: ComponentProgram, reading: int = 0, queries_each: int = 0) -> Selection | None:
-        """The selection of a solved program; None if its keys cannot be distributed over the indexes."""
-        formulation, chosen = self._formulation, model.program.chosen
-        found = formulation.numbered(model)
-        if found is None:
-            return None
-        placed, together = found
-        dollars, halves = formulation.dollars(model), formulation.complexity(model, indexes=False)
-        return Selection(
-            placed,
-            together,
-            tuple(name for name, at in sorted(model.unserved.items()) if at in chosen),
-            max([self._problem.fixed.indexes, *(one.slot for one in placed)]),
-            self.kept + sum(at in chosen for at in model.copies),
-            round(100 * sum(dollars[at] for at in chosen if at in dollars)),
-            model.program.exact,
-            candidates=formulation.candidates,
-            reading=reading,
-            queries_each=queries_each,
-            halves=sum(halves[at] for at in chosen if at in halves),
-        )
-
-
-# The canonical tie-break. Designs that are equal by every goal are common: two orders of the same attributes in a sort
-# key, two indexes with the same load. Which of them HiGHS returns depends on its seed and on the order of variables,
-# so a last goal gives each variable a weight from a checksum of its own description, and the sum of these weights is
-# minimised. The description names entities, attributes and slots only: it does not depend on the order of the
-# document. The texts below are frozen. Another spelling would draw other weights and so change the keys of documents
-# that have a design already.
-
-
-def _draw(text: str) -> int:
-    return 1 + crc32(text.encode()) % 100_000
-
-
-def _placement_text(placement: Placement) -> str:
-    key = placement.candidate
-    sort = [f"Tail(attribute={one.attribute!r}, descending={one.descending})" for one in key.sk]
-    sk = f"({', '.join(sort)}{',' * (len(sort) == 1)})"
-    candidate = (
-        f"Candidate(entity={key.entity!r}, pk={key.pk!r}, sk={sk}, when={key.when!r}, mingled={key.type_position}, "
-        f"fixed={key.fixed}{', whole=True' if key.whole else ''})"
-    )
-    return f"Placed(entity={placement.entity!r}, item={placement.item}, slot={placement.slot}, candidate={candidate})"
-
-
-def _collection_text(place: CollectionPlace) -> str:
-    return f"Together(read={place.read!r}, slot={place.slot}, names={place.names!r}, rest={place.rest!r})"
