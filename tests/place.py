@@ -167,7 +167,7 @@ def _statuses(described: dict[str, Any]) -> list[str]:
 
 
 _used: set[RemoteDynamoDB] = set()
-"""Those that have tables."""
+"""Instances with tables, to clean up."""
 _endpoints: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AWS | Endpoint, AsyncIterator[None]]] = (
     WeakKeyDictionary()
 )

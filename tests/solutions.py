@@ -1,7 +1,7 @@
-"""`solve` for tests that need a design: each document is solved once by all processes, and proven once in each.
+"""`solve` for tests that need a design: each document is solved once by all processes of a run, and proven once in each.
 
-A solution is a function of the document and the kept design; `tests/design/test_solve.py` tests that. Tests of the
-solver and of the proof import them from `prejoin`.
+A solution is a function of the document and the kept design; `tests/design/test_solve.py` tests that. Tests that change
+the solver, or compare two of its runs, import it from `prejoin`, and so do tests of the proof.
 """
 
 from __future__ import annotations

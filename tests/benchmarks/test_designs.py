@@ -105,7 +105,7 @@ def test_an_operation_in_words_says_how_many_requests_it_takes(op: str, answered
     assert expert(operations=[{"ap": "A1", "op": op}]).answered["A1"] == answered
 
 
-def test_a_filter_that_the_pattern_asks_for_is_none_of_the_experts() -> None:
+def test_filter_of_the_pattern_is_not_counted_for_the_expert() -> None:
     data = yaml.safe_load(SHOP)
     assert expert().answered["A3"].filtered
     data["access_patterns"][2]["filter"] = {"status": "equals"}
@@ -122,7 +122,7 @@ def test_a_file_without_a_solution_has_no_expert() -> None:
 
 
 @pytest.mark.slow
-def test_the_table_says_what_both_keep_and_what_is_proven(tmp_path: Path) -> None:
+def test_table_has_structures_and_proofs(tmp_path: Path) -> None:
     done = sat(tmp_path, SHOP)
     assert done.returncode == 0, done.stderr
     row = next(line for line in done.stdout.splitlines() if line.startswith("| shop"))
@@ -160,9 +160,9 @@ def test_findings_and_unprofitable_copies_are_reported(tmp_path: Path) -> None:
     assert result.ours is not None
     assert result.expert is not None
     worse = replace(result.ours, copies=1, money=1e6, findings=("PJ550 a hot partition",))
-    told = report.remarks(replace(result, ours=worse))
-    assert "a copy, and the expert has none" in told
-    assert "PJ550 a hot partition" in told
+    remarks = report.remarks(replace(result, ours=worse))
+    assert "a copy, and the expert has none" in remarks
+    assert "PJ550 a hot partition" in remarks
     assert "no: PJ550" in report.as_table([replace(result, ours=worse)], [])
 
 

@@ -145,7 +145,7 @@ def test_a_table_on_a_server_is_reached_by_its_address(app: Any, here: Path, pre
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "code", "said"),
+    ("arguments", "status", "code", "message"),
     [
         (("shopapp:schema",), 2, "PJ001", "--table"),
         (("shopapp", "--table", "shop"), 2, "PJ001", "write `module:name`"),
@@ -162,12 +162,12 @@ def test_a_table_on_a_server_is_reached_by_its_address(app: Any, here: Path, pre
     ],
 )
 def test_failure_to_connect_is_reported(
-    app: Any, prejoin: Prejoin, arguments: tuple[str, ...], status: int, code: str, said: str
+    app: Any, prejoin: Prejoin, arguments: tuple[str, ...], status: int, code: str, message: str
 ) -> None:
     ran = prejoin("audit", *arguments)
     assert ran.status == status
     assert code in ran.err
-    assert said in ran.err
+    assert message in ran.err
 
 
 ARN = "arn:aws:dynamodb:eu-central-1:123456789012:table/shop"
@@ -184,7 +184,7 @@ def test_a_policy_is_printed_as_json_that_aws_takes(app: Any, prejoin: Prejoin) 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "said"),
+    ("arguments", "status", "message"),
     [
         ((), 2, "`--tenant` or `--tag`"),
         (("--tenant", "a", "--tag", "b"), 2, "`--tenant` or `--tag`"),
@@ -192,11 +192,11 @@ def test_a_policy_is_printed_as_json_that_aws_takes(app: Any, prejoin: Prejoin) 
     ],
 )
 def test_a_policy_is_for_one_tenant_or_by_tag(
-    app: Any, prejoin: Prejoin, arguments: tuple[str, ...], status: int, said: str
+    app: Any, prejoin: Prejoin, arguments: tuple[str, ...], status: int, message: str
 ) -> None:
     ran = prejoin("policy", "shopapp:schema", "--table-arn", ARN, *arguments)
     assert ran.status == status
-    assert said in ran.err
+    assert message in ran.err
 
 
 def test_a_policy_needs_the_arn_of_a_table(app: Any, prejoin: Prejoin) -> None:

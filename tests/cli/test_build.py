@@ -134,6 +134,14 @@ def test_changed_picture_is_listed_without_a_diff(prejoin: Prejoin, teams: Path)
     assert "+++ keys.md (generated)" in out
 
 
+def test_table_design_is_refused_with_the_document_to_pass(prejoin: Prejoin, teams: Path) -> None:
+    (teams / "table-design.md").write_text("# Teams\n")
+    ran = prejoin("build", "--yes", "table-design.md")
+    assert ran.status == 1
+    assert "table-design.md is a table design" in ran.err
+    assert "pass its access patterns, such as access-patterns.md" in ran.err
+
+
 def test_errors_stop_it_before_anything_is_made(prejoin: Prejoin, teams: Path) -> None:
     document = teams / "access-patterns.md"
     document.write_text(document.read_text("utf-8").replace("| userId", "| usrId", 1), "utf-8")
@@ -174,7 +182,7 @@ def test_steps_and_next_commands_are_printed(prejoin: Prejoin, teams: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_design_that_nothing_has_changed_about_is_not_made_again(prejoin: Prejoin, teams: Path) -> None:
+def test_unchanged_design_is_not_made_again(prejoin: Prejoin, teams: Path) -> None:
     prejoin("build", "--yes")
     whole = texts(teams)
     (teams / "keys.md").unlink()

@@ -12,6 +12,7 @@ from prejoin.design.layout.growth import keeps
 from prejoin.design.model import Design
 from prejoin.workload.files import read_text
 from tests.cli.conftest import Prejoin
+from tests.design.test_large_contents import TEXT as ARCHIVE
 from tests.solutions import solve
 
 pytestmark = pytest.mark.slow
@@ -212,3 +213,19 @@ def test_a_limit_that_the_approved_design_is_beyond_is_refused(prejoin: Prejoin,
     (here / "table-design.md").write_text(approved.replace("APPROVED", "DRAFT"), "utf-8")
     assert prejoin("build", "--yes").status == 0
     assert [slot.name for slot in design(here).indexes] == ["gsi1"]
+
+
+def test_store_is_added_to_an_approved_design_and_stays(prejoin: Prejoin, here: Path) -> None:
+    file = here / "access-patterns.md"
+    file.write_text(ARCHIVE, "utf-8")
+    assert prejoin("build", "--yes", "--no-tests").status == 0
+    approve(here)
+    assert "AWS::S3::Bucket" not in (here / "template.yaml").read_text("utf-8")
+    file.write_text(f"{ARCHIVE}\n## Decisions\n\n- Document.body in a store\n", "utf-8")
+    ran = prejoin("build", "--yes", "--no-tests")
+    assert ran.status == 0, ran.err
+    assert "create a bucket for Document.body: contents that are in the table stay there" in ran.out
+    assert "Not reviewed: Document.body in a store" in page(here)
+    file.write_text(ARCHIVE, "utf-8")
+    assert prejoin("build", "--yes", "--no-tests").status == 0
+    assert "AWS::S3::Bucket" in (here / "template.yaml").read_text("utf-8")

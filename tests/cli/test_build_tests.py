@@ -35,7 +35,7 @@ def broken() -> dict[PurePosixPath, str]:
     return files
 
 
-def test_a_build_runs_the_tests_and_says_that_methods_are_tested(prejoin: Prejoin, teams: Path) -> None:
+def test_build_runs_the_generated_tests(prejoin: Prejoin, teams: Path) -> None:
     ran = prejoin("build", "--yes")
     assert ran.status == 0
     assert "11 tests passed" in ran.err
@@ -71,10 +71,10 @@ def test_failing_test_is_reported_by_name() -> None:
 def test_failing_test_writes_nothing(teams: Path) -> None:
     with pytest.raises(InputError) as stopped:
         _passed_tests(broken(), "teams", read_document(teams), SILENT)
-    (said,) = stopped.value.diagnostics
-    assert said.code == "PJ035"
-    assert "test_set_up_team fails: AssertionError" in said.message
-    assert "--no-tests" in (said.fix or "")
+    (diagnostic,) = stopped.value.diagnostics
+    assert diagnostic.code == "PJ035"
+    assert "test_set_up_team fails: AssertionError" in diagnostic.message
+    assert "--no-tests" in (diagnostic.fix or "")
 
 
 def test_generated_tests_are_skipped_without_their_packages() -> None:

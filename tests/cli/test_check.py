@@ -64,13 +64,13 @@ def test_file_with_another_suffix_is_read_with_an_explicit_format(prejoin: Prejo
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("none.md", "No such file"), (".", "is a folder"), ("none/x.md", "No such file")]
+    ("name", "message"), [("none.md", "No such file"), (".", "is a folder"), ("none/x.md", "No such file")]
 )
-def test_unreadable_input_is_a_message(prejoin: Prejoin, here: Path, name: str, said: str) -> None:
+def test_unreadable_input_is_a_message(prejoin: Prejoin, here: Path, name: str, message: str) -> None:
     ran = prejoin("check", name)
     assert ran.status == 1
     assert "PJ100" in ran.out
-    assert said in ran.out
+    assert message in ran.out
 
 
 def test_strict_fails_on_warnings(prejoin: Prejoin, here: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_design_is_checked_against_its_access_patterns(prejoin: Prejoin, shop:
     assert (files[0]["table"], files[0]["for"], files[0]["errors"]) == ("shop", "access-patterns.md", 0)
 
 
-def test_a_mistake_in_a_design_is_shown_where_it_stands(prejoin: Prejoin, shop: Path) -> None:
+def test_mistake_in_a_design_is_shown_with_its_position(prejoin: Prejoin, shop: Path) -> None:
     text = shop.read_text("utf-8")
     line = text[: text.index("`PRODUCT#{productId}`")].count("\n") + 1
     shop.write_text(text.replace("`PRODUCT#{productId}`", "`PRODUCT#{stock}`", 1), "utf-8")

@@ -87,7 +87,7 @@ def test_a_path_that_cannot_be_written_is_a_message(prejoin: Prejoin, document: 
     assert "PJ004" in ran.err
 
 
-def test_a_design_is_converted_and_back(prejoin: Prejoin, here: Path) -> None:
+def test_design_round_trips_through_other_forms(prejoin: Prejoin, here: Path) -> None:
     for name in ("access-patterns.md", "table-design.md"):
         shutil.copy(SHOP / name, here / name)
     for name in ("table-design.yaml", "table-design.json"):

@@ -81,7 +81,7 @@ def test_prose_in_the_design_is_kept(prejoin: Prejoin, teams: Path) -> None:
     assert "On Monday, by Ann." in path.read_text("utf-8")
 
 
-def test_a_file_that_is_something_else_is_not_replaced(prejoin: Prejoin, teams: Path) -> None:
+def test_other_file_is_not_replaced(prejoin: Prejoin, teams: Path) -> None:
     designed(teams.parent).write_text("# My notes\n\nDo not lose them.\n", "utf-8")
     ran = prejoin("design", "--yes")
     assert ran.status == 4
@@ -143,16 +143,16 @@ def test_form_of_index_keys_is_a_decision(prejoin: Prejoin, teams: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("sentence", "said"),
+    ("sentence", "message"),
     [
         ("make it nice", "`make it nice` is not a decision that the designer obeys"),
         ("Usr lives under Team", "did you mean `User`?"),
     ],
 )
-def test_invalid_decision_is_a_usage_error(prejoin: Prejoin, teams: Path, sentence: str, said: str) -> None:
+def test_invalid_decision_is_a_usage_error(prejoin: Prejoin, teams: Path, sentence: str, message: str) -> None:
     ran = prejoin("design", "--decide", sentence)
     assert ran.status == 2
-    assert said in ran.err
+    assert message in ran.err
 
 
 def test_decisions_that_contradict_each_other_are_named_and_nothing_is_written(prejoin: Prejoin, teams: Path) -> None:
@@ -186,7 +186,7 @@ def test_unserved_pattern_is_reported_with_a_remedy(prejoin: Prejoin, teams: Pat
 
 
 @pytest.mark.slow
-def test_a_pattern_that_is_out_of_scope_is_no_failure(prejoin: Prejoin, teams: Path) -> None:
+def test_out_of_scope_pattern_is_not_a_failure(prejoin: Prejoin, teams: Path) -> None:
     limits = ("--at-most", "0 GSIs", "--at-most", "0 copies")
     found = prejoin("design", "--no-proof", *limits, "--format", "json").json["result"]["unserved"]
     aside = [word for one in found for word in ("--decide", f"{one['pattern']} is out of scope")]
@@ -216,16 +216,18 @@ def test_questions_are_answered_and_nothing_is_written(prejoin: Prejoin, teams: 
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (("--why", "Asignment"), "did you mean `Assignment`?"),
         (("--drop", "AP-03"), "there is no access pattern `AP-03`"),
     ],
 )
-def test_unknown_topic_suggests_a_similar_one(prejoin: Prejoin, teams: Path, call: tuple[str, ...], said: str) -> None:
+def test_unknown_topic_suggests_a_similar_one(
+    prejoin: Prejoin, teams: Path, call: tuple[str, ...], message: str
+) -> None:
     ran = prejoin("design", "--no-proof", *call)
     assert ran.status == 2
-    assert said in ran.err
+    assert message in ran.err
 
 
 # --- Growth ---------------------------------------------------------------------------------------------------------
@@ -450,15 +452,19 @@ def test_time_limit_gives_the_best_design_found_or_none(prejoin: Prejoin, teams:
     assert ran.json["result"]["design"] == whole["design"]
     assert ran.json["result"]["reproducible"] is True
     ran = prejoin("design", "--no-proof", "--time-limit", "0.0001", "--format", "json")
-    (said,) = [one for one in ran.json["diagnostics"] if one["code"] == "PJ036"]
+    (diagnostic,) = [one for one in ran.json["diagnostics"] if one["code"] == "PJ036"]
     if ran.status == 0:  # a selection was found in the extra time for the first one
-        assert (said["severity"], ran.json["result"]["reproducible"], ran.json["result"]["exact"]) == (
+        assert (diagnostic["severity"], ran.json["result"]["reproducible"], ran.json["result"]["exact"]) == (
             "warning",
             False,
             False,
         )
     else:
-        assert (ran.status, said["severity"], said["message"]) == (1, "error", "no design was found in 0.0001 s")
+        assert (ran.status, diagnostic["severity"], diagnostic["message"]) == (
+            1,
+            "error",
+            "no design was found in 0.0001 s",
+        )
 
 
 def test_program_keeps_its_choice_when_the_time_is_over() -> None:

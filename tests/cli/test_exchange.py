@@ -20,7 +20,7 @@ def design(here: Path) -> Path:
     return here / "table-design.md"
 
 
-def test_a_design_goes_to_workbench_and_comes_back(prejoin: Prejoin, design: Path, here: Path) -> None:
+def test_design_round_trips_through_workbench(prejoin: Prejoin, design: Path, here: Path) -> None:
     ran = prejoin("convert", "table-design.md", "--to", "workbench", "-o", "model.json")
     assert (ran.status, "wrote model.json" in ran.err) == (0, True)
     (here / "back").mkdir()

@@ -79,7 +79,7 @@ def test_reads_and_writes_are_given_in_a_line_each(prejoin: Prejoin, here: Path)
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (["--entity", "User userId"], "`User: userId (uuid, id), email (string, unique)`"),
         (["--entity", "User: userId (uuidd, id)"], "write `uuid`"),
@@ -92,11 +92,11 @@ def test_reads_and_writes_are_given_in_a_line_each(prejoin: Prejoin, here: Path)
     ],
 )
 def test_inexact_option_is_refused_and_nothing_is_written(
-    prejoin: Prejoin, here: Path, flags: list[str], said: str
+    prejoin: Prejoin, here: Path, flags: list[str], message: str
 ) -> None:
     ran = prejoin("init", "a.md", *flags)
     assert ran.status == 2
-    assert said in ran.err
+    assert message in ran.err
     assert list(here.iterdir()) == []
 
 

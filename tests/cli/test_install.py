@@ -180,7 +180,7 @@ def test_messages_of_a_fresh_clone_name_a_command_that_runs(tmp_path: Path) -> N
         ("chek",): "`.venv/bin/prejoin --help`",
         ("init", "a.md"): "`.venv/bin/prejoin check a.md`",
     }.items():
-        said = prejoin(*arguments)
-        assert expected in said, (arguments, said)
+        output = prejoin(*arguments)
+        assert expected in output, (arguments, output)
         # `prejoin serve` and the like without the path, at the start of a line or in backticks, is not found.
-        assert not re.findall(r"(?:^|`|\n *)prejoin [a-z]+[^\n]*", said), said
+        assert not re.findall(r"(?:^|`|\n *)prejoin [a-z]+[^\n]*", output), output

@@ -96,10 +96,10 @@ def test_new_required_attribute_is_reported(
 ) -> None:
     (approved / "access-patterns.md").write_text(grown(flags), "utf-8")
     done = prejoin(*command)
-    said = done.out + done.err
-    assert ("PJ526" in said) == (flags == "string, mutable"), said
-    if "PJ526" in said:
-        assert "Ticket.language is new since the design was written" in " ".join(said.split())
+    output = done.out + done.err
+    assert ("PJ526" in output) == (flags == "string, mutable"), output
+    if "PJ526" in output:
+        assert "Ticket.language is new since the design was written" in " ".join(output.split())
 
 
 def test_message_is_gone_after_the_design_is_rewritten(prejoin: Prejoin, approved: Path) -> None:
@@ -176,8 +176,8 @@ def test_older_items_are_read_with_the_default(prejoin: Prejoin, here: Path, sty
 )
 def test_a_default_is_a_value_of_its_type_where_one_makes_sense(flags: str, code: str) -> None:
     reading = read_text(grown(flags), "md")
-    said = [d.code for d in reading.diagnostics if d.code in {"PJ110", "PJ207", "PJ208", "PJ212"}]
-    assert said == ([code] if code else [])
+    diagnostics = [d.code for d in reading.diagnostics if d.code in {"PJ110", "PJ207", "PJ208", "PJ212"}]
+    assert diagnostics == ([code] if code else [])
     if not code:
         assert read_text(write_document(reading.workload), "md").workload == reading.workload
 

@@ -137,7 +137,7 @@ def test_endpoint_without_a_server_raises_with_a_hint(app: Path, prejoin: Prejoi
 
 @pytest.mark.parametrize("command", [AUDIT, QUERY], ids=["audit", "query"])
 @pytest.mark.parametrize(
-    ("db", "content", "said"),
+    ("db", "content", "message"),
     [
         ("folder", None, "folder"),
         ("missing.db", None, "missing.db"),
@@ -145,7 +145,7 @@ def test_endpoint_without_a_server_raises_with_a_hint(app: Path, prejoin: Prejoi
     ],
 )
 def test_file_that_holds_no_tables_is_named(
-    app: Path, prejoin: Prejoin, command: tuple[str, ...], db: str, content: bytes | None, said: str
+    app: Path, prejoin: Prejoin, command: tuple[str, ...], db: str, content: bytes | None, message: str
 ) -> None:
     (app / "folder").mkdir()
     if content is not None:
@@ -153,7 +153,7 @@ def test_file_that_holds_no_tables_is_named(
     ran = prejoin(*command, "--db", db)
     assert ran.status in (1, 2)
     assert "error PJ0" in ran.err
-    assert said in ran.err
+    assert message in ran.err
     assert content is None or (app / db).read_bytes() == content
 
 
@@ -165,17 +165,17 @@ def test_serve_in_memory_needs_no_file(app: Path, prejoin: Prejoin, db: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("db", "said"),
+    ("db", "message"),
     [("no/such/shop.db", "there is no folder"), ("text.db", "not a prejoin file"), ("a.md/x.db", "x.db")],
 )
-def test_serve_names_a_file_that_it_cannot_use_once(app: Path, prejoin: Prejoin, db: str, said: str) -> None:
+def test_serve_names_a_file_that_it_cannot_use_once(app: Path, prejoin: Prejoin, db: str, message: str) -> None:
     (app / "text.db").write_bytes(b"something else " * 100)
     (app / "a.md").write_text("", "utf-8")
     ran = prejoin("serve", "--port", "0", "--db", db)
     first = ran.err.splitlines()[0]
     assert ran.status == 1
     assert "error PJ004" in first
-    assert said in first
+    assert message in first
     assert "Traceback" not in ran.err
 
 

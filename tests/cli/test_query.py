@@ -73,7 +73,7 @@ def test_write_does_what_the_pattern_describes(prejoin: Prejoin, shop: Path) -> 
 
 @pytest.mark.everyday(6)
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("AP-99",), "did you mean AP-009?"),
         (("AP-004", "user=1"), "did you mean user_id?"),
@@ -91,11 +91,11 @@ def test_write_does_what_the_pattern_describes(prejoin: Prejoin, shop: Path) -> 
     ],
 )
 def test_invalid_query_arguments_are_reported(
-    prejoin: Prejoin, shop: Path, arguments: tuple[str, ...], said: str
+    prejoin: Prejoin, shop: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     ran = prejoin("query", *arguments)
     assert ran.status == 2
-    assert said in ran.err
+    assert message in ran.err
 
 
 def test_false_condition_is_reported(prejoin: Prejoin, shop: Path) -> None:

@@ -110,15 +110,15 @@ def test_errors_have_a_place(prejoin: Prejoin, teams: Path, text: str, line: int
     (teams / FILE).write_text(text, "utf-8")
     ran = prejoin("build", "--yes", "--format", "json")
     assert ran.status == 1
-    (said,) = ran.json["diagnostics"]
-    assert (said["file"], said["line"], said["code"]) == (FILE, line, code)
-    assert fix in said["fix"]
+    (diagnostic,) = ran.json["diagnostics"]
+    assert (diagnostic["file"], diagnostic["line"], diagnostic["code"]) == (FILE, line, code)
+    assert fix in diagnostic["fix"]
     assert not (teams / "template.yaml").exists()
 
 
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('[table]\ntags = { "aws:x" = "1" }', "those of AWS"),
         ('[table]\nkey-arn = "arn:aws:kms:x"', "customer"),
@@ -126,12 +126,12 @@ def test_errors_have_a_place(prejoin: Prejoin, teams: Path, text: str, line: int
         ('[roles]\n"9lives" = "all"', "begins with a letter"),
     ],
 )
-def test_settings_that_aws_refuses_are_refused(prejoin: Prejoin, teams: Path, text: str, said: str) -> None:
+def test_settings_that_aws_refuses_are_refused(prejoin: Prejoin, teams: Path, text: str, message: str) -> None:
     (teams / FILE).write_text(text, "utf-8")
     ran = prejoin("build", "--yes")
     assert ran.status == 1
     assert f"{FILE}: error PJ053" in ran.err
-    assert said in ran.err
+    assert message in ran.err
     assert not (teams / "template.yaml").exists()
 
 

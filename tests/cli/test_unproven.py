@@ -53,9 +53,11 @@ def test_a_pattern_that_cannot_be_run_is_not_proven(
 ) -> None:
     ran = prejoin(*arguments)
     assert ran.status == 1
-    said = ran.out + ran.err
-    assert "error PJ032: AP-021 is not proven: it could not be run, because there is no room for another Switch" in said
-    assert "Proven:" not in said
+    output = ran.out + ran.err
+    assert (
+        "error PJ032: AP-021 is not proven: it could not be run, because there is no room for another Switch" in output
+    )
+    assert "Proven:" not in output
     ran = prejoin(*arguments, "--format", "json")
     assert ran.status == 1
     assert ran.json["ok"] is False

@@ -107,7 +107,7 @@ def write(workload: Workload, id_: str) -> Write:
 
 
 def carried(convert: Callable[[], T], where: str) -> T | None:
-    """What a conversion gives, or None where it refuses by name."""
+    """The result of a conversion; None if it refuses a field by name."""
     try:
         return convert()
     except CorpusError as refused:
@@ -182,7 +182,7 @@ def test_an_id_that_begins_with_its_own_entity_is_not_a_role_of_another() -> Non
     assert child.found == {"sessionId": "Session"}
 
 
-def test_an_everyday_name_is_not_a_reference_because_some_entity_is_identified_by_it() -> None:
+def test_common_name_is_not_a_reference() -> None:
     country = references.Shape("Country", ("name",), ("name",))
     user = references.Shape("User", ("userId",), ("userId", "name", "companyName"))
     references.find_references([country, user])
@@ -230,14 +230,14 @@ def test_a_read_with_every_field() -> None:
     assert a1.rate.level is Level.HOT
 
 
-def test_a_far_entity_that_is_named_by_the_near_one_makes_a_join_with_the_near_one_first() -> None:
+def test_join_lists_the_referring_entity_first() -> None:
     a2 = read(converted(), "A2")
     assert (a2.entities, a2.combine) == (("Like", "User"), Combine.JOIN)
     assert a2.rate is not None
     assert a2.rate.weight == 3
 
 
-def test_entities_that_share_what_is_asked_by_make_a_collection() -> None:
+def test_entities_with_the_same_input_are_a_collection() -> None:
     assert read(converted(), "A3").combine is Combine.COLLECTION
 
 
@@ -251,7 +251,7 @@ def test_a_counter_beside_a_created_item_goes_up() -> None:
     assert (a4.rate.value, a4.rate.per, a4.rate.peak) == (5000, Per.DAY, 3)
 
 
-def test_conditions_are_exact_where_they_can_be_and_kept_in_words_where_not() -> None:
+def test_inexact_conditions_are_kept_in_words() -> None:
     a4, a5, a6 = (write(converted(), id_) for id_ in ("A4", "A5", "A6"))
     assert [(c.kind, c.entity) for c in a4.checks] == [(CheckKind.NOT_EXISTS, "Like"), (CheckKind.EXISTS, "User")]
     assert a4.verbatim == {"Condition in words": "at most 5 a day"}
@@ -386,7 +386,7 @@ def test_pattern_on_another_table_is_out_of_scope() -> None:
 # --- Leniency ---------------------------------------------------------------------------------------------------------
 
 
-def test_fields_that_are_not_known_are_kept_under_names_that_no_reader_takes_for_known_ones() -> None:
+def test_unknown_fields_are_kept_under_distinct_names() -> None:
     data = yaml.safe_load(SMALL)
     data["entities"][0] |= {"sizes": ["small", "large"], "colour": "red"}
     data["access_patterns"][0] |= {"results": {"a": 1}, "seen_in": "a talk"}
@@ -409,12 +409,12 @@ def test_ranges_and_filters_may_be_written_as_the_document_writes_them() -> None
     assert a1.inputs[1].values == (Value(now=-604_800),)
 
 
-def test_an_update_that_says_nothing_may_change_all_that_is_not_the_id() -> None:
+def test_unspecified_update_may_change_all_but_the_id() -> None:
     workload = converted(SMALL.replace("sets: [score],", "").replace("mutable: [score], ", ""))
     assert [c.attribute for c in write(workload, "A5").actions[0].changes] == ["score", "followers"]
 
 
-def test_a_verb_may_be_said_by_the_kind_and_a_type_may_have_a_remark() -> None:
+def test_verb_may_come_from_the_kind_and_a_type_may_have_a_remark() -> None:
     text = SMALL.replace("kind: write, action: delete", "kind: delete").replace("score: N,", "score: N (0 to 100),")
     workload = converted(text)
     assert [p.id for p in workload.deletes] == ["A7"]
@@ -471,14 +471,14 @@ def test_unsupported_field_is_refused_with_file_and_name(old: str, new: str, mes
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "C:\\x", "a\nb", "x" * 200])
-def test_a_name_that_is_no_folder_is_refused_and_nothing_is_written(name: str, tmp_path: Path) -> None:
+def test_invalid_folder_name_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     data = yaml.safe_load(SMALL) | {"name": name}
     (tmp_path / "in" / ".yaml").write_text("")
     (tmp_path / "in" / "-x.yaml").write_text(yaml.safe_dump(data))
-    said: list[str] = []
-    assert not convert_folder(tmp_path / "in", tmp_path / "out", said.append)
-    assert any("-x.yaml: name:" in line for line in said)
+    reported: list[str] = []
+    assert not convert_folder(tmp_path / "in", tmp_path / "out", reported.append)
+    assert any("-x.yaml: name:" in line for line in reported)
     assert sorted(p.name for p in tmp_path.rglob("*.md")) == []
 
 
@@ -516,7 +516,7 @@ def test_other_files_are_refused(text: str, message: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_the_script_writes_what_it_can_says_what_it_cannot_and_exits_with_1(tmp_path: Path) -> None:
+def test_script_writes_convertible_files_and_reports_others(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "good.yaml").write_text(SMALL)

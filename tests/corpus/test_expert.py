@@ -98,7 +98,7 @@ def design(name: str) -> Design:
 
 
 @cache
-def told(name: str) -> tuple[Diagnostic, ...]:
+def diagnostics_of(name: str) -> tuple[Diagnostic, ...]:
     return check_design(design(name), workload(name))
 
 
@@ -108,19 +108,19 @@ def test_all_experts_are_here() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_diagnostics_of_expert_designs_are_right(name: str) -> None:
-    assert dict(Counter(d.code for d in told(name))) == EXPECTED[name]
+    assert dict(Counter(d.code for d in diagnostics_of(name))) == EXPECTED[name]
 
 
 @pytest.mark.parametrize(("name", "code", "part"), KNOWN, ids=[f"{name}-{code}" for name, code, _ in KNOWN])
 def test_a_known_defect_is_found(name: str, code: str, part: str) -> None:
-    assert [d for d in told(name) if d.code == code and part in d.message] != []
+    assert [d for d in diagnostics_of(name) if d.code == code and part in d.message] != []
 
 
 @pytest.mark.everyday(5)
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in HERE.glob("*/access-patterns.md")))
-def test_the_designer_s_own_answer_has_no_errors(name: str) -> None:
-    said = check_design(solve(workload(name)).design, workload(name))
-    assert [d for d in said if d.severity is Severity.ERROR] == []
+def test_own_design_has_no_errors(name: str) -> None:
+    diagnostics = check_design(solve(workload(name)).design, workload(name))
+    assert [d for d in diagnostics if d.severity is Severity.ERROR] == []
 
 
 def test_prefixes_that_only_the_separator_tells_apart_are_told_when_it_is_left_out() -> None:
@@ -131,8 +131,8 @@ def test_prefixes_that_only_the_separator_tells_apart_are_told_when_it_is_left_o
     assert request.sk == "begins_with sh#"
     loose = replace(found, requests=(replace(request, sk="begins_with sh"),))
     changed = replace(shop, operations=tuple(loose if o is found else o for o in shop.operations))
-    said = [d for d in check_design(changed, workload("aws_online_shop")) if d.code == "PJ538"]
-    assert [d.message for d in said] == ["AP8: `begins_with sh` also finds `ShipmentItem`"]
+    diagnostics = [d for d in check_design(changed, workload("aws_online_shop")) if d.code == "PJ538"]
+    assert [d.message for d in diagnostics] == ["AP8: `begins_with sh` also finds `ShipmentItem`"]
 
 
 def bank(shards: int, kind: ProjectionKind) -> list[str]:
@@ -144,8 +144,8 @@ def bank(shards: int, kind: ProjectionKind) -> list[str]:
     facets = (base, Facet(index.slot, (pk,), index.sk))
     slots = (of.slots[0], replace(of.slots[1], projection=Projection(kind)))
     changed = replace(of, items=(replace(item, facets=facets),), slots=slots)
-    said = check_design(changed, workload("aws_bank_payments"))
-    return [d.fix for d in said if d.code == "PJ570"]
+    diagnostics = check_design(changed, workload("aws_bank_payments"))
+    return [d.fix for d in diagnostics if d.code == "PJ570"]
 
 
 def test_the_bank_needs_five_shards_and_with_keys_only_one() -> None:

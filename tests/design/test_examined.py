@@ -877,3 +877,44 @@ def test_explanation_of_what_follows() -> None:
         "`adjuster` follows Adjuster.openClaims: the table's stream updates the items within 1 minute"
     )
     assert "once a second, that is $" in text
+
+
+SLOTS = """# Practice
+
+## Entities
+
+### Clinician
+
+- **Attributes**:
+  - `clinicianId` (uuid, generated)
+
+### Slot
+
+- **Attributes**:
+  - `clinicianId` (uuid, id, → Clinician)
+  - `startsAt` (datetime, natural)
+  - `appointmentId` (ulid, optional, mutable, → Appointment)
+- **Cardinality**: ~1K per Clinician
+
+### Appointment
+
+- **Attributes**:
+  - `appointmentId` (ulid, generated)
+  - `clinicianId` (uuid, immutable, → Clinician)
+  - `startsAt` (datetime, mutable)
+  - `status` (BOOKED | CANCELLED, mutable)
+- **Cardinality**: ~20 per Clinician
+
+"""
+
+
+def test_two_items_that_name_each_other_are_proven() -> None:
+    """A slot with the time of the appointment may exist already, for another appointment."""
+    row = "| AP-001 | Slot | clinicianId, startsAt | Single | - | No | 1/s | Eventual |\n"
+    row += "| AP-002 | Appointment | appointmentId | Single | - | No | 1/s | Eventual |\n"
+    items = "update Appointment (status = CANCELLED); update Slot (remove appointmentId)"
+    checks = "Appointment.status = BOOKED; Slot.appointmentId = appointmentId"
+    inputs = "appointmentId, clinicianId, startsAt"
+    proven(
+        SLOTS + READS + row + WRITES + f"| AP-100 | Appointment, Slot | {inputs} | {items} | Yes | {checks} | 1/s |\n"
+    )

@@ -24,10 +24,10 @@ def calls(block: str) -> list[tuple[list[str], list[str]]]:
     return found
 
 
-def shown(lines: list[str], said: str) -> str:
+def shown(lines: list[str], message: str) -> str:
     """The first line that is not in the output, in order; `…` stands for anything."""
     at = 0
-    printed = said.splitlines()
+    printed = message.splitlines()
     for line in lines:
         if line == "…":
             continue
@@ -54,9 +54,9 @@ def test_guide_shows_real_output(prejoin: Prejoin) -> None:  # noqa: F811
                 wanted = int(status[1])
                 lines = lines[:-1]
             answer = prejoin(*arguments)
-            said = answer.out + answer.err
-            assert answer.status == wanted, said
-            assert shown(lines, said) == "", f"{arguments}: {said}"
+            output = answer.out + answer.err
+            assert answer.status == wanted, output
+            assert shown(lines, output) == "", f"{arguments}: {output}"
             ran += 1
     assert ran == 19
 

@@ -63,7 +63,7 @@ def test_the_ids_of_an_example_begin_at_1_for_reads_at_20_for_writes_and_at_30_f
         assert [p.id for p in patterns] == [f"AP-{first + at:03}" for at in range(len(patterns))]
 
 
-def test_the_shop_is_short_enough_to_read_as_it_stands() -> None:
+def test_shop_is_short() -> None:
     shop = read(EXAMPLES / "shop" / "access-patterns.md")
     assert 4 <= len(shop.entities) <= 6
     assert len(shop.patterns) <= 18

@@ -217,7 +217,7 @@ def test_shards_fan_out_unless_what_they_are_made_of_is_given() -> None:
     assert "order_id would be left to a filter" in refused(sharded, "Order", equal=["order_id"])
 
 
-def test_while_the_number_of_shards_changes_an_item_is_looked_for_in_all() -> None:
+def test_item_is_looked_up_in_all_shards_during_a_change() -> None:
     changing = [facet("Order", "gsi1", "ALL#{order_id:shard(2 of 3)}", "{placed_at}#{order_id}")]
     one = planned(changing, "Order", equal=["order_id", "placed_at"])
     assert keys(one, {"order_id": "7", "placed_at": T}) == [

@@ -203,9 +203,9 @@ def test_many_updates_of_an_orm_are_merged(database: str, tmp_path: Path) -> Non
 
 def test_statement_that_cannot_be_parsed_is_a_warning_with_its_line(database: str, tmp_path: Path) -> None:
     found = discover(database, tmp_path, "SELECT * FROM users WHERE id = 1;\nSELEC broken FROM;")
-    (said,) = found.unread
-    assert said.code == "PJ702"
-    assert "app.sql:2" in said.message
+    (diagnostic,) = found.unread
+    assert diagnostic.code == "PJ702"
+    assert "app.sql:2" in diagnostic.message
 
 
 def test_ninety_nine_tables_and_forty_queries_stay_readable(tmp_path: Path) -> None:

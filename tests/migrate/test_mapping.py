@@ -37,6 +37,7 @@ from prejoin.migrate.mapping.model import TableMapping, read_mapping, write_mapp
 from prejoin.migrate.migration import Migration, open_migration
 from prejoin.patterns.large.large import LargeValue
 from prejoin.pipeline.connection import connect
+from prejoin.workload.contents import CONTENT
 from prejoin.workload.model import History
 
 ZURICH = ZoneInfo("Europe/Zurich")
@@ -120,11 +121,11 @@ keys = st.lists(
 
 @settings(max_examples=25)
 @given(keys)
-def test_key_reads_back_as_it_was_written(key: list[Any]) -> None:
+def test_key_round_trips(key: list[Any]) -> None:
     assert decode_key(encode_key(key)) == tuple(key)
 
 
-def test_mapping_reads_back_as_it_was_written(shop: Path) -> None:
+def test_mapping_round_trips(shop: Path) -> None:
     first = read_mapping()
     Path("again.toml").write_text(write_mapping(first), encoding="utf-8")
     assert read_mapping("again.toml") == first
@@ -231,8 +232,31 @@ def test_entity_with_a_history_is_reported(shop: Path) -> None:
         others = tuple(e for e in workload.entities if e.name != "Order")
         text = Path(migration.mapping_file).read_text(encoding="utf-8")
         changed = msgspec.structs.replace(workload, entities=(*others, *kept))
-        (said,) = [d for d in check_mapping(migration.mapping, changed, migration.database, text) if d.code == "PJ725"]
-    assert said.text == "[entities.Order]"
+        (diagnostic,) = [
+            d for d in check_mapping(migration.mapping, changed, migration.database, text) if d.code == "PJ725"
+        ]
+    assert diagnostic.text == "[entities.Order]"
+
+
+@pytest.mark.parametrize(("size", "codes"), [(2_000_000, ["PJ726"]), (60_000, []), (None, [])])
+def test_contents_larger_than_an_item_are_refused_before_the_load(
+    shop: Path, size: int | None, codes: list[str]
+) -> None:
+    with open_migration() as migration:
+        workload = migration.found.document.workload
+        text = Path(migration.mapping_file).read_text(encoding="utf-8")
+        replace = msgspec.structs.replace
+        entities = tuple(
+            replace(
+                e,
+                attributes=tuple(replace(a, type=CONTENT, size=size) if a.name == "note" else a for a in e.attributes),
+            )
+            for e in workload.entities
+        )
+        changed = replace(workload, entities=entities)
+        found = [d for d in check_mapping(migration.mapping, changed, migration.database, text) if d.code == "PJ726"]
+    assert [d.code for d in found] == codes
+    assert all("`write_large`" in d.fix and d.text == 'note = "note"' for d in found)
 
 
 def test_line_of_a_wrong_attribute_is_given(shop: Path) -> None:

@@ -109,7 +109,7 @@ def wrong(schema: Schema, transport: Transport, table: str = "shop") -> list[str
     names = schema.keys(TABLE).names
     found = {_key(item, names): item for item in items(transport, table)}
     expected: dict[tuple[str, ...], dict[str, Any]] = {}
-    said: list[str] = []
+    problems: list[str] = []
     for item in found.values():
         entity = schema.by_tag.get(item[schema.type_attribute]["S"])
         if entity is None:
@@ -118,7 +118,7 @@ def wrong(schema: Schema, transport: Transport, table: str = "shop") -> list[str
         for pattern in entity.patterns:
             for one in pattern.expected(schema, values):
                 if _key(one, names) in expected:
-                    said.append(f"{_key(one, names)} is to be there for two items")
+                    problems.append(f"{_key(one, names)} is to be there for two items")
                 expected[_key(one, names)] = one
     kept = {facet_tag(facet) for entity in schema.entities for one in entity.patterns for facet in one.facets}
     for key in sorted({*found, *expected}):
@@ -126,8 +126,8 @@ def wrong(schema: Schema, transport: Transport, table: str = "shop") -> list[str
         if there is not None and there[schema.type_attribute]["S"] not in kept:
             continue
         if there != expected.get(key):
-            said.append(f"{' / '.join(key)} is {there}, and should be {expected.get(key)}")
-    return said
+            problems.append(f"{' / '.join(key)} is {there}, and should be {expected.get(key)}")
+    return problems
 
 
 def is_right(schema: Schema, table: str = "shop") -> Callable[[Any], None]:

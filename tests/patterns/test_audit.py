@@ -115,7 +115,7 @@ def delete(db: Client, pk: str, sk: str) -> None:
     db.call("DeleteItem", {"Key": key(pk, sk)})
 
 
-def said(findings: list[Finding]) -> list[tuple[str, str, str]]:
+def summary(findings: list[Finding]) -> list[tuple[str, str, str]]:
     return sorted((finding.kind, finding.entity, finding.key["pk"]["S"]) for finding in findings)
 
 
@@ -149,9 +149,9 @@ def test_async_client_audits_and_repairs(db: Client) -> None:
 
 
 def test_audit_reports_progress(db: Client) -> None:
-    told: list[int] = []
-    list(audit(db, progress=told.append))
-    assert told[-1] == len(dump(db))
+    reported: list[int] = []
+    list(audit(db, progress=reported.append))
+    assert reported[-1] == len(dump(db))
 
 
 def test_expired_item_is_not_repaired() -> None:
@@ -176,7 +176,7 @@ def test_expired_item_is_not_repaired() -> None:
     delete(db, "SESSION#old", "SESSION")
     assert list(audit(db)) == []
     delete(db, "USER#b", "SESSION")
-    assert said(list(audit(db))) == [("missing", "Session.by-user", "USER#b")]
+    assert summary(list(audit(db))) == [("missing", "Session.by-user", "USER#b")]
 
 
 def test_audit_expects_the_items_of_patterns_of_soft_deleted_items() -> None:
@@ -329,7 +329,7 @@ def test_damage_is_found_and_repaired(name: str) -> None:
     db = filled()
     damage(db)
     findings = list(audit(db))
-    assert said(findings) == expected
+    assert summary(findings) == expected
     assert all(finding.mendable for finding in findings)
     assert [repair(db, finding) for finding in findings] == [True] * len(findings)
     assert list(audit(db)) == []
@@ -388,7 +388,7 @@ def test_ambiguous_findings_are_reported_and_not_repaired(name: str) -> None:
     damage(db)
     before = dump(db)
     findings = list(audit(db))
-    assert said(findings) == expected
+    assert summary(findings) == expected
     for finding in findings:
         if not finding.mendable:
             with pytest.raises(TableError, match="A program cannot decide that"):
@@ -400,7 +400,7 @@ def test_an_item_that_others_wrote_without_a_tag_is_judged_by_its_key(db: Client
     change(db, "USER#2", "PROFILE", entityType=None)
     assert list(audit(db)) == []
     delete(db, "UNIQUE#User#email#bob@a.com", "UNIQUE")
-    assert said(list(audit(db))) == [("missing", "User unique email", "UNIQUE#User#email#bob@a.com")]
+    assert summary(list(audit(db))) == [("missing", "User unique email", "UNIQUE#User#email#bob@a.com")]
 
 
 def test_finding_has_a_problem_and_a_fix(db: Client) -> None:
@@ -520,7 +520,7 @@ def test_audit_finds_damage_during_other_writes() -> None:
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        assert said(list(audit(db))) == [("missing", "User unique email", "UNIQUE#User#email#bob@a.com")]
+        assert summary(list(audit(db))) == [("missing", "User unique email", "UNIQUE#User#email#bob@a.com")]
     finally:
         stop.set()
         thread.join()
@@ -613,7 +613,7 @@ def test_many_pages_are_read_one_after_the_other() -> None:
     delete(db, "ORDER#020", "ORDER")
     calls: list[Call] = []
     client = Client(SCHEMA, "shop", db._transport, observe=calls.append)
-    assert said(list(audit(client))) == [("missing", "Order.by-id", "ORDER#020")]
+    assert summary(list(audit(client))) == [("missing", "Order.by-id", "ORDER#020")]
     assert sum(call.operation == "Scan" for call in calls) > 1
 
 

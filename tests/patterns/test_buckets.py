@@ -70,7 +70,7 @@ HOURS = st.lists(st.integers(0, 24 * 12), max_size=30)
     limit=st.integers(1, 9),
     order=st.sampled_from(["at", "-at"]),
 )
-def test_a_range_over_days_is_a_sort_and_pages_are_pieces_of_it(
+def test_range_over_days_equals_a_sort_in_pages(
     schema: Schema, hours: list[int], since: int, length: int, limit: int, order: str
 ) -> None:
     made = events(*hours)
@@ -216,18 +216,18 @@ def test_a_range_needs_a_start_and_says_why() -> None:
 def test_same_moment_in_two_time_zones_is_in_the_same_day() -> None:
     berlin = ZoneInfo("Europe/Berlin")
     # In that night clocks went from 2:00 to 3:00.
-    told = [datetime(2026, 3, 29, 1, 30, tzinfo=berlin), datetime(2026, 3, 29, 3, 30, tzinfo=berlin)]
+    times = [datetime(2026, 3, 29, 1, 30, tzinfo=berlin), datetime(2026, 3, 29, 3, 30, tzinfo=berlin)]
     # And in this one from 3:00 to 2:00: the same hour twice.
-    told += [datetime(2026, 10, 25, 2, 30, tzinfo=berlin, fold=fold) for fold in (0, 1)]
-    told += [datetime(2026, 3, 29, 23, 30, tzinfo=timezone(-5 * HOUR)), datetime(2026, 3, 30, 0, 30, tzinfo=berlin)]
+    times += [datetime(2026, 10, 25, 2, 30, tzinfo=berlin, fold=fold) for fold in (0, 1)]
+    times += [datetime(2026, 3, 29, 23, 30, tzinfo=timezone(-5 * HOUR)), datetime(2026, 3, 30, 0, 30, tzinfo=berlin)]
     hourly = cut("HOUR#{at:hour}")
-    db = filled(hourly, [Event(f"e{number}", at) for number, at in enumerate(told)])
-    for number, at in enumerate(told):
+    db = filled(hourly, [Event(f"e{number}", at) for number, at in enumerate(times)])
+    for number, at in enumerate(times):
         for zone in (UTC, berlin, timezone(9 * HOUR)):
             here = at.astimezone(zone)
             found = db.query(Event, lambda e, here=here: between(e.at, here, here))  # type: ignore[misc]
             assert [event.event_id for event in found] == [f"e{number}"]
-    whole = db.query(Event, lambda e: between(e.at, told[0], told[1]))
+    whole = db.query(Event, lambda e: between(e.at, times[0], times[1]))
     assert len(whole) == 2, "an hour apart in that night, not two"
 
 

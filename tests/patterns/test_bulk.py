@@ -238,9 +238,9 @@ def test_mixed_entities_go_each_their_way(connect: Connect) -> None:
 
 def test_progress_is_reported(connect: Connect) -> None:
     db = connect(SCHEMA)
-    told: list[int] = []
-    db.insert_many((User(str(at), f"{at}@x.com") for at in range(450)), told.append)
-    assert told == [200, 400, 450]
+    reported: list[int] = []
+    db.insert_many((User(str(at), f"{at}@x.com") for at in range(450)), reported.append)
+    assert reported == [200, 400, 450]
 
 
 class Losing:

@@ -133,14 +133,14 @@ async def _none(found: Any) -> list[Any]:
 def test_load_writes_objects_with_their_patterns(connect: Connect) -> None:
     calls: list[Call] = []
     db = connect(SCHEMA, observe=calls.append)
-    told: list[BulkProgress] = []
+    reported: list[BulkProgress] = []
     given = objects()
     calls.clear()
-    result = run(db, bulk_load, given, progress=told.append)
+    result = run(db, bulk_load, given, progress=reported.append)
     # Plain objects are put in batches. The others are in transactions, a version is alone.
     assert {call.operation for call in calls} == {"TransactWriteItems", "PutItem", "BatchWriteItem"}
     assert result.write_units == sum(call.units for call in calls) > 0
-    assert told == [result]
+    assert reported == [result]
     assert (result.done, result.failed, result.resumed) == (len(given), 0, False)
     assert len(all_of(db, Order)) == 40
     assert len(all_of(db, Event)) == 30
@@ -535,9 +535,9 @@ def test_export_continues_after_a_kill_between_file_and_position(tmp_path: Path)
 def test_collection_is_deleted_with_what_belongs_to_it(connect: Connect) -> None:
     db = connect(SCHEMA)
     run(db, bulk_load, objects())
-    told: list[int] = []
-    assert run(db, delete_collection, User, user_id="u1", progress=told.append) == 1 + 13
-    assert told[-1] == 14
+    reported: list[int] = []
+    assert run(db, delete_collection, User, user_id="u1", progress=reported.append) == 1 + 13
+    assert reported[-1] == 14
     assert {order.user_id for order in all_of(db, Order)} == {"u0", "u2"}
     assert [user.user_id for user in all_of(db, User)] == ["u0", "u2"]
     assert run(db, delete_collection, User, user_id="u1") == 0

@@ -220,15 +220,15 @@ def test_a_self_reference_is_a_relation_like_any_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "message"),
     [
         (Child(Folder), "Folder is not an entity of this schema"),
         (Child(Team, by={"team": "squad"}), "Player has no attribute squad"),
         (Child(Team, by={"name": "team"}), "name is not in the key of Team"),
     ],
 )
-def test_impossible_relation_is_refused_when_the_schema_is_built(pattern: Child, said: str) -> None:
-    with pytest.raises(SchemaError, match=said):
+def test_impossible_relation_is_refused_when_the_schema_is_built(pattern: Child, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
         Schema(
             Entity(Team, Key("TEAM#{team}", "TEAM")),
             Entity(Player, Key("PLAYER#{player_id}", "PLAYER"), patterns=[pattern]),
@@ -251,9 +251,9 @@ def grown(transport: Any = None, files: int = 3, notes: int = 4) -> Client:
 
 def test_a_tree_is_deleted_with_all_that_belongs_to_it_and_nothing_else() -> None:
     db = grown()
-    told: list[int] = []
-    assert delete_tree(db, Folder, folder_id="1", progress=told.append) == 1 + 3 + 12
-    assert told[-1] == 16
+    reported: list[int] = []
+    assert delete_tree(db, Folder, folder_id="1", progress=reported.append) == 1 + 3 + 12
+    assert reported[-1] == 16
     assert {one.folder_id for one in all_of(db)} == {"2"}
     assert wrong_tree(db) == []
     assert wrong(TREE, db._transport) == []

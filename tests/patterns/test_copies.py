@@ -285,10 +285,10 @@ orders = st.builds(
 @given(
     st.lists(st.tuples(st.sampled_from(["insert", "put", "update", "upsert", "add", "delete"]), orders), max_size=12)
 )
-def test_copies_equal_their_items_after_any_writes(said: list[tuple[str, Order]]) -> None:
+def test_copies_equal_their_items_after_any_writes(operations: list[tuple[str, Order]]) -> None:
     db = made(SCHEMA, fresh())
     model: dict[str, Order] = {}
-    for verb, order in said:
+    for verb, order in operations:
         key = order.order_id
         there = model.get(key)
         changes = Changes({name: getattr(order, name) for name in ("user_id", "status", "note", "total")})

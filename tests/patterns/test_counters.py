@@ -437,7 +437,7 @@ class Visit:
 
 
 @pytest.mark.parametrize(
-    ("patterns", "said"),
+    ("patterns", "message"),
     [
         ([TimeToLive("expires_at"), Counted(User, "orders")], "when DynamoDB deletes a Visit by its expires_at"),
         ([Counted(Day, "orders")], r"by=\{'day': …\}|is a integer"),
@@ -450,8 +450,8 @@ class Visit:
         ([Counted(User, "orders", shards=4, create=True)], "Leave out create"),
     ],
 )
-def test_invalid_count_is_refused_by_the_schema(patterns: list[Any], said: str) -> None:
-    with pytest.raises(SchemaError, match=said):
+def test_invalid_count_is_refused_by_the_schema(patterns: list[Any], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
         Schema(USER, DAY, Entity(Visit, Key("U#{user_id}", "V#{visit_id}"), patterns=patterns))
 
 

@@ -121,10 +121,10 @@ def test_refresh_updates_every_item_of_a_source(connect: Connect, more: tuple[An
     db.insert(User("2", "Bob"))
     db.insert(Comment("p1", "other", "2", "Bob"))
     renamed(db, "Anne")
-    told: list[int] = []
-    assert _refresh(db, progress=told.append) == 230
-    assert told[-1] == 230
-    assert told == sorted(told)
+    reported: list[int] = []
+    assert _refresh(db, progress=reported.append) == 230
+    assert reported[-1] == 230
+    assert reported == sorted(reported)
     assert _refresh(db) == 0
     assert authors(db) == ["Anne"] * 230
     assert findings(db) == []  # copies and index keys have the new name as well

@@ -16,9 +16,9 @@ def test_examples_of_the_guide_run(guide: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", guide.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     example = doctest.DocTestParser().get_doctest("".join(blocks), {}, guide.name, str(guide), 0)
     assert example.examples or guide.stem == "README"
-    told: list[str] = []
-    doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example, out=told.append)
-    assert not told, "".join(told)
+    reported: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example, out=reported.append)
+    assert not reported, "".join(reported)
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)

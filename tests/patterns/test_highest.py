@@ -259,7 +259,7 @@ def test_dates_and_moments_have_a_latest(connect: Connect) -> None:
 
 @both
 @pytest.mark.parametrize("schema", [SCHEMA, ALONE])
-def test_a_record_is_two_requests_and_any_other_is_one(connect: Connect, schema: Schema) -> None:
+def test_new_extreme_needs_two_requests_and_other_writes_one(connect: Connect, schema: Schema) -> None:
     counted = Counting(fresh())
     db = shop(connect, schema, transport=counted)
 
@@ -342,11 +342,11 @@ def test_a_parent_is_made_changed_and_checked_in_the_same_transaction(connect: C
 @both
 def test_false_condition_on_the_parent_raises_and_writes_nothing(connect: Connect) -> None:
     db = shop(connect)
-    with pytest.raises(TransactionCancelled) as told, db.transaction() as tx:
+    with pytest.raises(TransactionCancelled) as caught, db.transaction() as tx:
         tx.check(User, user_id="1", where=lambda u: u.name == "nobody")
         tx.insert(Order("a", "1", TEN))
         tx.insert(Order("b", "2", TEN))
-    (failure,) = told.value.failures
+    (failure,) = caught.value.failures
     assert failure.position == 0
     assert str(failure).startswith("User user_id='1' does not fulfil the condition of this update: name == 'nobody' &")
     assert reached(db) == reached(db, "2") == (None, None)
@@ -357,11 +357,11 @@ def test_false_condition_on_the_parent_raises_and_writes_nothing(connect: Connec
 def test_other_failures_are_reported_as_usual(connect: Connect) -> None:
     db = shop(connect)
     db.insert(Order("a", "1", ONE))
-    with pytest.raises(TransactionCancelled) as told, db.transaction() as tx:
+    with pytest.raises(TransactionCancelled) as caught, db.transaction() as tx:
         tx.insert(Order("b", "1", TEN))
         tx.insert(Order("a", "2", TEN))
     # b failed only because a did.
-    assert [(type(one), one.position) for one in told.value.failures] == [(AlreadyExists, 1)]
+    assert [(type(one), one.position) for one in caught.value.failures] == [(AlreadyExists, 1)]
     assert reached(db) == (ONE, ONE)
 
 
@@ -492,7 +492,7 @@ class Team:
 
 
 @pytest.mark.parametrize(
-    ("patterns", "said"),
+    ("patterns", "message"),
     [
         ([Highest(Player, "name", of="note")], "Game.note is a string. It must be a number, date or datetime"),
         ([Highest(Player, "best", of="share")], "Player.best is a integer, and must be a number"),
@@ -503,8 +503,8 @@ class Team:
         ([Highest(Player, "best", of="score"), Summed(Player, "best", of="score")], "best is declared twice"),
     ],
 )
-def test_invalid_highest_is_refused_by_the_schema(patterns: list[Any], said: str) -> None:
-    with pytest.raises(TableError, match=said):
+def test_invalid_highest_is_refused_by_the_schema(patterns: list[Any], message: str) -> None:
+    with pytest.raises(TableError, match=message):
         Schema(Entity(Player, Key("P#{player}", "P")), Entity(Game, Key("P#{player}", "G#{game}"), patterns=patterns))
 
 
@@ -512,7 +512,7 @@ IN_A_TEAM = {"team": "name"}
 
 
 @pytest.mark.parametrize(
-    ("patterns", "said"),
+    ("patterns", "message"),
     [
         ([TimeToLive("ends_at")], "Player expires by ends_at, which would leave each Game without a parent"),
         (
@@ -522,9 +522,9 @@ IN_A_TEAM = {"team": "name"}
         ([Counted(Team, "strong", when=lambda p: p.best > 10, by=IN_A_TEAM)], "cannot decide how a Player counts"),
     ],
 )
-def test_a_parent_that_ends_or_counts_by_it_is_refused(patterns: list[Any], said: str) -> None:
+def test_highest_in_an_expiring_or_counted_parent_is_refused(patterns: list[Any], message: str) -> None:
     """The counts of the parent in other items would have to change with it."""
-    with pytest.raises(SchemaError, match=said):
+    with pytest.raises(SchemaError, match=message):
         Schema(
             Entity(Team, Key("T#{team}", "T")),
             Entity(Player, Key("P#{player}", "P"), patterns=patterns),

@@ -294,11 +294,11 @@ class LossyStore:
 
         def send(*arguments: Any) -> Any:
             self.sent += 1
-            if self.sent < self._at or (self.sent == self._at and self._applied):
-                found = method(*arguments)
-            if self.sent >= self._at:
-                raise Lost(f"{name}, the {self.sent}. request")
-            return found
+            if self.sent < self._at:
+                return method(*arguments)
+            if self.sent == self._at and self._applied:
+                method(*arguments)
+            raise Lost(f"{name}, the {self.sent}. request")
 
         return send
 
@@ -314,7 +314,7 @@ def test_store_that_fails_leaves_the_old_content_or_the_new_one(monkeypatch: pyt
             db = Client(schema(store, inline=100), "shop", transport)
             db.create_table()
             db.insert(Document("o", "1", body=store_large(db, Document, "body", old, **ID)))
-            lossy = LossyStore(store, at, applied)
+            lossy: Any = LossyStore(store, at, applied)
             with suppress(Lost):
                 write_large(Client(schema(lossy, inline=100), "shop", transport), Document, "body", new, **ID)
             found = document(db)

@@ -129,7 +129,7 @@ def test_unknown_attributes_move_along() -> None:
 
 
 @both
-def test_to_another_parent_it_takes_its_count_along(connect: Connect) -> None:
+def test_move_to_another_parent_moves_the_count(connect: Connect) -> None:
     db = boards(connect)
     with db.update(Task, read=True, **OLD) as task:
         task.board = "2"
@@ -212,7 +212,7 @@ def test_in_a_transaction_with_others_all_move_or_none(connect: Connect) -> None
     assert db.get(Task, **NEW) is not None
 
 
-def test_returning_is_refused_for_it_is_a_transaction() -> None:
+def test_returning_is_refused_for_transactions() -> None:
     db = made(SCHEMA, fresh())
     db.insert(Board("1"))
     db.insert(Task("1", "OPEN", "a"))

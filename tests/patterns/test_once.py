@@ -99,17 +99,17 @@ def test_async_once_behaves_the_same() -> None:
         transport = fresh()
         opened(transport)
         db = AsyncClient(SCHEMA, "shop", transport)
-        said: list[Any] = []
+        results: list[Any] = []
         for amount in (5, 5, 6):
             try:
                 async with once(db, "a") as tx:
                     tx.apply(Account, Changes(adds={"balance": amount}), account_id="1")
                     tx.result = {"paid": amount}
-                said.append((tx.repeated, tx.result))
+                results.append((tx.repeated, tx.result))
             except TokenReused as error:
-                said.append(type(error))
+                results.append(type(error))
         found = await db.get(Account, account_id="1")
-        return [*said, found and found.balance]
+        return [*results, found and found.balance]
 
     assert asyncio.run(main()) == [(False, {"paid": 5}), (True, {"paid": 5}), TokenReused, 5]
 
@@ -174,13 +174,13 @@ def test_generated_values_are_compared_by_the_request() -> None:
 
     schema = Schema(ACCOUNT, Entity(Order, Key("ORDER#{order_id}", "ORDER")), receipts())
     db = opened(schema=schema)
-    said = []
+    results = []
     for number in range(3):
         with once(db, "a", content={"total": 5, "lines": ["x"]}) as tx:
             tx.insert(Order(f"new-{number}", 5))
             tx.result = f"new-{number}"
-        said.append((tx.repeated, tx.result))
-    assert said == [(False, "new-0"), (True, "new-0"), (True, "new-0")]
+        results.append((tx.repeated, tx.result))
+    assert results == [(False, "new-0"), (True, "new-0"), (True, "new-0")]
     with pytest.raises(TokenReused), once(db, "a", content={"total": 6, "lines": ["x"]}) as tx:
         tx.insert(Order("other", 6))
     assert db.get(Order, order_id="new-1") is None
@@ -254,12 +254,12 @@ def test_invalid_arguments_are_refused_before_sending() -> None:
 
 def test_receipt_without_writes_is_written_once() -> None:
     db = opened()
-    said = []
+    results = []
     for _ in range(2):
         with once(db, "mail-7") as tx:
             pass
-        said.append(tx.repeated)
-    assert said == [False, True]
+        results.append(tx.repeated)
+    assert results == [False, True]
 
 
 def test_tenants_have_tokens_of_their_own() -> None:
@@ -306,8 +306,8 @@ def test_cost() -> None:
 
 def test_exactly_one_concurrent_thread_does_it() -> None:
     db = opened(Embedded())
-    said = in_threads(8, lambda number: [pay(db, f"t{token}").repeated for token in range(5)])
-    assert [sum(not repeated[token] for repeated in said) for token in range(5)] == [1] * 5
+    results = in_threads(8, lambda number: [pay(db, f"t{token}").repeated for token in range(5)])
+    assert [sum(not repeated[token] for repeated in results) for token in range(5)] == [1] * 5
     assert balance(db) == 25
 
 
@@ -320,8 +320,8 @@ def pay_in_a_process(number: int, file: str) -> list[bool]:
 def test_exactly_one_process_on_a_file_does_it(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")
     db = opened(Embedded(file))
-    said = in_processes(3, pay_in_a_process, file)
-    assert [sum(not repeated[token] for repeated in said) for token in range(10)] == [1] * 10
+    results = in_processes(3, pay_in_a_process, file)
+    assert [sum(not repeated[token] for repeated in results) for token in range(10)] == [1] * 10
     assert balance(db) == 50
     db.close()
 
@@ -407,15 +407,15 @@ def test_lost_answer_stays_unknown_after_any_next_attempt(
             tx.apply(Account, Changes(adds={"balance": 5}), account_id="1")
             tx.result = 5
 
-    told: Exception | None = None
+    caught: Exception | None = None
     try:
         asyncio.run(pay_async()) if awaited else pay(Client(SCHEMA, "shop", failing), "a")
     except Exception as error:
-        told = error
+        caught = error
     # A receipt that can be read settles it; so does a second attempt that succeeds.
-    assert told is None or type(told) is OutcomeUnknown
-    assert told is not None or balance(db) == 5
-    assert pay(db, "a").repeated is (applied or told is None)
+    assert caught is None or type(caught) is OutcomeUnknown
+    assert caught is not None or balance(db) == 5
+    assert pay(db, "a").repeated is (applied or caught is None)
     assert balance(db) == 5
 
 

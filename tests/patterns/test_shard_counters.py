@@ -101,7 +101,7 @@ def test_the_shards_of_a_deleted_video_go_with_it() -> None:
     assert (likes(db, "1"), likes(db, "2")) == ((0, 0), (1, 1))
 
 
-def test_a_video_whose_likes_lie_in_shards_does_not_move() -> None:
+def test_item_with_a_sharded_count_cannot_move() -> None:
     db = made(SCHEMA, fresh())
     db.insert(Video("c", "1"))
     with (

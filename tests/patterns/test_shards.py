@@ -74,9 +74,7 @@ POINTS = st.lists(st.integers(-3, 3) | st.integers(-(10**12), 10**12), max_size=
 
 @pytest.mark.parametrize("sort_key", ONLY)
 @given(points=POINTS, reverse=st.booleans(), limit=st.integers(1, 9))
-def test_the_merged_answer_is_a_sort_and_pages_are_pieces_of_it(
-    sort_key: str, points: list[int], reverse: bool, limit: int
-) -> None:
+def test_merged_shards_equal_a_sort_in_pages(sort_key: str, points: list[int], reverse: bool, limit: int) -> None:
     scores = of_points(points)
     db = filled(ONLY[sort_key], scores, Embedded())
     whole = list(db.query(Score, game="chess", reverse=reverse))
@@ -232,7 +230,7 @@ def in_order(db: Client) -> list[int]:
 @pytest.mark.parametrize(
     "way", [["8", "8 of 16", "16 of 16", "16"], ["16", "16 of 16", "4 of 16", "4"], ["9", "9 of 11", "11 of 11", "11"]]
 )
-def test_the_number_of_shards_changes_and_at_no_step_anything_is_lost(way: list[str]) -> None:
+def test_changing_the_number_of_shards_loses_nothing(way: list[str]) -> None:
     engine = fresh()
     scores = of_points(list(range(100)))
     before, both_read, both_written, after = (Client(sharded(number), "games", engine) for number in way)
@@ -306,16 +304,16 @@ def test_scan_continues_from_its_progress_and_segments_share_the_work() -> None:
     transport = ShortPages()
     filled(sharded("2"), of_points(list(range(20))), transport)
     db = Client(sharded("5"), "games", transport)
-    told: list[Resharded] = []
-    whole = reshard(db, Score, progress=told.append)
-    assert (told[-1], whole.cursor, whole.read) == (whole, None, 20)
-    assert [one.read for one in told[:3]] == [3, 6, 9]
-    rest = reshard(db, Score, after=told[1].cursor)
+    reported: list[Resharded] = []
+    whole = reshard(db, Score, progress=reported.append)
+    assert (reported[-1], whole.cursor, whole.read) == (whole, None, 20)
+    assert [one.read for one in reported[:3]] == [3, 6, 9]
+    rest = reshard(db, Score, after=reported[1].cursor)
     assert rest == Resharded(read=14, moved=0)
     parts = [reshard(db, Score, segment=segment, segments=3) for segment in range(3)]
     assert sum(part.read for part in parts) == 20
     with pytest.raises(CursorError):
-        reshard(db, Score, segments=2, after=told[1].cursor)
+        reshard(db, Score, segments=2, after=reported[1].cursor)
     with pytest.raises(ValueError, match="has to be from 0 to below 3"):
         reshard(db, Score, segment=3, segments=3)
 

@@ -126,7 +126,7 @@ def test_deleted_item_cannot_be_updated_or_inserted(connect: Connect, clock: Man
     assert db.put(Note("1", text="over it")) == db.get(Note, note_id="1")
 
 
-def test_a_delete_is_taken_back_or_made_final(clock: ManualClock) -> None:
+def test_deleted_item_is_restored_or_purged(clock: ManualClock) -> None:
     db = made(notes(clock), fresh())
     note = db.insert(Note("1", text="x"))
     for none in (restore, purge):
@@ -183,7 +183,7 @@ def test_many_are_marked(clock: ManualClock) -> None:
     assert [one.deleted_at for page in db.everything(Note, hidden=True) for one in page].count(None) == 1
 
 
-def test_the_mark_is_kept_by_the_pattern_alone(clock: ManualClock) -> None:
+def test_caller_cannot_set_the_deletion_mark(clock: ManualClock) -> None:
     db = made(notes(clock), fresh())
     for write in (
         lambda: db.insert(Note("1", deleted_at=clock())),
@@ -334,13 +334,13 @@ def do(db: Client, verb: str, key: str, email: str) -> None:
     ),
     st.booleans(),
 )
-def test_soft_delete_equals_a_model_of_two_dictionaries(said: list[tuple[str, str, str]], release: bool) -> None:
+def test_soft_delete_equals_a_model_of_two_dictionaries(operations: list[tuple[str, str, str]], release: bool) -> None:
     clock = ManualClock()
     schema = users(clock, release=release)
     db = made(schema, fresh())
     live: dict[str, str] = {}
     dead: dict[str, str] = {}
-    for verb, key, email in said:
+    for verb, key, email in operations:
         holders = {**live} if release else {**live, **dead}
         free = email not in [held for holder, held in holders.items() if holder != key]
         again = dead.get(key) not in live.values() if release else True

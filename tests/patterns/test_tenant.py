@@ -122,7 +122,7 @@ def test_every_write_is_limited_to_the_tenant(shop: Client) -> None:
 
 
 @both
-def test_to_name_the_tenant_is_fine_and_to_name_another_is_refused(shop: Client) -> None:
+def test_tenant_may_be_named_and_another_is_refused(shop: Client) -> None:
     acme = of(shop, "acme")
     assert acme.get(User, tenant_id="acme", user_id="1") == ANN
     assert list(acme.query(Order, lambda o: (o.tenant_id == "acme") & (o.status == "OPEN"))) == [ART]
@@ -519,7 +519,7 @@ WRONG: dict[str, tuple[Callable[[], Schema], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_schema_in_which_tenants_could_meet_is_refused(name: str) -> None:
+def test_schema_whose_tenants_could_share_items_is_refused(name: str) -> None:
     make, said = WRONG[name]
     with pytest.raises(SchemaError, match=re.escape(said)):
         make()
@@ -682,7 +682,7 @@ def test_keys_that_no_policy_can_confine_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arn", "how", "said"),
+    ("arn", "how", "message"),
     [
         ("arn:aws:dynamodb:*:123456789012:table/shop", {"tenant": "a"}, "not the ARN of one table"),
         (ARN, {}, "pass either"),
@@ -690,8 +690,8 @@ def test_keys_that_no_policy_can_confine_are_refused() -> None:
         (ARN, {"tag": "a}b"}, "not the name of a tag"),
     ],
 )
-def test_a_policy_is_for_one_table_and_one_tenant(arn: str, how: dict[str, str], said: str) -> None:
-    with pytest.raises(TableError, match=said):
+def test_a_policy_is_for_one_table_and_one_tenant(arn: str, how: dict[str, str], message: str) -> None:
+    with pytest.raises(TableError, match=message):
         tenant_policy(SCHEMA, arn, **how)  # type: ignore[arg-type]
 
 

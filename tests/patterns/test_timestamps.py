@@ -84,7 +84,7 @@ def test_an_update_moves_the_item_in_an_index_by_time(db: Client) -> None:
     assert (found.created_at, found.updated_at) == (minute(1), minute(3))
 
 
-def test_an_upsert_keeps_when_it_was_made(db: Client) -> None:
+def test_upsert_keeps_the_creation_time(db: Client) -> None:
     for text in ("a", "b"):
         with db.upsert(Post, post_id="1") as post:
             post.author, post.text = "ann", text
@@ -93,7 +93,7 @@ def test_an_upsert_keeps_when_it_was_made(db: Client) -> None:
         db.apply(Post, Changes({"text": "x"}), post_id="2", upsert=True)
 
 
-def test_times_are_not_for_the_caller_to_change(db: Client) -> None:
+def test_caller_cannot_set_timestamps(db: Client) -> None:
     db.insert(Post("1", "ann"))
     for name in ("created_at", "updated_at"):
         with pytest.raises(TableError, match=f"{name} is maintained by Timestamps"):

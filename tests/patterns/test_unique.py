@@ -515,11 +515,11 @@ def test_longer_lived_item_keeps_its_value_longer(clock: ManualClock) -> None:
         max_size=14,
     )
 )
-def test_no_two_visible_items_share_a_unique_value_at_any_time(said: list[tuple[str, str, str]]) -> None:
+def test_no_two_visible_items_share_a_unique_value_at_any_time(operations: list[tuple[str, str, str]]) -> None:
     clock = ManualClock()
     schema = invites(clock)
     db = made(schema, fresh())
-    for verb, code, email in said:
+    for verb, code, email in operations:
         try:
             match verb:
                 case "insert":

@@ -180,12 +180,12 @@ def test_nor_of_processes_on_one_file(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.sampled_from(["read", "put", "update", "update known", "delete", "insert"]), max_size=15))
-def test_unseen_changes_are_never_overwritten(said: list[str]) -> None:
+def test_unseen_changes_are_never_overwritten(operations: list[str]) -> None:
     """Another writer changes the item from time to time, after it was read."""
     db = made(schema(Version()), fresh(), "notes")
     stored: Note | None = None
     seen = Note("1")
-    for verb in said:
+    for verb in operations:
         current = stored.version if stored else 0
         try:
             match verb:

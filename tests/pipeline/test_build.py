@@ -112,5 +112,5 @@ def test_infrastructure_errors_have_their_fix_apart(small: Path) -> None:
     (small.parent / "prejoin.toml").write_text('[table]\ntags = { "aws:x" = "1" }\n')
     with pytest.raises(PipelineError) as caught:
         build_project(small, overrides=QUICK)
-    (said,) = caught.value.diagnostics
-    assert (said.message, said.fix) == ("the tag 'aws:x'", "keys that begin with aws: are those of AWS")
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.message, diagnostic.fix) == ("the tag 'aws:x'", "keys that begin with aws: are those of AWS")

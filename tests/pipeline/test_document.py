@@ -61,5 +61,5 @@ def test_a_file_that_cannot_be_read_is_a_diagnostic(tmp_path: Path) -> None:
 
 
 def test_bytes_that_are_not_text_are_a_diagnostic() -> None:
-    (said,) = parse_document(b"# Shop\n\xff").diagnostics
-    assert "standard input is not UTF-8 at byte 7" in said.message
+    (diagnostic,) = parse_document(b"# Shop\n\xff").diagnostics
+    assert "standard input is not UTF-8 at byte 7" in diagnostic.message

@@ -48,7 +48,7 @@ def test_first_item_has_every_optional_attribute() -> None:
         assert any(len(other) < len(attributes) for other in others)
 
 
-def test_there_are_as_many_as_the_document_says_as_long_as_that_is_few() -> None:
+def test_number_of_items_is_that_of_the_document_up_to_a_limit() -> None:
     counts = [scaled(Cardinality(n)) for n in (1, 2, 3, 10, 30, 200, 10**6)]
     assert counts == sorted(counts)
     assert counts[:3] == [1, 2, 3]

@@ -17,7 +17,7 @@ from prejoin.proof.result import Proof
 pytestmark = pytest.mark.slow
 
 
-def test_the_league_is_proven_whatever_the_seed() -> None:
+def test_league_is_proven_with_any_seed() -> None:
     for seed in (1, 2):
         found = proof(seed=seed)
         assert [(a.pattern, a.wrong, a.problem) for a in found.failed] == []

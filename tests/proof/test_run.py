@@ -66,7 +66,7 @@ def test_wrong_result_is_detected(workload: Workload, design: Design) -> None:
     assert "items instead of" in wrong["AP-008"]
 
 
-def test_a_pattern_that_is_not_served_is_an_answer_too(workload: Workload, design: Design) -> None:
+def test_unserved_pattern_is_in_the_result(workload: Workload, design: Design) -> None:
     bare = map_patterns(replace(design, items=tuple(replace(i, facets=i.facets[:1]) for i in design.items)), workload)
     with Embedded() as engine:
         answers = list(prove_patterns(SampleTable.create(workload, bare, engine, NOW)))

@@ -190,7 +190,7 @@ def asked_by_constants() -> Workload:
     return read_text(text, "md").workload
 
 
-def test_an_index_that_holds_little_and_a_slim_copy_agree_with_the_run_time(workload: Workload) -> None:
+def test_narrow_index_and_copy_match_the_client(workload: Workload) -> None:
     keys_only = Projection(ProjectionKind.KEYS_ONLY)
     slots = (
         Slot("table", PK, SK),

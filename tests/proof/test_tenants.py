@@ -99,3 +99,109 @@ def test_new_reference_is_to_an_item_of_the_same_tenant() -> None:
     for seed in range(1, 5):
         failed = prove(workload, design, Embedded(), seed=seed).failed
         assert [(one.pattern, one.wrong, one.problem) for one in failed] == []
+
+
+ITEMS = """# Shops
+
+> Tenant: shopId → Shop
+
+## Entities
+
+### Shop
+
+- **Attributes**:
+  - `shopId` (string, natural)
+
+### Item
+
+- **Attributes**:
+  - `itemId` (uuid, generated)
+  - `slug` (string, unique, mutable)
+- **Cardinality**: ~100 per Shop
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Consistency |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Item | itemId | Single | - | No | 1/s | Eventual |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-100 | Item | Item | put Item | Yes | slug unique | 1/s |
+"""
+
+
+def test_values_that_are_unique_within_a_tenant() -> None:
+    """Tenants share some of them, and no tenant has one twice, not even the empty text."""
+    workload = read_text(ITEMS, "md").workload
+    for seed in range(1, 6):
+        items = DataGenerator(workload, NOW, seed, edge_values=True).make_all()["Item"]
+        slugs = [(item["shopId"], item["slug"]) for item in items]
+        assert len({slug for _, slug in slugs}) < len(set(slugs)) == len(slugs)
+
+
+def test_item_with_the_id_of_another_tenants_item_is_no_violation_of_a_unique_value() -> None:
+    workload = read_text(ITEMS, "md").workload
+    design = solve(workload).design
+    for seed in (3, 8):  # of the data of these, two tenants have the same id at that place
+        assert [(one.pattern, one.wrong) for one in prove(workload, design, Embedded(), seed=seed).failed] == []
+
+
+DEALS = """# Deals
+
+> Tenant: workspaceId → Workspace
+
+## Entities
+
+### Workspace
+
+- **Attributes**:
+  - `workspaceId` (string, natural)
+
+### Company
+
+- **Attributes**:
+  - `companyId` (ulid, generated)
+- **Cardinality**: ~5 per Workspace
+
+### Deal
+
+- **Attributes**:
+  - `dealId` (ulid, generated)
+  - `companyId` (ulid, immutable, → Company)
+  - `stage` (LEAD | WON | LOST, mutable)
+- **Cardinality**: ~3 per Company
+
+### StageTotal
+
+- **Attributes**:
+  - `stage` (LEAD | WON | LOST, natural)
+  - `deals` (integer, mutable, default=0)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Consistency |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | StageTotal | - | Collection | - | No | 1/s | Eventual |
+| AP-002 | Deal | dealId | Single | - | No | 1/s | Eventual |
+| AP-003 | Company | companyId | Single | - | No | 1/s | Eventual |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-100 | Deal, StageTotal | Deal | create Deal; upsert StageTotal (deals += 1) | Yes | Company exists | 1/s |
+"""
+
+
+def test_item_of_a_condition_is_of_the_same_tenant() -> None:
+    workload = read_text(DEALS, "md").workload
+    design = solve(workload).design
+    for seed in range(1, 6):
+        assert [(one.pattern, one.wrong) for one in prove(workload, design, Embedded(), seed=seed).failed] == []

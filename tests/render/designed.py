@@ -28,3 +28,42 @@ def designed(name: str) -> tuple[Workload, Design]:
         return workload, read_design_file(Path(__file__).with_name(f"{WITH_COPY}.md"), workload).design
     workload = read_file(DOCUMENTS[NAMES.index(name)]).workload
     return workload, solve(workload).design
+
+
+KEPT = """# Wiki
+
+## Entities
+
+### Page
+
+- **Attributes**:
+  - `pageId` (uuid, generated)
+  - `views` (integer, mutable, default=0)
+  - `version` (integer, mutable)
+- **History**: 2 versions
+
+### Video
+
+- **Attributes**:
+  - `videoId` (uuid, generated)
+  - `views` (integer, mutable, default=0)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Consistency |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Page | pageId | Single | - | No | 1/s | Eventual |
+| AP-002 | Video | videoId | Single | - | No | 1/s | Eventual |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-100 | Video | videoId | update Video (views += 1) | No | - | 1/s |
+
+## Decisions
+
+- Video.views in 4 shards
+"""

@@ -36,7 +36,7 @@ def test_lines_changed_by_hand_are_a_conflict() -> None:
         assert "changed by hand" in merged.reason
 
 
-def test_a_file_that_others_wrote_is_a_conflict() -> None:
+def test_foreign_file_is_a_conflict() -> None:
     merged = merge("x = 1\n", NEW)
     assert merged.state == "conflict"
     assert "not generated" in merged.reason

@@ -36,7 +36,7 @@ TEXTS = st.text(max_size=80) | st.sampled_from(
         ("The", "the"),
     ],
 )
-def test_a_description_becomes_what_a_person_would_have_typed(description: str, name: str) -> None:
+def test_method_name_is_made_from_the_description(description: str, name: str) -> None:
     assert method_name(Read("AP-001", description=description)) == name
 
 
@@ -64,7 +64,7 @@ def test_a_long_description_is_cut_between_words() -> None:
     assert len(name) <= LONGEST
 
 
-def test_two_of_a_kind_are_told_apart_by_what_follows_and_then_by_their_ids() -> None:
+def test_equal_names_are_distinguished_by_further_words_then_ids() -> None:
     reads = ("Orders, newest first", "Orders, newest first", "Orders, newest first", "Orders")
     workload = Workload(reads=tuple(Read(f"AP-{n}", description=text) for n, text in enumerate(reads)))
     assert list(method_names(workload).values()) == [

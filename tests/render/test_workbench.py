@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.render.designed import WITH_COPY, designed
+from tests.render.designed import KEPT, WITH_COPY, designed
 from tests.solutions import solve
 
 from prejoin.design.model import Billing, Design, KeyAttribute, Projection, ProjectionKind, Slot
@@ -46,7 +46,7 @@ def carried(design: Design) -> Design:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.parent.name)
-def test_a_design_comes_back_from_its_model_as_it_was(document: Path) -> None:
+def test_design_round_trips_through_its_model(document: Path) -> None:
     workload = read_file(document).workload
     design = solve(workload).design
     text = text_of(workload, design)
@@ -55,8 +55,8 @@ def test_a_design_comes_back_from_its_model_as_it_was(document: Path) -> None:
     assert found.design == carried(design)
     assert found.diagnostics == ()
     assert found.workload.patterns == workload.patterns
-    told = [[replace(a, text="") for a in e.attributes] for e in workload.entities]
-    assert [list(e.attributes) for e in found.workload.entities] == told
+    expected = [[replace(a, text="") for a in e.attributes] for e in workload.entities]
+    assert [list(e.attributes) for e in found.workload.entities] == expected
     assert [d.message for d in check(found.workload) if d.severity is Severity.ERROR] == []
 
 
@@ -120,12 +120,12 @@ def test_unsupported_parts_are_reported_and_left_out(shop: tuple[Workload, Desig
     local = Slot("by-date", design.slots[0].pk, (KeyAttribute("placedAt"),), local=True)
     several = Slot("wide", (KeyAttribute("a"), KeyAttribute("b")), ())
     design = replace(design, slots=(*design.slots, local, several), ttl_attribute="expiresAt")
-    said = " ".join(left_out(design))
-    assert "`by-date` is a local index" in said
-    assert "`wide` is an index whose key has several attributes" in said
-    assert "`expiresAt`" in said
+    text = " ".join(left_out(design))
+    assert "`by-date` is a local index" in text
+    assert "`wide` is an index whose key has several attributes" in text
+    assert "`expiresAt`" in text
     model = json.loads(text_of(workload, design))
-    assert said.split(",")[0] in model["ModelMetadata"]["Description"]
+    assert text.split(",")[0] in model["ModelMetadata"]["Description"]
     assert [index["IndexName"] for index in model["DataModel"][0]["GlobalSecondaryIndexes"]] == ["gsi1", "gsi2"]
 
 
@@ -146,8 +146,8 @@ def test_author_is_the_given_one(shop: tuple[Workload, Design]) -> None:
 
 def test_a_key_that_was_changed_in_the_samples_is_pointed_out(shop: tuple[Workload, Design]) -> None:
     found = read_workbench(text_of(*shop).replace('"S": "USER#', '"S": "MEMBER#'))
-    said = [d.message for d in found.diagnostics if d.code == "PJ645"]
-    assert any("is not a key of `USER#{userId}`" in message for message in said)
+    diagnostics = [d.message for d in found.diagnostics if d.code == "PJ645"]
+    assert any("is not a key of `USER#{userId}`" in message for message in diagnostics)
     assert found.design == carried(shop[1])
 
 
@@ -184,3 +184,10 @@ def test_hostile_names_round_trip(name: str) -> None:
     workload = read_text(text.replace("`placedAt`", f"`{name}`").replace("placedAt", cell), "md").workload
     design = solve(workload).design
     assert read_workbench(text_of(workload, design)).design == carried(design)
+
+
+def test_shards_of_counters_and_earlier_versions_are_described() -> None:
+    workload = read_text(KEPT, "md").workload
+    said = json.loads(text_of(workload, solve(workload).design))["ModelMetadata"]["Description"]
+    assert "- `views` of `Video` is the sum of 4 items, `VIDEO#{videoId}#COUNTER#{shard}`, `COUNTER#Video`" in said
+    assert "- earlier versions of `Page` are items, `PAGE#{pageId}#PAGE#HISTORY`, `{version}`" in said

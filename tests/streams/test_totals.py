@@ -136,8 +136,8 @@ def test_rebuild_counts_objects_without_stream_records(before: list[Write], afte
         played(db, before)  # as if before the stream, or lost
         changes = engine.changes("arcade")
         played(db, after)
-        told: list[int] = []
-        rebuild_totals(db, SCORES, progress=told.append)
+        reported: list[int] = []
+        rebuild_totals(db, SCORES, progress=reported.append)
         assert totals(db) == counted(db)
         assert rebuild_totals(db, SCORES) == 0
         handlers(db).handle(changes.read(1000))  # changes that the rebuild has seen already

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import msgspec
 from tests.transport.scripted import Behaviour, Hung, ReceivedRequest, Scripted, answer, drops, fails, signed_by
 
-PATIENCE = 0.3
-"""The timeout of clients in seconds, shorter than a slow response."""
+PATIENCE = 1.0
+"""The timeout in seconds of clients that get a slow response: long enough for the server to apply the request."""
 
 Fault = Callable[["FaultyProxy", socket, ReceivedRequest], None]
 

@@ -131,10 +131,10 @@ def events(count: int) -> list[Event]:
 def test_many_are_put_25_at_a_time_with_all_their_keys() -> None:
     transport = Busy()
     db = client(transport)
-    told: list[int] = []
-    assert db.put_many(iter(events(60)), progress=told.append) == 60
+    reported: list[int] = []
+    assert db.put_many(iter(events(60)), progress=reported.append) == 60
     assert transport.sizes == [25, 25, 10]
-    assert told == [25, 50, 60]
+    assert reported == [25, 50, 60]
     assert list(db.query(Event, day="d")) == events(60)
     assert [event.number for event in db.query(Event, kind="k")] == list(range(1, 60, 2))
     db.put_many([Event("d", 1, kind=None)])

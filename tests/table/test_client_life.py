@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.place import fresh
-from tests.table.both import Connect, Watched, both
+from tests.table.both import Connect, Watched, both, waiting
 
 from prejoin import AsyncClient, Client, Entity, Key, Schema
 from prejoin.engine import Embedded
@@ -41,7 +41,7 @@ def shop(connect: Connect) -> tuple[Any, Watched]:
 
 
 @both
-def test_pages_are_read_on_demand(connect: Connect) -> None:
+def test_pages_continue_after_a_cursor_and_can_be_filtered(connect: Connect) -> None:
     db, _ = shop(connect)
     pages = list(db.pages(Order, user_id="1", size=3))
     assert [list(page) for page in pages] == [ORDERS[:3], ORDERS[3:6], ORDERS[6:]]
@@ -52,12 +52,7 @@ def test_pages_are_read_on_demand(connect: Connect) -> None:
 
 
 def test_pages_are_read_only_when_needed() -> None:
-    watched = Watched()
-    db = Client(SCHEMA, "shop", fresh(), observe=watched)
-    db.create_table()
-    for order in ORDERS:
-        db.insert(order)
-    watched.calls.clear()
+    db, watched = shop(waiting)
     pages = db.pages(Order, user_id="1", size=2)
     assert watched.calls == []
     assert list(next(pages)) == ORDERS[:2]

@@ -179,26 +179,26 @@ def test_one_index_is_added_after_the_other() -> None:
     busy = table("UPDATING", "CREATING")
     steps = add_indexes(schema(Index("by-total", pk="status", sk="total")), "shop")
     answers = [described, described, busy, table("ACTIVE", "ACTIVE"), table("ACTIVE", "ACTIVE", "ACTIVE")]
-    told = held(steps, {"DescribeTable": answers, "UpdateTable": [{}, {}]})
+    steps_taken = held(steps, {"DescribeTable": answers, "UpdateTable": [{}, {}]})
     waited = ["DescribeTable", "pause", "DescribeTable"]
-    assert told == ["DescribeTable", "DescribeTable", "UpdateTable", *waited, "UpdateTable", "DescribeTable"]
+    assert steps_taken == ["DescribeTable", "DescribeTable", "UpdateTable", *waited, "UpdateTable", "DescribeTable"]
 
 
 def held(steps: Any, answers: Mapping[str, list[Any]]) -> list[str]:
     """Runs a conversation with prepared responses, and returns what happened."""
-    told = []
+    steps_taken = []
     step = next(steps)
     while True:
         if isinstance(step, Pause):
-            told.append("pause")
+            steps_taken.append("pause")
             answer = None
         else:
-            told.append(step.operation)
+            steps_taken.append(step.operation)
             answer = answers[step.operation].pop(0)
         try:
             step = steps.throw(answer) if isinstance(answer, Exception) else steps.send(answer)
         except StopIteration:
-            return told
+            return steps_taken
 
 
 def table(status: str, *indexes: str) -> dict[str, Any]:
@@ -208,8 +208,8 @@ def table(status: str, *indexes: str) -> dict[str, Any]:
 def test_a_new_table_is_waited_for_until_all_of_it_is_active() -> None:
     unknown = DynamoDBError("ResourceNotFoundException", "not found")
     answers = [unknown, table("CREATING", "CREATING"), table("ACTIVE", "CREATING"), table("ACTIVE", "ACTIVE")]
-    told = held(create(schema(), "shop"), {"CreateTable": [{}], "DescribeTable": answers})
-    assert told == ["CreateTable", *["DescribeTable", "pause"] * 3, "DescribeTable"]
+    steps_taken = held(create(schema(), "shop"), {"CreateTable": [{}], "DescribeTable": answers})
+    assert steps_taken == ["CreateTable", *["DescribeTable", "pause"] * 3, "DescribeTable"]
 
 
 def test_waiting_for_a_table_times_out() -> None:

@@ -181,13 +181,13 @@ def test_endpoint_that_is_no_dynamodb_is_reported(status: int) -> None:
         pytest.raises(TransportError) as caught,
     ):
         db.get(File, file_id="1")
-    said = str(caught.value)
-    assert url in said
-    assert "nginx" not in said
+    message = str(caught.value)
+    assert url in message
+    assert "nginx" not in message
     assert (
-        "the response is not DynamoDB's: a page of HTML or XML" in said
+        "the response is not DynamoDB's: a page of HTML or XML" in message
         if status == 200
-        else f"is not a DynamoDB: it returned {status} (text/html)" in said
+        else f"is not a DynamoDB: it returned {status} (text/html)" in message
     )
 
 

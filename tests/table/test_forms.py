@@ -43,8 +43,8 @@ def schema() -> Schema:
 
 
 def update(at: Schema, changes: Changes, where: Any = None, **more: Any) -> Write:
-    said = {"user": "ann", "number": 1, **more}
-    return update_write(at, Order, changes, where, said, False, None, False)
+    keywords = {"user": "ann", "number": 1, **more}
+    return update_write(at, Order, changes, where, keywords, False, None, False)
 
 
 def same(one: ItemAction, other: ItemAction) -> bool:
@@ -87,9 +87,9 @@ CHANGES = st.fixed_dictionaries(
         max_size=12,
     )
 )
-def test_cached_forms_change_no_update(said: list[tuple[Any, Any, dict[str, Any]]]) -> None:
+def test_cached_forms_change_no_update(operations: list[tuple[Any, Any, dict[str, Any]]]) -> None:
     known = schema()
-    for sets, adds, values in said:
+    for sets, adds, values in operations:
         try:
             write = update(known, Changes(sets, adds), **values)
             expected = update_item(known, write)
@@ -140,8 +140,11 @@ def test_an_update_of_a_form_is_still_refused_for_its_value() -> None:
 def test_checks_and_deletes_have_forms() -> None:
     known = schema()
     for number in range(3):
-        said = {"user": "ann", "number": number}
-        check, delete = check_write(known, Order, None, said), delete_write(known, Order, None, said, False, None)
+        keywords = {"user": "ann", "number": number}
+        check, delete = (
+            check_write(known, Order, None, keywords),
+            delete_write(known, Order, None, keywords, False, None),
+        )
         assert same(expand(known, check)[0], check_item(known, check))
         assert same(expand(known, delete)[0], delete_item(known, delete))
     assert len(forms(known)) == 2

@@ -112,23 +112,23 @@ def test_get_many_accepts_keys_in_any_order_and_plans_made_meanwhile(connect: Co
 @both
 def test_get_many_sends_a_hundred_keys_per_request(connect: Connect) -> None:
     db, watched = filled(connect, 250)
-    told: list[int] = []
+    reported: list[int] = []
     keys = [{"team": "red", "user_id": str(number)} for number in range(255)]
-    found = db.get_many(User, keys, progress=told.append)
+    found = db.get_many(User, keys, progress=reported.append)
     assert [user and user.user_id for user in found] == [str(number) for number in range(250)] + [None] * 5
     assert sorted(call.items for call in watched.calls) == [50, 100, 100]
-    assert told == [255]
+    assert reported == [255]
 
 
 @both
 def test_unprocessed_keys_are_requested_again(connect: Connect, pauses: list[float]) -> None:
     db, _ = filled(connect, 130, Busy(30))
-    told: list[int] = []
-    found = db.get_many(User, [{"team": "red", "user_id": str(n)} for n in range(130)], progress=told.append)
+    reported: list[int] = []
+    found = db.get_many(User, [{"team": "red", "user_id": str(n)} for n in range(130)], progress=reported.append)
     assert [user.user_id for user in found] == [str(number) for number in range(130)]
-    assert told[-1] == 130
-    assert told == sorted(told)
-    assert len(pauses) == len(told) - 1
+    assert reported[-1] == 130
+    assert reported == sorted(reported)
+    assert len(pauses) == len(reported) - 1
 
 
 @both

@@ -35,10 +35,10 @@ def blocks(name: str) -> list[str]:
 def test_examples_of_the_guide_run(name: str, least: int) -> None:
     example = doctest.DocTestParser().get_doctest("".join(blocks(name)), {}, name, name, 0)
     assert len(example.examples) >= least
-    told: list[str] = []
+    reported: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    runner.run(example, out=told.append)
-    assert not told, "".join(told)
+    runner.run(example, out=reported.append)
+    assert not reported, "".join(reported)
 
 
 @pytest.mark.slow

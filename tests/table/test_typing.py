@@ -25,10 +25,10 @@ def mypy() -> dict[str, dict[int, str]]:
         text=True,
     )
     assert not ran.stderr, ran.stderr
-    said: dict[str, dict[int, str]] = {}
+    messages: dict[str, dict[int, str]] = {}
     for path, line, what in re.findall(r"^(.+?):(\d+): error: (.*)$", ran.stdout, re.MULTILINE):
-        said.setdefault(Path(path).name, {})[int(line)] = what
-    return said
+        messages.setdefault(Path(path).name, {})[int(line)] = what
+    return messages
 
 
 def expected() -> dict[str, set[int]]:
@@ -41,7 +41,7 @@ def expected() -> dict[str, set[int]]:
 
 
 def test_results_have_the_types_of_the_classes_asked_for() -> None:
-    found = {name: said for name, said in mypy().items() if not name.startswith("refused")}
+    found = {name: messages for name, messages in mypy().items() if not name.startswith("refused")}
     assert found == {}, "and nothing else was found wrong on the way"
     assert len(FILES) == 4
 

@@ -425,7 +425,7 @@ def test_it_decorates_coroutines_too() -> None:
     assert asyncio.run(later()) == []
 
 
-def test_a_generator_is_inside_it_until_it_ends() -> None:
+def test_decorated_generator_is_inside_the_mock_until_it_ends() -> None:
     @mock_dynamodb
     def fixture() -> Any:
         client = boto3.client("dynamodb")

@@ -97,7 +97,7 @@ def core(
 class Held:
     """The course of an exchange."""
 
-    told: bytes | Exception
+    outcome: bytes | Exception
     applied: int
     sent: int
     pauses: list[float]
@@ -131,24 +131,24 @@ def hold(core: Channel, operation: str, body: bytes, events: list[Event]) -> Hel
             except Exception as error:
                 try:
                     exchange.throw(error)
-                except Exception as told:
-                    return Held(told, applied, sent, pauses)
+                except Exception as outcome:
+                    return Held(outcome, applied, sent, pauses)
 
 
 @given(requests, st.lists(events, max_size=8))
 def test_reported_outcome_is_true(request: tuple[str, bytes], script: list[Event]) -> None:
     held = hold(core(), *request, script)
-    if isinstance(held.told, bytes):
-        assert held.told == OK
+    if isinstance(held.outcome, bytes):
+        assert held.outcome == OK
         assert held.applied >= 1
-    elif isinstance(held.told, ConnectionFailed):
+    elif isinstance(held.outcome, ConnectionFailed):
         assert held.applied == 0 or is_read(request[0])
-    elif isinstance(held.told, OutcomeUnknown):
+    elif isinstance(held.outcome, OutcomeUnknown):
         assert not is_read(request[0])
-    elif isinstance(held.told, AnswerLost):
+    elif isinstance(held.outcome, AnswerLost):
         assert is_read(request[0])
     else:
-        assert isinstance(held.told, DynamoDBError) or type(held.told) is TransportError
+        assert isinstance(held.outcome, DynamoDBError) or type(held.outcome) is TransportError
         assert held.applied == 0 or is_read(request[0])
     if not safe_to_repeat(*request):
         assert held.applied <= 1
@@ -175,24 +175,24 @@ def test_lost_write_stays_unknown_when_credentials_run_out() -> None:
         return expired.pop()
 
     held = hold(core(keyring=CredentialCache(source)), "PutItem", item(Item={}), [LOST])
-    assert isinstance(held.told, OutcomeUnknown)
-    assert str(held.told).endswith("whether it was applied: gone; then: there are no credentials")
+    assert isinstance(held.outcome, OutcomeUnknown)
+    assert str(held.outcome).endswith("whether it was applied: gone; then: there are no credentials")
 
 
 def test_unknown_counts_what_was_sent_and_tells_the_last_error() -> None:
     held = hold(core(), "PutItem", item(Item={}), [LOST, Event(refused("ThrottlingException"), False)])
-    assert isinstance(held.told, OutcomeUnknown)
-    assert held.told.attempts == 4
-    assert held.told.cause is GONE
+    assert isinstance(held.outcome, OutcomeUnknown)
+    assert held.outcome.attempts == 4
+    assert held.outcome.cause is GONE
     expected = "PutItem was sent 2 times and no response says whether it was applied: gone; then: not reached"
-    assert str(held.told) == expected
+    assert str(held.outcome) == expected
 
 
 def test_invalid_update_after_a_lost_one_is_unknown() -> None:
     """Whether `SET m.x = :v` is valid depends on the item, so the first attempt may have been applied."""
     update = item(Key={}, UpdateExpression="SET m.x = :v")
     held = hold(core(), "UpdateItem", update, [LOST, Event(refused("ValidationException"), False)])
-    assert isinstance(held.told, OutcomeUnknown)
+    assert isinstance(held.outcome, OutcomeUnknown)
 
 
 def test_a_hook_that_fails_fails_the_request() -> None:
@@ -200,10 +200,10 @@ def test_a_hook_that_fails_fails_the_request() -> None:
         raise ZeroDivisionError
 
     held = hold(core(on_retry=fail), "GetItem", item(), [Event(refused("ThrottlingException"), False)])
-    assert isinstance(held.told, ZeroDivisionError)
+    assert isinstance(held.outcome, ZeroDivisionError)
 
 
 @pytest.mark.parametrize("cause", [GONE, MalformedResponse("cut off")])
 def test_the_error_names_what_happened(cause: Exception) -> None:
     held = hold(core(1), "GetItem", item(), [Event(SendFailure(SendProgress.LOST, cause), True)])
-    assert str(held.told) == f"http://127.0.0.1:8000 did not answer GetItem: {cause}"
+    assert str(held.outcome) == f"http://127.0.0.1:8000 did not answer GetItem: {cause}"

@@ -59,14 +59,22 @@ NOT_DONE: dict[str, Behaviour] = {
 }
 
 
+SLOW = (silent, drips)
+"""Responses that come after the timeout."""
+
+
 def lost(*requests: tuple[str, bytes]) -> list[ParameterSet]:
     """Each request with each way to lose its response; slow ones only with the first, as they are the same for all."""
     return [
         pytest.param(request, behaviour, id=f"{request[0]}: {name}")
         for request in requests
         for name, behaviour in LOST.items()
-        if request is requests[0] or behaviour not in (silent, drips)
+        if request is requests[0] or behaviour not in SLOW
     ]
+
+
+def timeout(behaviour: Behaviour) -> float:
+    return 1.0 if behaviour in SLOW else 30.0
 
 
 @pytest.mark.parametrize(("request_", "behaviour"), lost(READ, PUT, SET, BATCH, TOKEN))
@@ -74,7 +82,7 @@ def test_safe_request_is_retried(
     serve: Serve, connect: Connect, send: Send, behaviour: Behaviour, request_: tuple[str, bytes]
 ) -> None:
     server = serve(behaviour)
-    assert send(connect(server.url), *request_) == OK
+    assert send(connect(server.url, timeout=timeout(behaviour)), *request_) == OK
     assert [request.operation for request in server.requests] == [request_[0]] * 2
 
 
@@ -84,7 +92,7 @@ def test_unsafe_request_is_applied_once_and_reported_unknown(
 ) -> None:
     server = serve(behaviour)
     with pytest.raises(OutcomeUnknown) as caught:
-        send(connect(server.url), *request_)
+        send(connect(server.url, timeout=timeout(behaviour)), *request_)
     assert len(server.requests) == 1
     assert server.applied <= 1
     assert (caught.value.operation, caught.value.attempts) == (request_[0], 1)
@@ -128,7 +136,7 @@ class Then:
     """The response to the repetition of a lost write, and the outcome for the caller."""
 
     behaviours: tuple[Behaviour, ...]
-    told: type[Exception]
+    error: type[Exception]
     request: tuple[str, bytes] = PUT
 
 
@@ -146,7 +154,7 @@ def test_a_write_that_was_lost_once_stays_unknown_unless_its_repetition_settles_
     serve: Serve, connect: Connect, send: Send, then: Then
 ) -> None:
     server = serve(resets(), *then.behaviours)
-    with pytest.raises(then.told):
+    with pytest.raises(then.error):
         send(connect(server.url), *then.request)
 
 
@@ -176,16 +184,16 @@ def test_missing_server_raises_connection_failed(connect: Connect, send: Send, u
 
 
 def test_on_retry_is_called(serve: Serve, connect: Connect, send: Send) -> None:
-    told: list[tuple[str, int, str]] = []
+    reported: list[tuple[str, int, str]] = []
     server = serve(fails("ThrottlingException"), resets(40))
 
     def on_retry(operation: str, attempts: int, error: Exception, delay: float) -> None:
         assert 0 <= delay <= 0.01
-        told.append((operation, attempts, type(error).__name__))
+        reported.append((operation, attempts, type(error).__name__))
 
     send(connect(server.url, on_retry=on_retry), *READ)
-    assert [(operation, attempts) for operation, attempts, _ in told] == [("GetItem", 1), ("GetItem", 2)]
-    assert told[0][2] == "DynamoDBError"
+    assert [(operation, attempts) for operation, attempts, _ in reported] == [("GetItem", 1), ("GetItem", 2)]
+    assert reported[0][2] == "DynamoDBError"
 
 
 def test_retry_quota_stops_retries(serve: Serve, connect: Connect, send: Send) -> None:

@@ -52,9 +52,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     arguments = ["serve", "--port", "0", "--db", str(file), "--access-key", KEYS["AWS_ACCESS_KEY_ID"]]
     with running(sys.executable, "-c", start, *arguments, PREJOIN_SECRET_KEY=KEYS["AWS_SECRET_ACCESS_KEY"]) as process:
         assert process.stderr is not None
-        said = process.stderr.readline()
-        found = re.search(r"http://\S+?(?=,)", said)
-        assert found, said
+        line = process.stderr.readline()
+        found = re.search(r"http://\S+?(?=,)", line)
+        assert found, line
         yield found.group()
         process.terminate()
         assert process.wait(20) == 0
@@ -74,7 +74,7 @@ def other_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def local_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What DynamoDB Local answers to the scenario."""
+    """The responses of DynamoDB Local to the scenario."""
     alone = ("unshare", "--map-root-user", "--net", "--")
     if not shutil.which("java"):
         pytest.skip("java is not on this machine, and DynamoDB Local needs it")
@@ -92,8 +92,8 @@ def local_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def moto_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """moto. It logs every request into a file, because nothing would empty a pipe."""
     port = unused_port()
-    told = tmp_path_factory.mktemp("wide") / "moto.log"
-    with told.open("w") as log, running(tool("aws/bin/moto_server"), "-p", str(port), log=log) as process:
+    path = tmp_path_factory.mktemp("wide") / "moto.log"
+    with path.open("w") as log, running(tool("aws/bin/moto_server"), "-p", str(port), log=log) as process:
         wait_for(port, process)
         yield f"http://127.0.0.1:{port}"
 

@@ -76,7 +76,7 @@ def run_everywhere(url: str) -> dict[str, Any]:
     unchecked = Config(parameter_validation=False)  # boto3 would refuse some of it itself
     client = boto3.client("dynamodb", endpoint_url=url)
     streams = boto3.client("dynamodbstreams", endpoint_url=url, config=unchecked)
-    answers = run(client) | run_statements(client) | misuse_streams(client, streams)
+    answers = run(client) | run_expressions(client) | run_statements(client) | misuse_streams(client, streams)
     return answers | {f"stream of {view}": run_stream(client, streams, view) for view in VIEWS}
 
 
@@ -360,6 +360,99 @@ def _statements(step: Any) -> None:
     statement("statement delete", f"DELETE FROM {name} WHERE pk = ? AND sk = ? RETURNING ALL OLD *", user, sort)
 
 
+CONDITIONS = (
+    *(
+        "n = status AND foo(n)",
+        "foo(status) = n",
+        "size(n) AND status = n",
+        "status IN (size(n), n)",
+        "size(n) AND foo(n)",
+    ),
+    *(
+        "n = l[99999999999] AND status = n",
+        "foo(n) = l[99999999999]",
+        "attribute_type(status, n) = n",
+        "n = n",
+        "n IN (l, n)",
+    ),
+    *(
+        "((n)) = l",
+        "((n = l)) d",
+        "((n = l)).d",
+        "((n)).d = l",
+        "n = ((l)).d",
+        "size(((n)).d) = l",
+        "n = l AND (",
+        "(n).d = l",
+    ),
+    *(
+        "remove = n",
+        "n = m.SET",
+        "n AND l",
+        "n == l",
+        "n =",
+        "NOT",
+        "n IN ()",
+        "contains(n, n)",
+        "begins_with(n)",
+        "size(n, l) = n",
+    ),
+    *(
+        "if_not_exists(n, l) = n",
+        "attribute_exists(size(n))",
+        "#x = n",
+        "n BETWEEN l AND",
+        "n[-1] = l",
+        "n.1 = l",
+        "(n = l",
+        "n = l)",
+    ),
+)
+UPDATES = (
+    *(
+        "SET a = ((b))",
+        "SET a = ((b)).c",
+        "SET a = b SET c = b",
+        "SET status = foo(n)",
+        "SET a = foo(status)",
+        "SET in = b",
+    ),
+    *(
+        "SET a = if_not_exists(b, b)",
+        "SET a = list_append(list_append(l, l), l)",
+        "SET a = size(l)",
+        "SET a = b, a.c = b",
+    ),
+    *(
+        "REMOVE a.b, a[0]",
+        "REMOVE status",
+        "REMOVE",
+        "ADD a b",
+        "SET a",
+        "SET a = b + ",
+        "DELETE a",
+        "SET (a) = b",
+        "SET a = l[99999999999]",
+    ),
+)
+PROJECTIONS = ("a, a", "a.b, a", "a.b, a[0]", "status", "and", "a,", "a..b", "(a)", "#x", "a[99999999999]")
+
+
+def run_expressions(client: Any) -> dict[str, Any]:
+    """Expressions with mistakes, on an item that has none of their attributes."""
+    client.create_table(**TABLE)
+    client.get_waiter("table_exists").wait(TableName=TABLE["TableName"], WaiterConfig={"Delay": 1})
+    scenario = Scenario(client)
+    for text in CONDITIONS:
+        scenario.step(f"condition {text}", "scan", FilterExpression=text)
+    for text in UPDATES:
+        scenario.step(f"update {text}", "update_item", Key=key("USER#1", "PROFILE"), UpdateExpression=text)
+    for text in PROJECTIONS:
+        scenario.step(f"projection {text}", "scan", ProjectionExpression=text)
+    client.delete_table(TableName=TABLE["TableName"])
+    return scenario.answers
+
+
 def run_statements(client: Any) -> dict[str, Any]:
     """Further statements of PartiQL, valid and invalid. dynoxide does not support many of them."""
     client.create_table(**TABLE)
@@ -505,7 +598,7 @@ VIEWS = ("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES")
 
 
 def run_stream(client: Any, streams: Any, view: str) -> list[Any]:
-    """What a consumer reads from the stream of a table after writes of every kind."""
+    """The records of a table's stream after writes of every kind."""
     name = f"stream-{view}"
     write_to_stream(client, name, view)
     found = consume(client, streams, name)

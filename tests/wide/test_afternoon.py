@@ -72,7 +72,7 @@ def test_guide_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     with postgres_server() as server:
         source = prepared("postgresql", server.url, POSTGRES)
         environment = dict(os.environ)
-        said = ""
+        output = ""
         for language, block in re.findall(r"```(sh|sql)\n(.*?)```", GUIDE, re.DOTALL):
             for line in block.strip().splitlines():
                 if language == "sql":
@@ -82,11 +82,11 @@ def test_guide_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
                     environment["PREJOIN_SOURCE"] = source.public
                 elif " verify " in line or " cutover " in line:  # these want no writes
                     follow("prejoin migrate follow --db shop-table.db --until-caught-up", environment)
-                    said = follow(line, environment)
+                    output = follow(line, environment)
                 else:
                     with application(source.engine):
-                        said = follow(line, environment)
-        assert "done  switch reads" in said
+                        output = follow(line, environment)
+        assert "done  switch reads" in output
         assert "- [x] removed from the database: the replication slot prejoin_" in Path("cutover-report.md").read_text()
         with source.engine.connect() as db:
             assert db.exec_driver_sql("SELECT count(*) FROM pg_replication_slots").scalar() == 0

@@ -127,7 +127,7 @@ def test_the_module_of_sst_compiles(tmp_path: Path) -> None:
     _compiled(folder, "--noEmit", "--typeRoots", tmp_path, *files)
 
 
-def test_terraforms_parser_reads_what_our_tests_read(tmp_path: Path) -> None:
+def test_terraforms_parser_agrees_with_ours(tmp_path: Path) -> None:
     folder = tool("infrastructure-js/node_modules").parent.absolute()
     for name, (workload, design, options) in cases().items():
         files = render_terraform(workload, design, options)
@@ -152,7 +152,7 @@ def test_terraforms_parser_reads_what_our_tests_read(tmp_path: Path) -> None:
         assert _plain(table) == _plain(theirs)
 
 
-def test_terraform_would_lay_it_out_so(tmp_path: Path) -> None:
+def test_terraform_is_formatted_as_by_terraform_fmt(tmp_path: Path) -> None:
     terraform = shutil.which("terraform") or shutil.which("tofu")
     if terraform is None:
         pytest.skip("neither terraform nor tofu is installed, and no registry that CI reaches has them")

@@ -48,6 +48,6 @@ def test_pyright_finds_nothing_in_generated_code(tmp_path: Path) -> None:
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
     command = ["npx", "--yes", PYRIGHT[0], "--outputjson", "--pythonpath", sys.executable, "-p", str(tmp_path)]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    told = json.loads(ran.stdout)
-    assert told["summary"]["filesAnalyzed"] >= 7 * len(NAMES)
-    assert [(one["file"], one["message"]) for one in told["generalDiagnostics"]] == []
+    report = json.loads(ran.stdout)
+    assert report["summary"]["filesAnalyzed"] >= 7 * len(NAMES)
+    assert [(one["file"], one["message"]) for one in report["generalDiagnostics"]] == []

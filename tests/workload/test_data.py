@@ -34,8 +34,8 @@ def test_every_document_as_data_is_valid_by_the_schema_and_reads_back(path: Path
 
 def test_checks_are_the_same_for_data_and_say_where() -> None:
     text = "title: T\nentities:\n- name: User\n  attributes:\n  - {name: userId, id: true}\nreads:\n- id: AP-001\n  entities: [User]\n  inputs:\n  - attribute: usrId\n  result: Single\n"
-    said = [(d.code, d.line) for d in read_text(text, "yaml").diagnostics if d.severity == "error"]
-    assert said == [("PJ202", 10)]
+    diagnostics = [(d.code, d.line) for d in read_text(text, "yaml").diagnostics if d.severity == "error"]
+    assert diagnostics == [("PJ202", 10)]
 
 
 @pytest.mark.parametrize("text", ["\u2028", "\x7f", "\ufeff", "a\tb", "--- #", "x" * 2000, "\U0001f642", '"\\', "\x85"])

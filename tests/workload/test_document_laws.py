@@ -45,7 +45,7 @@ slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, Heal
 
 @slow
 @given(workloads())
-def test_a_workload_written_as_a_document_is_read_back_as_it_was(workload: Workload) -> None:
+def test_workload_round_trips_through_a_document(workload: Workload) -> None:
     document = write_document(workload)
     assert read_document(document).workload == workload
     assert write_document(read_document(document).workload) == document
@@ -53,7 +53,7 @@ def test_a_workload_written_as_a_document_is_read_back_as_it_was(workload: Workl
 
 @slow
 @given(workloads(), st.sampled_from(["yaml", "json"]))
-def test_a_workload_written_as_data_is_read_back_as_it_was(workload: Workload, form: str) -> None:
+def test_workload_round_trips_through_data(workload: Workload, form: str) -> None:
     assert read_text(write_text(workload, form), form).workload == write_out(workload)  # type: ignore[arg-type]
 
 

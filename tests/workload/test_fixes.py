@@ -158,17 +158,17 @@ def numbered() -> list[tuple[str, int, str, str, str]]:
 
 
 @cache
-def told(text: str) -> tuple[Diagnostic, ...]:
+def diagnostics_of(text: str) -> tuple[Diagnostic, ...]:
     return tuple(read_text(text, "md").diagnostics)
 
 
-def said_about(text: str, code: str, fix: str) -> Diagnostic:
-    found = [d for d in told(text) if d.code == code]
+def diagnostic_of(text: str, code: str, fix: str) -> Diagnostic:
+    found = [d for d in diagnostics_of(text) if d.code == code]
     return next((d for d in found if fix in d.fix), found[0])
 
 
 def serious(text: str) -> set[str]:
-    return {d.code for d in told(text) if d.severity is not Severity.HINT}
+    return {d.code for d in diagnostics_of(text) if d.severity is not Severity.HINT}
 
 
 @pytest.mark.parametrize(
@@ -176,23 +176,23 @@ def serious(text: str) -> set[str]:
 )
 def test_fix_removes_the_diagnostic(code: str, number: int, old: str, new: str, fix: str) -> None:
     text = broken(old, new)
-    said = said_about(text, code, fix)
-    after = fixed(text, said)
+    diagnostic = diagnostic_of(text, code, fix)
+    after = fixed(text, diagnostic)
     if after is None:
         edits = FOLLOWED[code][number]
         after = SOUND if edits is UNDONE else text
         for before, instead in () if edits is UNDONE else edits:  # type: ignore[attr-defined]
             assert before in after, before
             after = after.replace(before, instead, 1)
-    left = [(d.code, d.message) for d in told(after)]
-    assert (code, said.message) not in left
+    left = [(d.code, d.message) for d in diagnostics_of(after)]
+    assert (code, diagnostic.message) not in left
     assert serious(after) <= serious(text) - {code}, left
 
 
 def test_every_code_has_a_document_with_its_fix() -> None:
     cases = {code for code, *_ in CASES}
     mechanical = {
-        code for code, number, old, new, fix in numbered() if fixed(t := broken(old, new), said_about(t, code, fix))
+        code for code, number, old, new, fix in numbered() if fixed(t := broken(old, new), diagnostic_of(t, code, fix))
     }
     assert cases == set(codes.CATALOGUE) - NOT_DOCUMENTS
     assert cases <= mechanical | set(FOLLOWED), cases - mechanical - set(FOLLOWED)
@@ -200,7 +200,7 @@ def test_every_code_has_a_document_with_its_fix() -> None:
 
 
 def test_a_replacement_is_not_made_where_the_text_has_changed() -> None:
-    said = Diagnostic("PJ201", Severity.ERROR, "", "", 1, 3, "Membr", "Member")
-    assert fixed("a Membr", said) == "a Member"
-    assert fixed("a Loan", said) is None
-    assert fixed("", said) is None
+    diagnostic = Diagnostic("PJ201", Severity.ERROR, "", "", 1, 3, "Membr", "Member")
+    assert fixed("a Membr", diagnostic) == "a Member"
+    assert fixed("a Loan", diagnostic) is None
+    assert fixed("", diagnostic) is None

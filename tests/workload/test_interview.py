@@ -56,7 +56,7 @@ def test_a_whole_interview_gives_a_document_without_errors() -> None:
     assert all(p.rate for p in workload.patterns)
 
 
-def test_a_relationship_brings_the_attribute_that_holds_the_id() -> None:
+def test_relationship_adds_the_reference_attribute() -> None:
     loan = _whole().entity("Loan")
     assert loan is not None
     held = loan.attribute("borrowerId")
@@ -182,7 +182,7 @@ def test_a_finished_document_is_asked_whether_there_is_more() -> None:
     assert asked.key == "more"
 
 
-def test_a_document_by_hand_is_asked_for_what_is_missing() -> None:
+def test_interview_asks_for_missing_parts_of_a_document() -> None:
     workload = read_text(starter().replace("| Single |", "|  |", 1), "md").workload
     asked = question(begin(workload))
     assert asked is not None

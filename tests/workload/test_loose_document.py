@@ -105,18 +105,18 @@ def test_exact_parts_are_read() -> None:
 
 def test_each_place_that_is_not_exact_says_what_to_write() -> None:
     lines = LOOSE.split("\n")
-    said = {}
+    fixes = {}
     for d in read_text(LOOSE, "md").diagnostics:
-        said.setdefault((d.code, lines[d.line - 1].strip()[:24].strip() if d.line else ""), d.fix)
-    assert "write `datetime`" in said["PJ110", "- `since` (timestamp) -"]
-    assert "`Cook 1:N Recipe via …`" in said["PJ111", "- **Relationships**: Own"]
-    assert "`Cook 1:N Recipe via …`" in said["PJ111", "- **Relationships**: Bel"]
-    assert said["PJ202", "| AP-003 | Recipe | Sear"] == "write `title begins_with`"
-    assert "createdAt DESC" in said["PJ122", "| AP-003 | Recipe | Sear"]
-    assert "250/s" in said["PJ124", "| AP-003 | Recipe | Sear"]
-    assert "`create Recipe; update Cook (…)`" in said["PJ130", "| AP-010 | Recipe | Add"]
-    assert "`cookId` (string, id)" in said["PJ210", "### Cook"]
-    assert ("PJ127", "| AP-002 | Cook, Recipe") in said
+        fixes.setdefault((d.code, lines[d.line - 1].strip()[:24].strip() if d.line else ""), d.fix)
+    assert "write `datetime`" in fixes["PJ110", "- `since` (timestamp) -"]
+    assert "`Cook 1:N Recipe via …`" in fixes["PJ111", "- **Relationships**: Own"]
+    assert "`Cook 1:N Recipe via …`" in fixes["PJ111", "- **Relationships**: Bel"]
+    assert fixes["PJ202", "| AP-003 | Recipe | Sear"] == "write `title begins_with`"
+    assert "createdAt DESC" in fixes["PJ122", "| AP-003 | Recipe | Sear"]
+    assert "250/s" in fixes["PJ124", "| AP-003 | Recipe | Sear"]
+    assert "`create Recipe; update Cook (…)`" in fixes["PJ130", "| AP-010 | Recipe | Add"]
+    assert "`cookId` (string, id)" in fixes["PJ210", "### Cook"]
+    assert ("PJ127", "| AP-002 | Cook, Recipe") in fixes
 
 
 def test_nothing_is_lost_when_it_is_written_again() -> None:
@@ -156,9 +156,9 @@ LENDING = """\
 def test_attribute_that_cannot_be_read_is_reported_and_not_taken_for_a_note() -> None:
     for text in (LENDING, LENDING.replace("**Attributes**\n\n", "")):
         reading = read_document(text)
-        said = [d for d in reading.diagnostics if d.code == "PJ110"]
-        assert [d.text for d in said] == ["`memberId` (string) → Member"]
-        assert said[0].fix == "put the reference into the parenthesis: `(string, → Member)`"
+        diagnostics = [d for d in reading.diagnostics if d.code == "PJ110"]
+        assert [d.text for d in diagnostics] == ["`memberId` (string) → Member"]
+        assert diagnostics[0].fix == "put the reference into the parenthesis: `(string, → Member)`"
         (loan,) = reading.workload.entities
         assert [one.name for one in loan.attributes] == ["loanId", "dueAt"]
 
@@ -188,3 +188,15 @@ def test_put_of_an_item_that_must_not_exist_is_a_create() -> None:
         text = f"# Lending\n\n## Access Patterns\n\n### Writes\n\n{head}{'| --- ' * 8}|\n{row.format(condition)}"
         (lend,) = read_text(text, "md").workload.writes
         assert [action.verb for action in lend.actions] == verbs, condition
+
+
+def test_attributes_can_be_on_one_line() -> None:
+    attributes = "`id` (ulid, id), `size` (integer, min 0), `state` (NEW | OLD, optional)"
+    reading = read_document(f"# Things\n\n## Entities\n\n### Thing\n\n- **Attributes**: {attributes}\n")
+    (thing,) = reading.workload.entities
+    assert [(a.name, a.type.kind, a.optional) for a in thing.attributes] == [
+        ("id", Kind.ULID, False),
+        ("size", Kind.INTEGER, False),
+        ("state", Kind.ENUM, True),
+    ]
+    assert [d.code for d in reading.diagnostics] == ["PJ104"]  # there are no access patterns

@@ -252,13 +252,13 @@ def test_sound_document_has_no_diagnostics() -> None:
 def test_mistake_is_reported_with_place_and_fix(code: str, old: str, new: str, at: str, fix: str) -> None:
     text = broken(old, new)
     found = [d for d in read_text(text, "md").diagnostics if d.code == code]
-    assert found, f"{code} is not said; said is {read_text(text, 'md').diagnostics}"
-    said = next((d for d in found if fix in d.fix), found[0])
-    assert fix in said.fix
-    assert said.message
+    assert found, f"{code} is not reported, but {read_text(text, 'md').diagnostics}"
+    diagnostic = next((d for d in found if fix in d.fix), found[0])
+    assert fix in diagnostic.fix
+    assert diagnostic.message
     if at:
-        line = text.split("\n")[said.line - 1]
-        assert line[said.column - 1 :].startswith(at), (said, line[said.column - 1 :])
+        line = text.split("\n")[diagnostic.line - 1]
+        assert line[diagnostic.column - 1 :].startswith(at), (diagnostic, line[diagnostic.column - 1 :])
 
 
 VAN = "`region` (string, immutable)\n  - `load`"
@@ -313,9 +313,9 @@ def test_binary_file_is_reported_as_unreadable(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_data_is_reported_with_its_place(text: str, form: str, line: int, part: str) -> None:
-    (said,) = read_text(text, form).diagnostics  # type: ignore[arg-type]
-    assert (said.code, said.line) == ("PJ140", line)
-    assert part in said.message
+    (diagnostic,) = read_text(text, form).diagnostics  # type: ignore[arg-type]
+    assert (diagnostic.code, diagnostic.line) == ("PJ140", line)
+    assert part in diagnostic.message
 
 
 def test_every_code_has_a_case_here() -> None:

@@ -118,7 +118,7 @@ def test_written_document_omits_the_tenant_attribute() -> None:
 
 @settings(max_examples=examples(30))
 @given(workloads())
-def test_writing_the_tenant_out_twice_is_writing_it_out_once(workload: Workload) -> None:
+def test_expanding_the_tenant_is_idempotent(workload: Workload) -> None:
     assert expand(workload) == workload
     assert expand(contract(workload)) == workload
     plain = replace(workload, decisions=())

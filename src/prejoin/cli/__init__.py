@@ -57,9 +57,9 @@ def _not_installed(problem: ModuleNotFoundError, extra: str) -> int:
         import json
 
         place = {"file": "", "line": 0, "column": 0, "text": ""}
-        said = {"code": "PJ002", "severity": "error", "message": message, "fix": fix, **place}
+        diagnostic = {"code": "PJ002", "severity": "error", "message": message, "fix": fix, **place}
         head = {"prejoin": __version__, "command": "", "ok": False, "exit": 3}
-        print(json.dumps({**head, "diagnostics": [said], "result": None}, indent=2))
+        print(json.dumps({**head, "diagnostics": [diagnostic], "result": None}, indent=2))
     return 3
 
 

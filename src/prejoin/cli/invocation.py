@@ -13,7 +13,7 @@ _COMMAND = re.compile(rf"`{_NAME} (?=[a-z-])")
 
 
 def invocation() -> str:
-    """What to type in front of a command's name, quoted for a shell."""
+    """The words before a command's name, quoted for a shell."""
     called = Path(sys.argv[0])
     if called.stem != _NAME or not called.is_file():
         return _NAME  # started from Python, such as by a test

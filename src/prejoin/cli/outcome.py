@@ -1,4 +1,4 @@
-"""What a command returns: a status, messages, a result for tools and a page for people. `output` shows it."""
+"""The outcome of a command: a status, messages, a result for tools and a page for people. `output` prints it."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ class Message(msgspec.Struct, frozen=True):
     column: int
     text: str
     replacement: str
-    """What to write instead of `text`, where the fix is just that; empty otherwise."""
+    """A text that replaces `text`, if that is the whole fix; empty otherwise."""
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """What every command prints with `--format json`."""
+    """The output of every command with `--format json`."""
 
     prejoin: str
     """The version."""

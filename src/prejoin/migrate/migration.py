@@ -80,15 +80,15 @@ def open_migration(
     with open_source(url or os.environ.get(ENVIRONMENT) or mapped.source) as source:
         database = reflect_tables(source, _tables(mapped))
         workload = found.document.workload
-        said = check_mapping(mapped, workload, database, text)
-        if has_errors(said):
+        diagnostics = check_mapping(mapped, workload, database, text)
+        if has_errors(diagnostics):
             note = "the mapping has errors; nothing was read"
-            raise InputError(Source(str(mapping), text, said).only(Severity.ERROR, Severity.WARNING), note=note)
+            raise InputError(Source(str(mapping), text, diagnostics).only(Severity.ERROR, Severity.WARNING), note=note)
         package = load_package(workload, found.design, Options(asynchronous=False))
         rows = tuple(all_rows(workload, mapped, database))
         for one in rows:
             _store_nulls(package, one, str(mapping))
-        yield Migration(found, package, mapped, str(mapping), source, database, rows, said)
+        yield Migration(found, package, mapped, str(mapping), source, database, rows, diagnostics)
 
 
 def _store_nulls(package: LoadedPackage, rows: EntityRows, file: str) -> None:

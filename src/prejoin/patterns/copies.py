@@ -18,8 +18,9 @@ from prejoin.table.schema.declare import Key
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import delete_other, put_other, update_other, vacancy
+from prejoin.table.write.expand import WriteForm
 from prejoin.table.write.index_keys import key_dependencies
-from prejoin.table.write.model import ItemAction, Write
+from prejoin.table.write.model import ItemAction, Write, key_texts
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ class CopyPattern(BoundPattern):
         self.attributes = attributes
         self.whole = whole
         self.what = f"its copy {facet.copy}"
+        self._insert: WriteForm | None = None
+        """What puts of the copy by inserts have in common, once there was one."""
 
     def rewrite(self, write: Write) -> Write:
         reads = self.whole and write.stored is None and write.verb in ("put", "update", "upsert", "delete")
@@ -145,14 +148,20 @@ class CopyPattern(BoundPattern):
     ) -> Iterator[ItemAction]:
         """Put the copy, and delete the one with the old key."""
         facet = self.facet
-        now = facet.key(after) if facet.has(after) else None
-        if before is not None and facet.has(before) and facet.key(before) != now:
+        there = facet.has(after)
+        if before is not None and facet.has(before) and not (there and facet.key(before) == facet.key(after)):
             yield delete_other(schema, write, facet, before)
-        if now is not None:
+        if there:
             yield self._put(schema, write, after)
 
     def _put(self, schema: Schema, write: Write, values: Mapping[str, Any]) -> ItemAction:
         entity, codec = write.entity, write.entity.codec
+        same = write.verb == "insert" and not self.whole and not entity.vacant()
+        if same and self._insert is not None:
+            item = self._item(schema, entity, values)
+            key = key_texts({name: item[name] for name in schema.keys(TABLE).names})
+            form = self._insert
+            return ItemAction("Put", {"Item": item, **form.constant}, key, write, form.failure, own=False)
         to, text = Placeholders(), ""
         if not self._its_own(entity):
             text = vacancy(schema, entity, to)
@@ -165,15 +174,21 @@ class CopyPattern(BoundPattern):
                 ]
                 text += f" OR ({' AND '.join(own)})" if own else ""
         item = self._item(schema, entity, values)
-        return put_other(schema, write, item, text, to, self.facet, partial(_other, self.facet))
+        made = put_other(schema, write, item, text, to, self.facet, partial(_other, self.facet))
+        if same:
+            constant = {name: said for name, said in made.parameters.items() if name != "Item"}
+            self._insert = WriteForm(constant, made.failure)
+        return made
 
     def _item(self, schema: Schema, entity: Bound[Any], values: Mapping[str, Any]) -> Json:
         held = {name: value for name, value in values.items() if name in self.attributes}
-        item = entity.codec.encode_values(held) | schema.facet_key(self.facet, values)
+        item = entity.codec.encode_values(held)
+        item.update(schema.facet_key(self.facet, values))
         for facet in self.indexes:
             if facet.has(values):
-                item |= schema.facet_key(facet, values)
-        return item | {schema.type_attribute: {"S": facet_tag(self.facet)}}
+                item.update(schema.facet_key(facet, values))
+        item[schema.type_attribute] = {"S": facet_tag(self.facet)}
+        return item
 
     def _its_own(self, entity: Bound[Any]) -> bool:
         """Return whether no other item can have a copy with this key, because it contains the whole key of the item."""

@@ -1,4 +1,4 @@
-"""What the commands do, as functions: read a document, check it, design, prove, build and query it.
+"""The commands as functions: read a document, check it, design, prove, build and query it.
 
     document = read_document("access-patterns.md")          # document: reading, checking and writing documents
     check_document(document)                                 # all diagnostics, without loading the designer

@@ -47,8 +47,8 @@ class Demonstration:
         at = places_of(self.document)
         served = {operation.pattern for operation in self.design.operations if operation.served}
         wrong = (answer for answer in self.answers if not answer.right)
-        said = tuple(_problem(one, one.pattern in served, at(one.pattern, "")) for one in wrong)
-        return Source(self.document.file, self.document.text, said)
+        problems = tuple(_problem(one, one.pattern in served, at(one.pattern, "")) for one in wrong)
+        return Source(self.document.file, self.document.text, problems)
 
 
 def demonstrate(document: Document, design: str | None = None, *, progress: Progress = SILENT) -> Demonstration:

@@ -91,6 +91,10 @@ def read_document(path: str | os.PathLike[str], form: Form | None = None) -> Doc
     if form_of(path) is None and path.is_file():
         fix = "use one of these suffixes, or pass `--as md`, `--as yaml` or `--as json`"
         return _unreadable(file, f"{file} is not .md, .yaml or .json", fix)
+    if path.is_file() and is_design(path):
+        return _unreadable(
+            file, f"{file} is a table design", f"pass its access patterns, such as {path.with_name(DOCUMENT)}"
+        )
     reading = read_file(path)
     return Document(file, text_of(path), reading)
 

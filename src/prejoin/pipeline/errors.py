@@ -36,7 +36,7 @@ class PipelineError(PrejoinError):
     def _fill(self, sources: tuple[Source, ...], note: str = "") -> None:
         self.sources = sources
         self.note = note
-        """What was therefore not done, in a sentence."""
+        """A sentence about the step that was not done."""
         Exception.__init__(self, "\n".join(_line(source.file, d) for source in sources for d in source.diagnostics))
 
     @property

@@ -76,12 +76,12 @@ class InterviewSession:
 
     def result(self) -> dict[str, Any]:
         """The state as data."""
-        asked = self.question
+        question = self.question
         return {
             "path": str(self.path),
-            "finished": asked is None,
+            "finished": question is None,
             "answered": self.answered,
-            "next": msgspec.to_builtins(asked) if asked else None,
+            "next": msgspec.to_builtins(question) if question else None,
             **figures(self.workload),
         }
 

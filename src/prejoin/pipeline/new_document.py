@@ -30,9 +30,9 @@ def extended(w: Workload, entities: Sequence[str], reads: Sequence[str], writes:
     questions = [_flag("--read", text, lambda t: read_question(t, whole)) for text in reads]
     changes = [_flag("--write", text, lambda t: read_change(t, whole)) for text in writes]
     stubs = obvious(whole, {e.name for e in made})
-    asked = {(r.entities, r.inputs, r.result) for r in questions}
+    given = {(r.entities, r.inputs, r.result) for r in questions}
     w = replace(whole, status=w.status or Status.DRAFT)
-    for read in (*(s for s in stubs.reads if (s.entities, s.inputs, s.result) not in asked), *questions):
+    for read in (*(s for s in stubs.reads if (s.entities, s.inputs, s.result) not in given), *questions):
         w = add(w, "reads", read)
     for kind, patterns in (("writes", (*stubs.writes, *changes)), ("deletes", stubs.deletes)):
         for pattern in patterns:

@@ -32,7 +32,7 @@ def tally(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def contents(workload: Workload) -> str:
-    """What a document contains: `3 entities, 2 reads`."""
+    """The contents of a document: `3 entities, 2 reads`."""
     parts = {"entity": workload.entities, "read": workload.reads, "write": workload.writes, "delete": workload.deletes}
     return ", ".join(counted(len(found), noun) for noun, found in parts.items() if found) or "nothing"
 

@@ -15,6 +15,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from msgspec.structs import replace
+
 from prejoin.patterns.large.large import PART_SIZE, LargeValue
 from prejoin.proof.edge_values import EMPTY, edge_values_of, moments
 from prejoin.types import Kind, Type
@@ -115,8 +117,8 @@ class DataGenerator:
     def another(self, entity: Entity, known: Values | None = None) -> Values | None:
         """Generates an item with an id and unique values that no other has, without keeping it."""
         taken = self._taken.setdefault(entity.name, set())
-        for _ in range(30):
-            item = self.make(entity, known)
+        for attempt in range(30):
+            item = self.make(entity, known, fresh=attempt > 5)
             if entity.singleton or taken.isdisjoint(identities(entity, item)):
                 return item
         return None
@@ -135,9 +137,13 @@ class DataGenerator:
         items = self.items.setdefault(entity.name, [])
         items[:] = [*(() if entity.singleton else items), item]
 
-    def make(self, entity: Entity, known: Values | None = None) -> Values:
-        """Generates an item with the `known` attributes, without keeping it."""
+    def make(self, entity: Entity, known: Values | None = None, fresh: bool = False) -> Values:
+        """Generates an item with the `known` attributes, without keeping it.
+
+        Values that are unique only together, as within a tenant, are those of other items as well, unless `fresh`.
+        """
         self._count += 1
+        together = {name for group in entity.unique for name in group} if fresh else set()
         item: Values = dict(known or {})
         owners: dict[str, Values] = {}
         self._choose_tenant(entity, item)
@@ -148,7 +154,8 @@ class DataGenerator:
             if attribute.name in item or self._leaves_out(entity, attribute):
                 continue
             repeated = self._repeated(attribute, owners)
-            value = self.value(attribute) if repeated is None else repeated
+            drawn = replace(attribute, unique=True) if attribute.name in together else attribute
+            value = self.value(drawn) if repeated is None else repeated
             item[attribute.name] = value
         if entity.history:
             item[VERSION] = 1

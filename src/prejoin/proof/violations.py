@@ -293,8 +293,16 @@ def _not_unique(
     groups = [(a.name,) for a in entity.attributes if a.unique and not a.id] + list(entity.unique)
     for group in groups:
         written = set(group) & set(step.changed.sets) if step.before is not None else set(group)
-        others = [i for i in sample.items.get(entity.name, []) if i is not step.before and set(group) <= set(i)]
-        if step.after is None or not written or not others:
+        if step.after is None or not written:
+            continue
+        # Items of two tenants may have the same id: with the tenant of the other it would be that item.
+        same = {name: step.after.get(name) for a in entity.id if (name := a.name) not in group}
+        others = [
+            i
+            for i in sample.items.get(entity.name, [])
+            if i is not step.before and set(group) <= set(i) and any(i.get(name) != same[name] for name in same)
+        ]
+        if not others:
             continue
         taken = {name: others[0][name] for name in group}
         what = f"{_one(entity)} with the {' and '.join(group)} of another"

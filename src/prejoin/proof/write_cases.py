@@ -33,6 +33,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.tenants import common_tenant
 
 SEVERAL = 2
 """How many items a write of many writes."""
@@ -291,10 +292,24 @@ def _provide(case: WriteCase, entity: Entity, linked: dict[str, str]) -> Values:
         if attribute is not None:
             wanted[attribute.name] = satisfying(case, check, attribute)
     wanted = {name: value for name, value in wanted.items() if value is not None}
+    if case.anew:
+        wanted = {**_fresh(case, entity, linked), **wanted}
     item = case.sample.generator.another(entity, wanted) or _elsewhere(case, entity, wanted)
     case.sample.generator.keep(entity, item)
     case.missing.append((entity, item))
     return item
+
+
+def _fresh(case: WriteCase, entity: Entity, linked: dict[str, str]) -> Values:
+    """Values of inputs that no item has yet: another item of the write may have them in its id."""
+    named = [a for name in linked if (a := entity.attribute(name)) and not (a.id or a.references or a.optional)]
+    there = [value for items in case.sample.items.values() for item in items for value in item.values()]
+    found: Values = {}
+    for attribute in named:
+        drawn = (case.sample.generator.value(msgspec.structs.replace(attribute, unique=True)) for _ in range(40))
+        value = next((one for one in drawn if one not in there), None)
+        found |= {} if value is None else {attribute.name: value}  # of a type with few values there may be none
+    return found
 
 
 def _make(case: WriteCase, action: Action, entity: Entity, owners: Values) -> list[Values]:
@@ -353,7 +368,7 @@ def _room(case: WriteCase, entity: Entity, wanted: Values) -> Values:
     there = [*case.sample.items.get(entity.name, []), *(one for other, one in case.new if other is entity)]
     used = {identity for one in there for identity in identities(entity, one)}
     for _ in range(30):
-        again = case.sample.generator.make(entity, wanted)
+        again = case.sample.generator.make(entity, wanted, fresh=True)
         if used.isdisjoint(identities(entity, again)):
             return again
     ids = [a.name for a in entity.id]
@@ -361,7 +376,7 @@ def _room(case: WriteCase, entity: Entity, wanted: Values) -> Values:
         free = not any(item is one for _, one in (*case.obsolete, *case.missing, *case.new)) and item not in case.taken
         if free and all(item.get(name) == value for name, value in wanted.items() if name in ids):
             case.obsolete.append((entity, item))
-            return case.sample.generator.make(entity, {**wanted, **{name: item[name] for name in ids}})
+            return case.sample.generator.make(entity, {**wanted, **{name: item[name] for name in ids}}, fresh=True)
     raise NothingFitsError(f"there is no room for another {entity.name}: all values of its id are taken")
 
 
@@ -421,12 +436,18 @@ def _nobody(case: WriteCase, entity: Entity, steps: Iterable[WriteStep]) -> Valu
     return found
 
 
-def _looked_at(case: WriteCase, entity: Entity, checks: Sequence[Check], steps: Iterable[WriteStep]) -> Values:
+def _looked_at(case: WriteCase, entity: Entity, checks: Sequence[Check], steps: Sequence[WriteStep]) -> Values:
     """The item that the write checks without writing it: one that the other items refer to."""
-    items = case.sample.items.get(entity.name, [])
-    named = [i for s in steps for i in _referred(case, s.entity, s.after or s.before or {}, entity)]
+    written = [s.after or s.before or {} for s in steps]
+    shared = common_tenant(case.sample.workload, entity.name)
+    tenant = {name: item[name] for name in shared for item in written if name in item}
+    items = [i for i in case.sample.items.get(entity.name, []) if all(i.get(n) == v for n, v in tenant.items())]
+    named = [i for s, item in zip(steps, written, strict=True) for i in _referred(case, s.entity, item, entity)]
     fitting = [i for i in items if all(holds(case, check, entity, i) for check in checks)]
-    found = [i for i in named if any(i is one for one in fitting)] or fitting or [_provide(case, entity, {})]
+    found = [i for i in named if any(i is one for one in fitting)] or fitting
+    if not found:
+        case.given |= tenant
+        found = [_provide(case, entity, {name: name for name in tenant})]
     if named and found:
         return found[0]
     for item in found:

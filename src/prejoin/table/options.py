@@ -9,7 +9,7 @@ Returning = Literal["new", "old"] | None
 """The object that an update returns: as it is after the update, or as it was before."""
 
 WhenUnreadable = Literal["raise", "keep"]
-"""What a read does with an item that does not fit its class: raise CodecError, or return it in `unreadable`."""
+"""Handling of items that do not fit their class: raise CodecError, or return them in `unreadable`."""
 
 Progress = Callable[[int], None]
 """Called now and then with the number of objects that are done."""

@@ -75,8 +75,8 @@ def signed_headers(
         key = hmac_digest(key, part.encode(), "sha256")
     to_sign = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{sha256(canonical.encode()).hexdigest()}"
     signature = hmac_digest(key, to_sign.encode(), "sha256").hex()
-    said = f"AWS4-HMAC-SHA256 Credential={credentials.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
-    return {**signed, **request.headers, "Authorization": said}
+    fields = f"Credential={credentials.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
+    return {**signed, **request.headers, "Authorization": f"AWS4-HMAC-SHA256 {fields}"}
 
 
 def _query(request: S3Request) -> str:

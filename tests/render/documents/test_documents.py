@@ -64,7 +64,7 @@ def test_each_pattern_has_a_section_that_says_what_is_sent(name: str) -> None:
     assert [title.partition(":")[0] for title in titles] == [pattern.id for pattern in workload.patterns]
 
 
-def test_a_read_tells_what_it_takes_gives_sends_and_costs() -> None:
+def test_read_section_has_inputs_result_requests_and_cost() -> None:
     (section,) = [s for s in parse(page(WITH_COPY)) if s.title.text == "AP-004: `user_orders`"]
     assert section.raw.splitlines()[2:] == [
         "- **Takes**: userId",
@@ -75,7 +75,7 @@ def test_a_read_tells_what_it_takes_gives_sends_and_costs() -> None:
     ]
 
 
-def test_a_write_tells_its_conditions() -> None:
+def test_write_section_has_its_conditions() -> None:
     (section,) = [s for s in parse(page("shop")) if s.title.text == "AP-022: `place_order`"]
     assert "- **If**: Product.stock >= quantity" in section.raw
     assert "stock >= {quantity}; updates User" in section.raw

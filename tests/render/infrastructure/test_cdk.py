@@ -33,21 +33,21 @@ def constants(tree: ast.AST) -> list[object]:
 def test_the_python_names_every_index_key_and_condition(path: Path, name: str) -> None:
     workload, design = designed(path)
     ((file, text),) = render_cdk_python(workload, design, ALL[name]).items()
-    said = constants(ast.parse(text, str(file)))
+    texts = constants(ast.parse(text, str(file)))
     table = table_of(template(workload, design, ALL[name]), design.table)
     for index in table.get("GlobalSecondaryIndexes", ()):
-        assert index["IndexName"] in said
-        assert set(index["Projection"].get("NonKeyAttributes", ())) <= set(map(str, said))
+        assert index["IndexName"] in texts
+        assert set(index["Projection"].get("NonKeyAttributes", ())) <= set(map(str, texts))
     for one in table["AttributeDefinitions"]:
-        assert one["AttributeName"] in said
+        assert one["AttributeName"] in texts
     for policy in policies_of(workload, design, ALL[name]):
         for statement in policy.statements:
             keys = statement.condition.get("ForAllValues:StringLike", {}).get("dynamodb:LeadingKeys", [])
-            assert {statement.sid, *keys} <= set(map(str, said))
+            assert {statement.sid, *keys} <= set(map(str, texts))
 
 
 @pytest.mark.slow
-def test_the_python_is_laid_out_as_ruff_lays_it_out(tmp_path: Path) -> None:
+def test_python_is_formatted_as_by_ruff(tmp_path: Path) -> None:
     for number, (path, name) in enumerate(CASES):
         workload, design = designed(path)
         (text,) = render_cdk_python(workload, design, ALL[name]).values()

@@ -50,7 +50,7 @@ def drifted(workload: Workload, design: Design, options: Infrastructure | None =
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
-def test_the_template_makes_the_table_that_the_run_time_expects(path: Path) -> None:
+def test_template_creates_the_table_that_the_client_expects(path: Path) -> None:
     workload, design = designed(path)
     assert drifted(workload, design) == []
 

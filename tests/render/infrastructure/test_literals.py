@@ -31,7 +31,7 @@ texts = st.lists(
 @given(texts)
 @example("$${a}")
 @example("a\fb")
-def test_terraform_string_is_read_as_it_was(text: str) -> None:
+def test_terraform_string_round_trips(text: str) -> None:
     literal = hcl.quoted(text)
     assert read_hcl(literal, templates=False) == text
     # Three signs in a row are ambiguous.
@@ -41,7 +41,7 @@ def test_terraform_string_is_read_as_it_was(text: str) -> None:
 
 @given(st.dictionaries(texts.filter(bool), texts, max_size=4))
 @example({"for": "a", "null": "b"})
-def test_terraform_object_is_read_as_it_was(values: dict[str, str]) -> None:
+def test_terraform_object_round_trips(values: dict[str, str]) -> None:
     text = hcl.file_text([hcl.HclBlock("a", attributes={"tags": values})])
     (block,) = Reader(text).body()["a"]
     assert block["tags"] == values
@@ -50,7 +50,7 @@ def test_terraform_object_is_read_as_it_was(values: dict[str, str]) -> None:
 
 @given(texts)
 @example("a\u2028b")
-def test_typescript_string_is_read_as_it_was(text: str) -> None:
+def test_typescript_string_round_trips(text: str) -> None:
     literal = typescript.quoted(text)
     # A string of JSON is one of JavaScript with the same text.
     assert json.loads(literal) == text
@@ -59,7 +59,7 @@ def test_typescript_string_is_read_as_it_was(text: str) -> None:
 
 @given(texts.filter(bool), texts)
 @example("__proto__", "x")
-def test_typescript_property_is_read_as_it_was(name: str, value: str) -> None:
+def test_typescript_property_round_trips(name: str, value: str) -> None:
     (line,) = typescript.called("f(", {name: value}, room=10_000)
     key, _, rest = line.removeprefix("f({ ").removesuffix(" });").rpartition(f": {typescript.quoted(value)}")
     assert rest == ""
@@ -71,13 +71,13 @@ def test_typescript_property_is_read_as_it_was(name: str, value: str) -> None:
 
 @given(texts)
 @example("a  # b")
-def test_cdk_python_string_is_read_as_it_was(text: str) -> None:
+def test_cdk_python_string_round_trips(text: str) -> None:
     assert ast.literal_eval(string(text)) == text
 
 
 @given(st.dictionaries(texts, texts, max_size=3), st.sampled_from(["Table.Arn", "TableName"]))
 @example({"a": "b - !Ref 'X'"}, "Table.Arn")
-def test_cloudformation_text_is_read_as_it_was(values: dict[str, str], name: str) -> None:
+def test_cloudformation_text_round_trips(values: dict[str, str], name: str) -> None:
     kept = {key: value for key, value in values.items() if _in_yaml(key) and _in_yaml(value)}
     found = read_template(_text({"values": kept, "ref": Tagged("Ref", name)}))
     assert found == {"values": kept, "ref": {"Ref": name}}

@@ -291,18 +291,18 @@ def test_a_key_of_the_customer_may_be_used_by_roles_and_for_writing_by_those_who
 
 
 @pytest.mark.parametrize(
-    ("roles", "said"),
+    ("roles", "message"),
     [
         ((Role("Desk", ("AP-10",)),), "the role Desk names AP-10, which is no access pattern: did you mean AP-010?"),
         ((Role("Käse", ("AP-010",)),), "the role 'Käse': a name begins with a letter"),
         ((Role("the desk", ("AP-010",)), Role("TheDesk", ("AP-010",))), "would both be TheDesk"),
     ],
 )
-def test_invalid_roles_are_refused_with_a_message(roles: tuple[Role, ...], said: str) -> None:
+def test_invalid_roles_are_refused_with_a_message(roles: tuple[Role, ...], message: str) -> None:
     workload, design = designed(SHOP)
     with pytest.raises(InfrastructureError) as problem:
         policies_of(workload, design, Infrastructure(roles=roles))
-    assert said in str(problem.value)
+    assert message in str(problem.value)
 
 
 def test_a_role_that_sends_nothing_is_refused() -> None:
@@ -345,7 +345,7 @@ def test_long_policy_is_split() -> None:
         assert len(str(written(policy, wide)).replace(" ", "")) <= MOST_CHARACTERS
 
 
-def test_a_design_that_does_not_say_its_operations_has_them_from_its_keys() -> None:
+def test_design_without_operations_derives_them_from_its_keys() -> None:
     workload, design = designed(SHOP)
     bare = replace(design, operations=())
     assert stack_of(workload, bare, Infrastructure()).policies == policies_of(workload, design, Infrastructure())

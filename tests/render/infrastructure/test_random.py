@@ -82,7 +82,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 @given(workloads())
 @settings(max_examples=examples(25))
-def test_the_table_is_the_run_times_and_each_role_may_run_its_patterns(workload: Workload) -> None:
+def test_random_infrastructure_has_the_clients_table_and_sufficient_roles(workload: Workload) -> None:
     design = solve(workload).design
     assert drifted(workload, design) == []
     # Failures of the proof are tested elsewhere.

@@ -34,7 +34,7 @@ def index(name: str, *attributes: str) -> Slot:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("bücher", "the table is called 'bücher', and DynamoDB takes letters A to Z, digits and _ . - only: rename it"),
         ("my shop", "the table is called 'my shop', and DynamoDB takes letters"),
@@ -42,9 +42,9 @@ def index(name: str, *attributes: str) -> Slot:
         ("x" * 256, "a name has 3 to 255 characters"),
     ],
 )
-def test_a_table_name_that_dynamodb_refuses_is_refused(name: str, said: str) -> None:
+def test_a_table_name_that_dynamodb_refuses_is_refused(name: str, message: str) -> None:
     _, design = designed(SHOP)
-    assert said in refused(replace(design, table=name))
+    assert message in refused(replace(design, table=name))
 
 
 def test_an_index_name_that_dynamodb_refuses_is_refused() -> None:
@@ -73,7 +73,7 @@ def test_a_design_without_a_table_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (Infrastructure(reads=Scaling(10, 5)), "reads scale from 10 to 5 units"),
         (Infrastructure(writes=Scaling(target=95)), "writes aim at 95 per cent of their units, and AWS takes 20 to 90"),
@@ -86,9 +86,9 @@ def test_a_design_without_a_table_is_refused() -> None:
         (Infrastructure(tags={f"t{n}": "" for n in range(51)}), "there are 51 tags, and a table takes 50"),
     ],
 )
-def test_options_that_aws_refuses_are_refused(options: Infrastructure, said: str) -> None:
+def test_options_that_aws_refuses_are_refused(options: Infrastructure, message: str) -> None:
     _, design = designed(SHOP)
-    assert said in refused(design, options)
+    assert message in refused(design, options)
 
 
 def test_an_index_that_nothing_is_in_is_not_made() -> None:

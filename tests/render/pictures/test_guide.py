@@ -34,14 +34,14 @@ def test_the_pictures_of_the_guide_are_those_of_the_shop() -> None:
 @pytest.mark.slow
 def test_the_code_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-    (said,) = re.findall(r"```text\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    (diagnostic,) = re.findall(r"```text\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(code, names)
-    assert out.getvalue() == said
+    assert out.getvalue() == diagnostic
     assert "> Summary: 17 methods, 17 with a test" in str(names["pages"])
 
 

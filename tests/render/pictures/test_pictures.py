@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from tests.design.document.strategies import designs, texts
 from tests.design.test_cardinality import helpdesk
 from tests.place import examples
-from tests.render.designed import NAMES, WITH_COPY, designed
+from tests.render.designed import KEPT, NAMES, WITH_COPY, designed
+from tests.solutions import solve
 from tests.workload.strategies import workloads
 
 from prejoin.design.mapping.map_patterns import map_patterns
@@ -39,6 +40,7 @@ from prejoin.render.pictures.relations import draw_relations
 from prejoin.render.pictures.render_pictures import PictureOptions, draw_all, render_pictures
 from prejoin.render.pictures.routes import draw_routes
 from prejoin.render.pictures.rows import partitions_of
+from prejoin.workload.files import read_text
 from prejoin.workload.model import Attribute, Entity, Read, Relationship, RelationshipKind, Workload
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -85,7 +87,7 @@ def assert_no_words_overlap(drawing: Drawing) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_texts_have_room_and_none_lies_over_another(name: str) -> None:
+def test_texts_fit_and_do_not_overlap(name: str) -> None:
     for drawing in draw_all(*designed(name)).values():
         assert_all_within(drawing)
         assert_no_words_overlap(drawing)
@@ -109,7 +111,7 @@ def test_every_picture_is_xml_with_a_title_and_a_description_and_nothing_active(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_entities_do_not_lie_over_each_other(name: str) -> None:
+def test_entities_do_not_overlap(name: str) -> None:
     boxes = [s for s in draw_relations(*designed(name)).shapes if isinstance(s, Box) and s.css == "box"]
     assert len(boxes) == len(designed(name)[0].entities)
     for one, other in combinations(boxes, 2):
@@ -191,9 +193,9 @@ def test_a_pattern_that_is_not_served_is_shown_with_its_problem() -> None:
     workload, design = designed(WITH_COPY)
     asked = replace(workload, reads=(*workload.reads, Read("AP-099", entities=("User",), description="All users")))
     drawing = draw_routes(asked, map_patterns(design, asked))
-    told = " ".join(seen(drawing))
-    assert "not served:" in told
-    assert "17 of 18 are served." in told
+    text = " ".join(seen(drawing))
+    assert "not served:" in text
+    assert "17 of 18 are served." in text
     assert_all_within(drawing)
 
 
@@ -454,3 +456,17 @@ def test_a_reference_of_several_attributes_is_one_line() -> None:
     assert roles == [("fromtenant", "fromagent"), ("totenant", "toagent")], (
         "two agents of two tenants are two lines, not four"
     )
+
+
+def test_shards_of_counters_and_earlier_versions_are_shown() -> None:
+    workload = read_text(KEPT, "md").workload
+    design = solve(workload).design
+    rows = [row for partition in partitions_of(workload, design, design.slots[0]) for row in partition.rows]
+    kept = {row.note: (*row.pk_templates, *row.sk_templates) for row in rows if row.note}
+    assert kept == {
+        "one of 4 shards of views": ("VIDEO#{videoId}#COUNTER#{shard}", "COUNTER#Video"),
+        "earlier version": ("PAGE#{pageId}#PAGE#HISTORY", "{version}"),
+    }
+    drawn = " ".join(seen(draw_slot(workload, design, design.slots[0])))
+    assert "one of 4 shards of views" in drawn
+    assert "earlier version" in drawn

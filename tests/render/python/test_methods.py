@@ -152,7 +152,7 @@ def test_write_reads_missing_key_values() -> None:
         assert "0.5 read units" in (driver.repository.update_status.__doc__ or "")
 
 
-def test_a_write_of_somebody_elses_item_is_refused_also_where_it_is_found_first() -> None:
+def test_write_of_another_tenants_item_is_refused_also_after_a_read() -> None:
     with driven(*designed("finding")) as driver:
         order = driver.sample.items["Order"][0]
         other = next(u for u in driver.sample.items["User"] if u["userId"] != order["userId"])

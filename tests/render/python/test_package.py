@@ -53,12 +53,12 @@ def faults(packages: Mapping[str, Mapping[PurePosixPath, str]], folder: Path) ->
         written(files, folder, package)
     (folder / "mypy.ini").write_text(f"[mypy]\nstrict = True\nwarn_unreachable = True\nmypy_path = {ROOT / 'src'}\n")
     typed = [part for package in packages for part in ("-p", package)]
-    said = [
+    outputs = [
         run("ruff", "check", *RUFF, "--select", RULES, "--ignore", IGNORED, ".", folder=folder),
         run("ruff", "format", *RUFF, "--check", ".", folder=folder),
         run("mypy", "--cache-dir", str(folder / "cache"), *typed, folder=folder),
     ]
-    return [text for text in said if text]
+    return [text for text in outputs if text]
 
 
 @pytest.mark.slow

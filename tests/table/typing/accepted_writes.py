@@ -82,8 +82,8 @@ def transactions(db: Client, product: Product) -> None:
         tx.delete(Basket, basket_id="2")
 
 
-def batches(db: Client, products: Iterator[Product], told: list[int]) -> None:
-    assert_type(db.put_many(products, progress=told.append), int)
+def batches(db: Client, products: Iterator[Product], operations: list[int]) -> None:
+    assert_type(db.put_many(products, progress=operations.append), int)
     assert_type(db.put_many([Basket("1"), Product("2")]), int)
     assert_type(db.delete_many(Product, products), int)
     assert_type(db.delete_many(Product, [{"sku": "1"}]), int)

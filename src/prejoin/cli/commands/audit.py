@@ -142,12 +142,12 @@ def _summary(table: str, items: int, findings: Sequence[Finding], repaired: int,
     read = f"{table}: {counted(items, 'item')} read"
     if not findings:
         return f"{read}, all match the schema"
-    said = f"{read}, {_kinds(findings)}"
+    summary = f"{read}, {_kinds(findings)}"
     if repair:
         rest = len(findings) - repaired
         left = f", {rest} left: they have changed meanwhile, or need your decision" if rest else ""
-        return f"{said}; {repaired} repaired{left}"
-    return f"{said}; `--repair` repairs what it can"
+        return f"{summary}; {repaired} repaired{left}"
+    return f"{summary}; `--repair` repairs what it can"
 
 
 class _Progress:

@@ -93,9 +93,9 @@ def _build(file: str, overrides: Overrides, yes: bool, check: bool, diffs: bool,
     with ProgressSteps(as_json) as steps:
         plan = build_project(file, overrides=overrides, redesign=check, progress=steps)
     wanted = bool(plan.writable) or (prune and bool(plan.deletable))
-    asking = not (yes or check or as_json or plan.stuck) and has_terminal() and wanted
+    confirm = not (yes or check or as_json or plan.stuck) and has_terminal() and wanted
     write = yes and not plan.stuck
-    if asking:
+    if confirm:
         show(build_page(plan, flags, written=False), sys.stderr)
         write = ask("Write the files?")
         plan = plan.again()
@@ -106,4 +106,4 @@ def _build(file: str, overrides: Overrides, yes: bool, check: bool, diffs: bool,
             steps.begin("writing", "write")
             plan.write(prune)
             steps.result(f"{counted(len(plan.writable), 'file')} in {plan.product.folder}")
-    return build_outcome(plan, flags, write, shown=asking)
+    return build_outcome(plan, flags, write, shown=confirm)

@@ -28,7 +28,7 @@ class _Checked:
 
     source: Source
     contents: str
-    """What it contains, in words; empty if it could not be read."""
+    """A phrase about its contents; empty if it could not be read."""
     figures: dict[str, Any]
     document: str
     """The document, or that of the design."""
@@ -51,14 +51,14 @@ def check(files: tuple[str, ...], patterns: str | None, form: Form | None, hints
     failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
     found = [_check(file, form, patterns) for file in files or (file_or_default(None),)]
     sources = tuple(one.source.only(*severities) for one in found)
-    said = [d for source in sources for d in source.diagnostics]
-    failed = any(d.severity in failing for d in said)
+    diagnostics = [d for source in sources for d in source.diagnostics]
+    failed = any(d.severity in failing for d in diagnostics)
     steps = [] if failed else list(_next(found))
     summaries = [_summary(one, source) for one, source in zip(found, sources, strict=True)]
     return Outcome(
         status=ExitStatus.FAILED if failed else ExitStatus.FINE,
         result={"files": [one.figures for one in found], "next": [do for do, _ in steps]},
-        page=[*([()] if said else []), *summaries],
+        page=[*([()] if diagnostics else []), *summaries],
         sources=sources,
         notes=tuple(f"next: `{do}` {what}" for do, what in steps),
         about=True,
@@ -107,11 +107,11 @@ def _next(checked: Sequence[_Checked]) -> Iterator[tuple[str, str]]:
 
 
 def _summary(one: _Checked, source: Source) -> Line:
-    name, said, found = shown(source.file), source.diagnostics, one.contents
+    name, diagnostics, found = shown(source.file), source.diagnostics, one.contents
     if not found:
         return ((name, "bold"), ": nothing could be read")
-    if not said:
+    if not diagnostics:
         return ((name, "bold"), ": ", ("fine", "bold green"), f". {found[:1].upper()}{found[1:]}.")
-    first = min(said, key=lambda d: list(Severity).index(d.severity))
+    first = min(diagnostics, key=lambda d: list(Severity).index(d.severity))
     more = f"; `prejoin explain {first.code}` explains more"
-    return (tally(said), " in ", (name, "bold"), f" ({found})", *coded(more))
+    return (tally(diagnostics), " in ", (name, "bold"), f" ({found})", *coded(more))

@@ -116,11 +116,11 @@ def _page(found: Demonstration, solved: bool) -> list[Line]:
     styles = {"Pattern": "bold", "Operation": "green", "Index": "cyan"}
     lines += titled(header, rows, tuple(styles.get(title, "") for title in header))
     lines.append(())
-    asked = [a for a in answers if not a.out_of_scope]
-    right = sum(a.right for a in asked)
+    in_scope = [a for a in answers if not a.out_of_scope]
+    right = sum(a.right for a in in_scope)
     lines += [
         (
-            (f"{right} of {len(asked)} patterns answered", "bold green" if right == len(asked) else "bold red"),
+            (f"{right} of {len(in_scope)} patterns answered", "bold green" if right == len(in_scope) else "bold red"),
             f" on the embedded engine, each compared with the data itself, in {found.run_seconds * 1000:.0f} ms; "
             f"{money(paid.total)} a month at the rates of the document.",
         ),

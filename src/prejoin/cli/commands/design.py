@@ -148,12 +148,12 @@ def design(
     elif not questions:
         notes += [*_announced(target, found), f"nothing was written; `--yes` writes {target.path}"]
     page: list[Line] = _answers(found, questions, explained, dropping, points)
-    said = found.source(hints or (as_json and not questions))
+    source = found.source(hints or (as_json and not questions))
     if not questions:
         data["changes"] = changes(target.before, found.design) if target.before else []
         page = design_page(found)
-        said = said if as_json else besides_page(said)
-    return Outcome(status, data, page, sources=(said,), notes=tuple(notes))
+        source = source if as_json else besides_page(source)
+    return Outcome(status, data, page, sources=(source,), notes=tuple(notes))
 
 
 def _contradiction(problem: ContradictionError, file: str) -> Outcome:
@@ -213,7 +213,7 @@ def _written(found: DesignResult, target: DesignTarget) -> str:
 
 
 def _remembered(found: DesignResult, remember: bool) -> list[str]:
-    """What happened to the decisions that are not in the document."""
+    """Notes about decisions that are not in the document."""
     pins, document = found.request.pins, found.request.document
     if not pins:
         return []

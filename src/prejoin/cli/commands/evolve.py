@@ -187,8 +187,8 @@ def _confirm(question: str) -> bool:
 
 
 def _done(name: str, result: StepResult) -> Outcome:
-    said = ", ".join(f"{n:,} {what}" for what, n in sorted(result.written.items()))
-    note = f"{result.read:,} items read; {said or 'nothing was written'}; {result.units:,.0f} write units"
+    written = ", ".join(f"{n:,} {what}" for what, n in sorted(result.written.items()))
+    note = f"{result.read:,} items read; {written or 'nothing was written'}; {result.units:,.0f} write units"
     if result.indexes:
         note = f"{'removed' if name == 'clean' else 'added'} {', '.join(result.indexes)}" + (
             f"; {note}" if result.read else ""

@@ -70,10 +70,10 @@ def init(
     if title and read_text(text, form).workload.title != title:
         raise InvalidArgumentError(codes.FLAG, f"`{title}` cannot be a title", "write it on one line")
     write(path, text)
-    said = tuple(d for d in read_text(text, form).diagnostics if d.severity is Severity.ERROR)
+    errors = tuple(d for d in read_text(text, form).diagnostics if d.severity is Severity.ERROR)
     notes = (f"wrote {path}: {contents(workload)}", f"edit it, then run `prejoin check {path}`")
     return Outcome(
-        result={"path": str(path), **figures(workload)}, sources=(Source(str(path), text, said),), notes=notes
+        result={"path": str(path), **figures(workload)}, sources=(Source(str(path), text, errors),), notes=notes
     )
 
 

@@ -68,8 +68,8 @@ def _from_answers(session: InterviewSession, name: str) -> Outcome:
         seen = True
         if line.startswith("#") or line.strip() == "?":
             continue
-        asked = session.question
-        if asked is None:
+        question = session.question
+        if question is None:
             if not line.strip():
                 continue
             fix = "remove it; an answer above it may belong to another question than you meant"
@@ -77,7 +77,7 @@ def _from_answers(session: InterviewSession, name: str) -> Outcome:
         try:
             session.give(line)
         except Inexact as problem:
-            message = f"{problem.message} (the question is: {asked.text})"
+            message = f"{problem.message} (the question is: {question.text})"
             raise _wrong(name, number, line, message, problem.fix, problem.offset, problem.text) from None
     if not seen:
         message = "there is no terminal to ask on, and no answers are given"
@@ -98,8 +98,8 @@ def _outcome(session: InterviewSession, left: bool) -> Outcome:
         notes = [f"{path} has {contents(session.workload)}."]
     if session.aside:
         notes.append(f"Some text could not be carried over: the old text is in {session.aside}.")
-    if left and (asked := session.question):
-        notes.append(f"The next question is: {asked.text} Continue with `prejoin interview {path}`.")
+    if left and (question := session.question):
+        notes.append(f"The next question is: {question.text} Continue with `prejoin interview {path}`.")
     elif not left:
         found = tally(session.source().diagnostics) or "no messages"
         notes.append(f"`prejoin check {path}` has {found}.")

@@ -204,9 +204,9 @@ def load(
     notes.append(
         f"next: `prejoin migrate {following}`, with the same place" if place else "next: import the files from S3"
     )
-    said = (*warnings, *dead_letters(result.dead, result.dead_file))
+    sources = (*warnings, *dead_letters(result.dead, result.dead_file))
     status = ExitStatus.FAILED if result.dead else ExitStatus.FINE
-    return Outcome(status, _load_json(result) | exported, sources=said, notes=tuple(notes))
+    return Outcome(status, _load_json(result) | exported, sources=sources, notes=tuple(notes))
 
 
 def _loaded(result: LoadResult) -> str:
@@ -264,7 +264,7 @@ def _verify_page(result: VerifyResult) -> list[Line]:
         by_entity[entity] = f"{by_entity.get(entity, '')}, {n:,} {kind}".removeprefix(", ")
     header = ("Entity", "Rows", "Items", "Differences")
     rows = [(safe(e.entity), f"{e.rows:,}", f"{e.items:,}", by_entity.pop(e.entity, "none")) for e in result.entities]
-    rows += [(safe(name) or "-", "", "", said) for name, said in by_entity.items()]
+    rows += [(safe(name) or "-", "", "", problems) for name, problems in by_entity.items()]
     lines: list[Line] = list(titled(header, rows, ("bold", "", "", "")))
     lines += [(safe(str(one)),) for one in result.differences[:_SHOWN]]
     return lines

@@ -70,8 +70,8 @@ def follow(
             progress=progress,
         )
     status = ExitStatus.FAILED if result.dead else ExitStatus.FINE
-    said = (*dead_letters(result.dead, result.dead_file), *_split(result))
-    return Outcome(status, _follow_json(result), sources=said, notes=(_followed(result),))
+    sources = (*dead_letters(result.dead, result.dead_file), *_split(result))
+    return Outcome(status, _follow_json(result), sources=sources, notes=(_followed(result),))
 
 
 @contextmanager
@@ -207,5 +207,5 @@ def status(document: str, mapping: str, state: str) -> Outcome:
         "dead": [{"entity": e, "code": c, "count": n} for (e, c), n in found.dead.items()],
         "next": found.following,
     }
-    said = (Source("", "", found.warnings),) if found.warnings else ()
-    return Outcome(result=result, page=lines, sources=said, notes=(f"next: {found.following}",))
+    sources = (Source("", "", found.warnings),) if found.warnings else ()
+    return Outcome(result=result, page=lines, sources=sources, notes=(f"next: {found.following}",))

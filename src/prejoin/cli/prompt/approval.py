@@ -100,9 +100,9 @@ class Approval:
 
     def _show(self) -> None:
         show(design_page(self.result))
-        said = messages((besides_page(self.result.source(hints=False)),), width_of(sys.stderr))
-        if said:
-            show([(), *said], sys.stderr)
+        lines = messages((besides_page(self.result.source(hints=False)),), width_of(sys.stderr))
+        if lines:
+            show([(), *lines], sys.stderr)
 
     def _why(self, topic: str) -> None:
         explanation = self.result.explanation

@@ -38,23 +38,23 @@ def talk(session: InterviewSession, prompt_on_stderr: bool) -> bool:
 
 def _converse(session: InterviewSession, prompt_on_stderr: bool) -> bool:
     _greet(session)
-    while (asked := session.question) is not None:
-        _ask(asked)
-        text = _read(asked, prompt_on_stderr)
+    while (question := session.question) is not None:
+        _ask(question)
+        text = _read(question, prompt_on_stderr)
         if text.strip() == "quit":
             return True
         if text.strip() == "?":
-            _tell(asked.help)
+            _tell(question.help)
             _tell(_COMMANDS)
             continue
-        _take(session, asked, text)
+        _take(session, question, text)
     return False
 
 
-def _take(session: InterviewSession, asked: Question, text: str) -> None:
+def _take(session: InterviewSession, question: Question, text: str) -> None:
     if session.refresh():
         say(*coded(f"{session.path} has changed meanwhile; continuing with the new contents."))
-        if session.question != asked:
+        if session.question != question:
             return
     try:
         session.give(text)
@@ -88,11 +88,11 @@ def _few(lines: Sequence[Line]) -> list[Line]:
     return [*lines[:_MOST], (f"  … and {more} more",)] if more > 0 else list(lines)
 
 
-def _ask(asked: Question) -> None:
+def _ask(question: Question) -> None:
     say()
-    known: list[Line] = [((f"  {safe(line)}", "dim"),) for line in asked.known]
-    show(_few(known) if asked.several else known, sys.stderr)
-    for at, line in enumerate(textwrap.wrap(safe(asked.text), _width())):
+    known: list[Line] = [((f"  {safe(line)}", "dim"),) for line in question.known]
+    show(_few(known) if question.several else known, sys.stderr)
+    for at, line in enumerate(textwrap.wrap(safe(question.text), _width())):
         say(*((piece, "bold") if at == 0 and isinstance(piece, str) else piece for piece in coded(line)))
 
 
@@ -105,5 +105,5 @@ def _width() -> int:
     return max(min(shutil.get_terminal_size().columns, 100), 40)
 
 
-def _read(asked: Question, prompt_on_stderr: bool) -> str:
-    return read_line(f"[{asked.default}] > " if asked.default else "> ", asked.choices, prompt_on_stderr)
+def _read(question: Question, prompt_on_stderr: bool) -> str:
+    return read_line(f"[{question.default}] > " if question.default else "> ", question.choices, prompt_on_stderr)

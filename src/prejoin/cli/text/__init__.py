@@ -1,1 +1,1 @@
-"""What the commands print: messages, tables and pages."""
+"""The output of commands: messages, tables and pages."""

@@ -37,7 +37,7 @@ _SAID_ONCE = frozenset({NEW_ATTRIBUTE.id, NOT_BACKFILLED.id})
 
 @dataclass(frozen=True, slots=True)
 class BuildFlags:
-    """What the command does with the plan of a build."""
+    """The options for the plan of a build."""
 
     check: bool = False
     diffs: bool = False

@@ -89,9 +89,9 @@ def _keys(design: Design, workload: Workload) -> list[Line]:
     rows: list[Row] = []
     for item in design.items:
         for facet in item.facets:
-            said = {w.attribute: str(w) for w in facet.when}
-            said = {**{name: f"{name} is there" for name in _required(workload, item, facet)}, **said}
-            only = " and ".join(said.values())
+            conditions = {w.attribute: str(w) for w in facet.when}
+            conditions = {**{name: f"{name} is there" for name in _required(workload, item, facet)}, **conditions}
+            only = " and ".join(conditions.values())
             rows.append((item_title(item), facet.slot, " ".join(facet.pk), " ".join(facet.sk), only))
     guards = [f"{guard.entity}!{'+'.join(guard.attributes)}" for guard in design.guards]
     rows += [(guard, TABLE, "(makes it unique)", "", "") for guard in guards]
@@ -217,10 +217,10 @@ def conflict_lines(sets: Sequence[Sequence[ConflictStatement]]) -> Iterator[Line
     """Sets of statements that cannot all hold. Sets that differ in one pattern only are shown as one."""
     merged: dict[tuple[ConflictStatement, ...], list[ConflictStatement]] = {}
     for statements in sets:
-        asked = [one for one in statements if one.kind == "pattern"]
-        rest = tuple(one for one in statements if one not in asked[-1:])
+        patterns = [one for one in statements if one.kind == "pattern"]
+        rest = tuple(one for one in statements if one not in patterns[-1:])
         if len(statements) > 1:
-            merged.setdefault(rest, []).extend(asked[-1:])
+            merged.setdefault(rest, []).extend(patterns[-1:])
     for rest, patterns in merged.items():
         yield (("These cannot all hold; changing any one of them is enough:", "bold"),)
         if patterns:
@@ -231,7 +231,7 @@ def conflict_lines(sets: Sequence[Sequence[ConflictStatement]]) -> Iterator[Line
 
 
 def growth_lines(grown: Growth, table: str, package: str) -> Iterator[Line]:
-    """What has to be done to the table that is in use, and the commands for it."""
+    """The changes for the table in use, and their commands."""
     if not grown:
         yield (("The table in use needs no change.", "bold"),)
         return
@@ -245,8 +245,8 @@ def growth_lines(grown: Growth, table: str, package: str) -> Iterator[Line]:
     if new:
         yield ("  - ", f"{listed(new)} {'is' if len(new) == 1 else 'are'} new: no stored item has to change")
     for counter in grown.counters:
-        said = f"{counter.entity}'s {listed(counter.attributes)} in {counter.shards} shards"
-        yield ("  - ", f"count {said}: no stored item has to change")
+        counted = f"{counter.entity}'s {listed(counter.attributes)} in {counter.shards} shards"
+        yield ("  - ", f"count {counted}: no stored item has to change")
     for store in grown.stores:
         yield ("  - ", f"create a bucket for {store.name}: contents that are in the table stay there")
     for backfill in grown.backfills:
@@ -278,8 +278,8 @@ def _verdicts(result: DesignResult) -> Iterator[Line]:
     yield ("A single table ", (found.verdict.value, style), f"{why}.")
     if result.explanation.assumed:
         yield coded(f"{counted(len(result.explanation.assumed), 'assumption')} made where the document says nothing.")
-    if said := tally(result.diagnostics):
-        yield coded(f"The checks have {said}.")
+    if counts := tally(result.diagnostics):
+        yield coded(f"The checks have {counts}.")
 
 
 def _bound(result: DesignResult) -> str:

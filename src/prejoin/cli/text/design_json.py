@@ -108,17 +108,17 @@ def answers_json(
     why: tuple[Why, ...],
     dropped: tuple[Without, ...],
     points: tuple[FrontierPoint, ...],
-    asked: Questions,
+    questions: Questions,
 ) -> DesignAnswers:
     """The answers to questions about a design."""
     return DesignAnswers(
         result.request.document.file,
         tuple(write_pin(pin) for pin in result.request.pins),
         why or UNSET,
-        _other_designs(result.explanation) if asked.alternatives else UNSET,
+        _other_designs(result.explanation) if questions.alternatives else UNSET,
         dropped or UNSET,
-        msgspec.to_builtins(result.explanation, str_keys=True) if asked.explain else UNSET,
-        choosable(result, points) if asked.frontier else UNSET,
+        msgspec.to_builtins(result.explanation, str_keys=True) if questions.explain else UNSET,
+        choosable(result, points) if questions.frontier else UNSET,
     )
 
 

@@ -21,8 +21,8 @@ _LEAST = 12
 
 def query_page(result: QueryResult, width: int | None) -> Iterator[Line]:
     """The pattern, its items, and its requests. Arguments that were made up are marked."""
-    asked, method, items = result.pattern, result.method, result.items
-    yield ((f"{asked.id} ", "bold"), safe(asked.description or asked.id))
+    pattern, method, items = result.pattern, result.method, result.items
+    yield ((f"{pattern.id} ", "bold"), safe(pattern.description or pattern.id))
     arguments = ", ".join(f"{name}={_cell(plain(value))}" for name, value in result.arguments.items())
     yield ((_cut(f"{method.name}({arguments})", width), "dim"),)
     if result.made_up:

@@ -107,6 +107,12 @@ class ContentCost(Model, frozen=True):
         return sum(read_units(size, EVENTUAL) for size in _pages(self.size))
 
     @property
+    def thousand_reads(self) -> Decimal:
+        """What a thousand reads of a content cost. The document does not say how many there are in a month."""
+        objects, parts = GET_THOUSAND * self.object_count, dollars(reads=1000 * self.read_units)
+        return objects if self.stored else parts
+
+    @property
     def written(self) -> Decimal:
         """The cost of writing."""
         return self._puts if self.stored else dollars(writes=self._writes * part_units(self.size))

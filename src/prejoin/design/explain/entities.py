@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from prejoin.design.cost.assumptions import BUCKET_SECONDS, count_of, created, grows, retention_of, size_of
 from prejoin.design.cost.contents import entity_contents
 from prejoin.design.cost.refreshes import Refresh, refreshes
@@ -97,8 +99,8 @@ def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -
     if not key.issuperset(ids) and identified(entity, key):
         natural = natural_order(key)
         yield (
-            f"{coded(natural)} {verb(natural, 'is', 'are')} unique, and the key keeps it so: "
-            "a second item with the same value is refused."
+            f"{coded(natural)} {verb(natural, 'is', 'are')} unique, and the key keeps it so: a second item with the "
+            "same value is refused."
         )
     elif made:
         yield f"{coded(made)} {verb(made, 'is', 'are')} generated, so two writers never create the same key."
@@ -152,6 +154,8 @@ def _beside(workload: Workload, design: Design, entity: Entity) -> Iterator[str]
                 "the item, which has its size, checksum and place."
             )
             yield f"{costs}; in parts in the table both would be {money(one.parts)}."
+            from_parts = replace(one, stored=False).thousand_reads
+            yield f"Reading a thousand costs ${one.thousand_reads}; from parts it would be ${from_parts:.4f}."
         else:
             yield (
                 f"`{one.attribute}` is kept beside the item, in {count(one.part_count, 'part')} in its item "

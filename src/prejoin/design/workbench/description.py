@@ -24,6 +24,7 @@ from prejoin.design.document.cells import (
     write_templates,
     write_when,
 )
+from prejoin.design.mapping.facets import counter_templates, history_key
 from prejoin.design.model import TABLE, Design, Facet, Item, ItemName, Slot
 from prejoin.diagnostics import Severity
 from prejoin.workload.document.read_document import read_document
@@ -73,7 +74,7 @@ def write_description(workload: Workload, design: Design) -> str:
     blocks = {
         ENTITIES: [_entity(e) for e in workload.entities if e.attributes],
         f"Keys ({head}):": [_key(design, item, facet) for item in design.items for facet in item.facets],
-        LEFT_OUT: list(left_out(design)),
+        LEFT_OUT: [*left_out(design), *_kept(workload, design)],
     }
     told = [f"{title}\n" + "\n".join(f"- {line}" for line in lines) for title, lines in blocks.items() if lines]
     return "\n\n".join(part for part in (workload.overview.strip(), *told, _patterns(workload, design)) if part)
@@ -87,6 +88,18 @@ def left_out(design: Design) -> Iterator[str]:
             yield f"{write_code(slot.name)} is {what}, and the form knows none"
     if design.ttl_attribute:
         yield f"{write_code(design.ttl_attribute)} is when an item ends (TTL)"
+
+
+def _kept(workload: Workload, design: Design) -> Iterator[str]:
+    """The sharded counters and the histories, whose items have keys of their own."""
+    for entity in filter(lambda one: design.item(one.name), workload.entities):
+        if counter := design.counter(entity.name):
+            pk, sk = (template.text for template in counter_templates(design, entity))
+            what = f"{write_list(counter.attributes)} of {write_code(entity.name)}"
+            yield f"{what} is the sum of {counter.shards} items, {write_templates((pk, sk))}"
+        if entity.history:
+            key = write_templates(history_key(design, entity))
+            yield f"earlier versions of {write_code(entity.name)} are items, {key}"
 
 
 def in_form(slot: Slot) -> bool:

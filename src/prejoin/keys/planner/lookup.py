@@ -39,7 +39,7 @@ class AttributeRole(msgspec.Struct, frozen=True):
 
 
 class Lookup(msgspec.Struct, frozen=True, dict=True):
-    """What is read: names only, so that the designer can plan before there are values.
+    """A read by the names of its attributes only, so that the designer can plan without values.
 
     A name is an attribute, or an attribute with a spec (`email:lower`, `placed_at:day`) if the given value is equal
     only after the spec is applied.

@@ -233,9 +233,9 @@ def cell(sql: str) -> str:
 
 def _overview(origins: Sequence[str], entities: Mapping[str, TableEntity]) -> str:
     rows = sum(one.table.rows for one in entities.values())
-    said = f"Derived by `prejoin discover` from a database of {len(entities)} tables with {rows:,} rows"
-    said += f", and the statements of {', '.join(origins)}." if origins else "."
-    return f"{said} The section To Review lists what was guessed; correct it before you design."
+    text = f"Derived by `prejoin discover` from a database of {len(entities)} tables with {rows:,} rows"
+    text += f", and the statements of {', '.join(origins)}." if origins else "."
+    return f"{text} The section To Review lists what was guessed; correct it before you design."
 
 
 def _sections(misfits: Sequence[Misfit], review: Review, left_out: Mapping[str, str]) -> Iterable[Section]:

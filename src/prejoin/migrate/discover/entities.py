@@ -241,12 +241,12 @@ def _cardinality(one: TableEntity, entities: Mapping[str, TableEntity]) -> Itera
 def _described(one: TableEntity) -> str:
     table = one.table
     rows = f"about {table.rows:,}" if table.estimated else f"{table.rows:,}"
-    said = [f"Rows of the table {table.name}: {rows}."]
+    sentences = [f"Rows of the table {table.name}: {rows}."]
     for fk in table.foreign_keys:
         if fanout := table.fanouts.get(fk.columns):
             figures = f"median {fanout.median:,}, 99% at most {fanout.p99:,}, largest {fanout.largest:,}"
-            said.append(f"For each {_listed(one.attributes[c] for c in fk.columns)}: {figures}.")
-    return " ".join(said)
+            sentences.append(f"For each {_listed(one.attributes[c] for c in fk.columns)}: {figures}.")
+    return " ".join(sentences)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -48,9 +48,9 @@ def read_pattern(statement: Statement, entities: Mapping[str, TableEntity], dial
     quoted = quoted_sql(statement, dialect)
     tree = statement.tree.copy()
     if isinstance(tree, exp.Select) and not tree.args.get("from_") and len(tree.expressions) == 1:
-        asked = tree.expressions[0].unalias()
-        if isinstance(asked, exp.Exists) and isinstance(asked.this, exp.Select):
-            tree = asked.this  # SELECT EXISTS (SELECT …)
+        selected = tree.expressions[0].unalias()
+        if isinstance(selected, exp.Exists) and isinstance(selected.this, exp.Select):
+            tree = selected.this  # SELECT EXISTS (SELECT …)
     if not isinstance(tree, exp.Select):
         raise MisfitError("it combines several queries", "one access pattern for each; merge in the application")
     _refuse_analytics(tree)
@@ -166,7 +166,7 @@ class _Shape:
 
 
 def _shape(tree: exp.Select, scope: Scope, conditions: Sequence[Condition]) -> _Shape:
-    """What the statement reads.
+    """The result of the statement.
 
     A join is one of three things. Children of a row whose key is given are read with it, as a collection. A parent of
     each row is a join in the sense of the document. A table that gives no columns only passes a condition on.

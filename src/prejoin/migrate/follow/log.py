@@ -55,7 +55,7 @@ class ChangeLog(ABC):
     """Where the changes of a database are read from."""
 
     created: tuple[str, ...] = ()
-    """What `begin` creates in the database."""
+    """The objects that `begin` creates in the database."""
 
     @abstractmethod
     def begin(self) -> str:

@@ -40,7 +40,7 @@ def begin_log(migration: Migration, state: LoadState, outbox: bool = False, prog
 
 
 def _name(migration: Migration, state: LoadState, kind: str) -> str:
-    """What will be created: the name of a slot, or the tables that get a stream."""
+    """The objects to create: the name of a slot, or the tables that get a stream."""
     if kind == "dynamodb":
         from prejoin.migrate.follow.streams import tables_without_stream
 
@@ -62,7 +62,7 @@ def end_log(migration: Migration, state: LoadState) -> tuple[str, ...]:
 
 
 def log_contents(migration: Migration, state: LoadState) -> tuple[str, ...]:
-    """What `end_log` is going to remove from the database."""
+    """The objects that `end_log` removes from the database."""
     return open_log(migration, state, {}).created if state.about("log") else ()
 
 

@@ -34,7 +34,7 @@ from prejoin.migrate.source.connection import Snapshot, SourceDatabase, unreadab
 from prejoin.pipeline.errors import PipelineError, RefusedError
 
 _LOST = (psycopg.errors.UndefinedObject, psycopg.errors.ObjectNotInPrerequisiteState)
-"""What PostgreSQL raises for a slot that was dropped, or whose log it removed (`max_slot_wal_keep_size`)."""
+"""Exceptions for a slot that was dropped, or whose log PostgreSQL removed (`max_slot_wal_keep_size`)."""
 _BUSY = 60
 """Seconds to wait for a slot that the connection of a killed follower still holds."""
 

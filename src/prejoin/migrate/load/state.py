@@ -192,7 +192,7 @@ class LoadState:
         with path.open("w", encoding="utf-8") as file:
             for one in letters:
                 key = [_shown(part) for part in one.key]
-                said = {
+                letter = {
                     "entity": one.entity,
                     "key": key,
                     "code": one.code,
@@ -200,7 +200,7 @@ class LoadState:
                     "row": one.row,
                     "at": one.at,
                 }
-                file.write(json.dumps(said, ensure_ascii=False) + "\n")
+                file.write(json.dumps(letter, ensure_ascii=False) + "\n")
         return path
 
 

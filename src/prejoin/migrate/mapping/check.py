@@ -11,7 +11,9 @@ from prejoin.migrate.mapping.convert import FORMS, zone_of
 from prejoin.migrate.mapping.model import AttributeSource, Children, EntityMapping, TableMapping, as_source
 from prejoin.migrate.mapping.rows import never_null
 from prejoin.migrate.source.model import Database, Table
+from prejoin.patterns.large.large import MOST_INLINE
 from prejoin.types import Kind
+from prejoin.workload.contents import CONTENT
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Entity, Workload
 
@@ -128,6 +130,11 @@ class _Check:
         if source.null == "null" and (why := never_null(attribute, source)):
             message = f'{entity.name}.{name}: `null = "null"` cannot be: {why}'
             yield codes.NULL.at(span, message, "remove `null`, or mark the attribute optional in the document")
+        if attribute.type == CONTENT and (attribute.size or 0) > MOST_INLINE:
+            limit = f"a load writes up to {MOST_INLINE:,}"
+            message = f"{entity.name}.{name} has contents of {attribute.size:,} bytes, and {limit}"
+            fix = f"remove `{name}` here, ignore its column, and use `write_large` when the data is moved"
+            yield codes.CONTENT.at(span, message, fix)
         yield from self._zone(source.zone, span)
         if source.column:
             join, _, column = source.column.rpartition(".")
@@ -204,7 +211,7 @@ class _Check:
         columns = {s.column for s in sources}
         known = [set(u) for u in (one.key, table.key, *table.unique) if u]
         if entity.id and not any(k <= columns for k in known) and not any(s.sql for s in sources):
-            said = ", ".join(a.name for a in entity.id)
-            message = f"{entity.name}: rows of `{table.name}` can have the same {said}"
+            names = ", ".join(a.name for a in entity.id)
+            message = f"{entity.name}: rows of `{table.name}` can have the same {names}"
             fix = f"map the id from {', '.join(table.key)}, or say `key = […]` if these columns are unique"
             yield codes.KEY_LOST.at(span, message, fix)

@@ -31,7 +31,7 @@ FORMS: Mapping[Kind, frozenset[str]] = {
     Kind.STRING: frozenset({"json", "hex", "base64", "trim", "lower"}),
     Kind.UUID: frozenset({"hex"}),
 }
-"""What `as` may say for each kind of attribute. Other kinds need nothing."""
+"""The values of `as` for each kind of attribute. Other kinds need none."""
 _TRUE = frozenset({"1", "t", "true", "y", "yes", "on"})
 _FALSE = frozenset({"0", "f", "false", "n", "no", "off"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

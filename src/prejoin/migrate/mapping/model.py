@@ -28,7 +28,7 @@ class Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 NullForm = Literal["absent", "null"]
-"""What NULL becomes: an item without the attribute, or DynamoDB's NULL."""
+"""The form of NULL: an item without the attribute, or DynamoDB's NULL."""
 
 
 class AttributeSource(Part, frozen=True):
@@ -49,7 +49,7 @@ class AttributeSource(Part, frozen=True):
     members: dict[str, str] = {}
     """The member of the enum for each stored value."""
     null: NullForm | None = None
-    """What NULL becomes, if it is not what the entity says."""
+    """The form of NULL, if it differs from the entity's."""
 
 
 Source = str | AttributeSource
@@ -88,7 +88,7 @@ class EntityMapping(Part, frozen=True):
     children: dict[str, Children] = {}
     """By the attribute that holds the list."""
     null: NullForm = "absent"
-    """What NULL becomes in attributes that do not say it themselves."""
+    """The form of NULL in attributes without their own."""
     ignore: tuple[str, ...] = ()
     """Columns that are left behind knowingly."""
 

@@ -199,8 +199,8 @@ def _engine(url: URL, dialect: str) -> Engine:
         address = f"sqlite+pysqlite:///file:{path.absolute()}?mode=ro&uri=true"
         return sa.create_engine(address, connect_args={"check_same_thread": False})
     if dialect == "postgresql":
-        said = url.query.get("options", "")  # such as a search_path
-        options = " ".join([*([said] if isinstance(said, str) else said), "-c default_transaction_read_only=on"])
+        given = url.query.get("options", "")  # such as a search_path
+        options = " ".join([*([given] if isinstance(given, str) else given), "-c default_transaction_read_only=on"])
         return sa.create_engine(url, connect_args={"options": options.strip()})
     return sa.create_engine(url, connect_args={"init_command": "SET SESSION TRANSACTION READ ONLY"})
 

@@ -38,7 +38,7 @@ class Difference:
     key: str
     attribute: str = ""
     expected: Any = None
-    """What the database has, as it should be stored."""
+    """The value of the database, as it should be stored."""
     found: Any = None
 
     def __str__(self) -> str:

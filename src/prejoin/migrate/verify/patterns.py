@@ -224,8 +224,8 @@ class _Comparison:
                 return
 
     def compare(self, arguments: dict[str, Any], bound: dict[str, Any]) -> list[Difference]:
-        said = ", ".join(f"{name}={shown_key([value])}" for name, value in arguments.items()) or "no arguments"
-        place = f"{self.read.id} ({said})"
+        given = ", ".join(f"{name}={shown_key([value])}" for name, value in arguments.items()) or "no arguments"
+        place = f"{self.read.id} ({given})"
         usable = {name: value for name, value in bound.items() if f":{name}" in self.sql}
         options = {p.name: MOST for p in self.method.params if p.name == "limit"}
         answer = self.migration.package.call(self.client, self.method, {**arguments, **options})

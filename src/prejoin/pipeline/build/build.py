@@ -86,9 +86,9 @@ def _settings(folder: Path, read: Document) -> Settings:
     if text is None:
         return Settings()
     found = read_settings(text)
-    said = (*found.diagnostics, *check_roles(found, read.workload))
-    if said:
-        raise InputError(Source(str(folder / FILE), text, said), note=f"{FILE} has errors; nothing was built")
+    diagnostics = (*found.diagnostics, *check_roles(found, read.workload))
+    if diagnostics:
+        raise InputError(Source(str(folder / FILE), text, diagnostics), note=f"{FILE} has errors; nothing was built")
     return found.settings
 
 
@@ -114,8 +114,8 @@ def _passed_tests(
         return None
     if ran.failed:
         fix = "please report it, with the document; `--no-tests` writes the code without running them"
-        said = tuple(codes.TEST_FAILED.at(None, f"{name} fails: {why}", fix) for name, why in ran.failed.items())
-        raise InputError(Source(read.file, read.text, said), note="generated tests fail; nothing was written")
+        failures = tuple(codes.TEST_FAILED.at(None, f"{name} fails: {why}", fix) for name, why in ran.failed.items())
+        raise InputError(Source(read.file, read.text, failures), note="generated tests fail; nothing was written")
     progress.result(f"{counted(len(ran.passed), 'test')} passed")
     return ran.passed
 

@@ -143,28 +143,29 @@ def _approved_design(
         wanted = solve(workload, kept, progress.update).design
     except InfeasibleError:
         return None  # `new_design` reports the contradiction
-    missing = [one for one in (*wanted.guards, *wanted.counters) if one not in (*design.guards, *design.counters)]
+    there = (*design.guards, *design.counters, *design.stores)
+    missing = [one for one in (*wanted.guards, *wanted.counters, *wanted.stores) if one not in there]
     if missing or wanted.ttl_attribute != design.ttl_attribute or not keeps(design, wanted):
         return None
     progress.result(f"{structures(design)}, as in {target.path}")
     proof = prove_design(workload, design, progress=progress)
-    said = design_diagnostics(read, workload, design, proof)
-    if has_errors(said):
-        raise InputError(Source(read.file, read.text, said).only(Severity.ERROR, Severity.WARNING), note=_WRONG)
+    diagnostics = design_diagnostics(read, workload, design, proof)
+    if has_errors(diagnostics):
+        raise InputError(Source(read.file, read.text, diagnostics).only(Severity.ERROR, Severity.WARNING), note=_WRONG)
     design = record_attributes(design, workload)
-    checked = validation_again(text, workload, design, proof, said)
+    checked = validation_again(text, workload, design, proof, diagnostics)
     again = design_text(read.file, workload, design, checked, target.form, text, folder)
-    return BuildDesign(design, again, said, (), True, design_source(workload), growth(kept, design, workload))
+    return BuildDesign(design, again, diagnostics, (), True, design_source(workload), growth(kept, design, workload))
 
 
 def _explained(design: Design, workload: Workload) -> bool:
     """Whether the explanations in a design are right for the patterns and rates of the workload now."""
     now = annotate(design, explain_design(workload, design))
-    said = {choice.about: choice.text for choice in design.decisions}
+    texts = {choice.about: choice.text for choice in design.decisions}
     return design.slots == now.slots and all(
-        choice.text == said.get(choice.about)
+        choice.text == texts.get(choice.about)
         # The one about the table may continue with a bound, which is known only after solving.
-        or (choice.about == "table" and said.get("table", "").startswith(f"{choice.text} "))
+        or (choice.about == "table" and texts.get("table", "").startswith(f"{choice.text} "))
         for choice in now.decisions
     )
 

@@ -59,7 +59,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
-    """What happens to each file of a build. `write` does it."""
+    """The plan for each file of a build. `write` carries it out."""
 
     product: Product
     files: tuple[PlannedFile, ...]

@@ -23,9 +23,9 @@ class BuildRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Digests of generated files, by path."""
 
     source: str = ""
-    """What all files were made from."""
+    """A digest of the input of all files."""
     designed: str = ""
-    """What the design was made from, if all of it can be read from its document again."""
+    """A digest of the input of the design, if its document contains all of it."""
     served: int = 0
     """How many access patterns the design serves."""
     files: dict[str, str] = {}

@@ -38,7 +38,7 @@ _TAKEN = frozenset({"prejoin", "tests", "pictures", "terraform", "cdk", "infra"}
 
 
 class Settings(Model, frozen=True):
-    """What a build generates, and the properties of the table that the design does not decide."""
+    """The settings of a build: generated files, and properties of the table that the design does not decide."""
 
     style: Style = "dataclass"
     package: str = ""
@@ -50,7 +50,7 @@ class Settings(Model, frozen=True):
     """Whether the generated tests are run before anything is written."""
     table: Infrastructure = Infrastructure()
     roles: dict[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """What each role of the application runs: access patterns by their ids, or a kind of them."""
+    """The access patterns of each role of the application, by their ids or their kind."""
 
 
 class Overrides(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -76,8 +76,8 @@ class Overrides(msgspec.Struct, frozen=True, omit_defaults=True):
         """These options, and those of the last build that neither they nor prejoin.toml set."""
         if remembered is None:
             return self
-        said = set_keys(settings)
-        others = {name: value for name, value in remembered.given.items() if name not in said}
+        given = set_keys(settings)
+        others = {name: value for name, value in remembered.given.items() if name not in given}
         return msgspec.structs.replace(self, **{**others, **self.given})
 
     def __str__(self) -> str:
@@ -122,7 +122,7 @@ def read_settings(text: str) -> SettingsReading:
     """Reads settings, with diagnostics for all that cannot be used.
 
     >>> reading = read_settings('styel = "msgspec"')
-    >>> [(said.code, said.line, said.fix) for said in reading.diagnostics]
+    >>> [(diagnostic.code, diagnostic.line, diagnostic.fix) for diagnostic in reading.diagnostics]
     [('PJ051', 1, 'did you mean `style`?')]
     """
     for number, line in enumerate(text.splitlines(), 1):
@@ -144,10 +144,10 @@ def read_settings(text: str) -> SettingsReading:
         )
     found: dict[str, Any] = {}
     # Each message searches its position in the text, so very many messages take long.
-    said = [*islice(_read(data, Settings, (), text, found), _MOST)]
+    diagnostics = [*islice(_read(data, Settings, (), text, found), _MOST)]
     settings = Settings(**found)
-    said += _misnamed(settings.package, _span(text, ("package",)))
-    return SettingsReading(settings, text, in_order(said))
+    diagnostics += _misnamed(settings.package, _span(text, ("package",)))
+    return SettingsReading(settings, text, in_order(diagnostics))
 
 
 def check_roles(reading: SettingsReading, workload: Workload) -> Iterator[Diagnostic]:

@@ -96,23 +96,23 @@ def design_text(
 
 
 def validation_again(
-    before: str, workload: Workload, design: Design, proof: Proof, said: tuple[Diagnostic, ...]
+    before: str, workload: Workload, design: Design, proof: Proof, diagnostics: tuple[Diagnostic, ...]
 ) -> tuple[Validation, ...]:
     """The validation of a design that is kept. How few structures it needs is known from its document."""
     structures = str(len(design.indexes) + len(design.copies))
     then = (v for v in parse_document(before).kept.validation if (v.check, v.result) == (_FEWEST, structures))
-    return validation(workload, design, proof, said, next(then, Validation(_FEWEST, structures, _KEPT)))
+    return validation(workload, design, proof, diagnostics, next(then, Validation(_FEWEST, structures, _KEPT)))
 
 
 def validation(
-    workload: Workload, design: Design, proof: Proof | None, said: tuple[Diagnostic, ...], fewest: Validation
+    workload: Workload, design: Design, proof: Proof | None, diagnostics: tuple[Diagnostic, ...], fewest: Validation
 ) -> tuple[Validation, ...]:
     """The results of checks and proof, for the document. They are the same for every run."""
-    return tuple(_validation(workload, design, proof, said, fewest))
+    return tuple(_validation(workload, design, proof, diagnostics, fewest))
 
 
 def _validation(
-    workload: Workload, design: Design, proof: Proof | None, said: tuple[Diagnostic, ...], fewest: Validation
+    workload: Workload, design: Design, proof: Proof | None, diagnostics: tuple[Diagnostic, ...], fewest: Validation
 ) -> Iterator[Validation]:
     operations = design.operations
     lost = [operation.pattern for operation in operations if not operation.served]
@@ -129,7 +129,7 @@ def _validation(
         if proof.findings:
             yield Validation("Table after the proof", "not as it should be", "; ".join(proof.findings))
     yield fewest
-    rest = [d for d in said if d.code not in {codes.UNSERVED.id, codes.UNPROVEN.id}]
+    rest = [d for d in diagnostics if d.code not in {codes.UNSERVED.id, codes.UNPROVEN.id}]
     yield Validation("Checks", tally(rest) or "nothing to say", "`prejoin check` tells each" if rest else "")
     found = fit(workload)
     yield Validation("Single table", found.verdict.value, "; ".join(found.speaks_against))
@@ -175,8 +175,8 @@ def _changes(before: Design, after: Design) -> Iterator[str]:
     for name in dict.fromkeys(one.entity for one in (*before.counters, *after.counters)):
         counters = after.counter(name), before.counter(name)
         if counters[0] != counters[1]:
-            said = [f"{' and '.join(one.attributes)} in {one.shards} shards" if one else "none" for one in counters]
-            yield f"the sharded counter of {name} is {said[0]}, was {said[1]}"
+            texts = [f"{' and '.join(one.attributes)} in {one.shards} shards" if one else "none" for one in counters]
+            yield f"the sharded counter of {name} is {texts[0]}, was {texts[1]}"
 
 
 def titled(item: Item) -> str:

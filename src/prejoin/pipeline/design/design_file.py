@@ -54,7 +54,7 @@ class DesignFile:
 
     @property
     def contents(self) -> str:
-        """What the design contains: `3 entities, 1 index, 4 access patterns`."""
+        """The contents of the design: `3 entities, 1 index, 4 access patterns`."""
         design = self.design
         parts = [
             (len({i.entity for i in design.items}), "entity", "entities"),
@@ -77,17 +77,17 @@ def read_design(path: str | os.PathLike[str], document: str | os.PathLike[str] |
     text = text_of(path)
     patterns = read_document(document or _document_of(path, text))
     reading = read_design_file(path, patterns.workload)
-    said = [*reading.diagnostics]
+    diagnostics = [*reading.diagnostics]
     if has_errors(patterns.diagnostics):
         # Diagnostics about names that could not be read in the document would only mislead.
         message = f"its access patterns, {patterns.file}, have errors or cannot be read"
         fix = f"see `prejoin check {patterns.file}`, or name others with `--for FILE`"
-        said = [NO_PATTERNS.at(None, message, fix)] if reading.design.items else said
-    elif not has_errors(said):
+        diagnostics = [NO_PATTERNS.at(None, message, fix)] if reading.design.items else diagnostics
+    elif not has_errors(diagnostics):
         if not reading.design.operations:
             reading = with_other(reading, design=map_patterns(reading.design, patterns.workload))
-        said += check_design(reading.design, patterns.workload, places_in(reading))
-    return DesignFile(file, text, reading, patterns, in_order(said))
+        diagnostics += check_design(reading.design, patterns.workload, places_in(reading))
+    return DesignFile(file, text, reading, patterns, in_order(diagnostics))
 
 
 def design_in_use(path: str | os.PathLike[str], workload: Workload, note: str = "") -> Design:
@@ -189,7 +189,7 @@ def _document_of(path: Path, text: str) -> Path:
 
 
 def structures(design: Design) -> str:
-    """What a design consists of: `one table, 2 indexes and 1 copy`.
+    """The structures of a design: `one table, 2 indexes and 1 copy`.
 
     >>> structures(Design("shop"))
     'one table'

@@ -79,8 +79,8 @@ class ContradictionError(PipelineError):
 
     def __init__(self, document: Document, conflicts: tuple[ConflictSet, ...]) -> None:
         self.conflicts = conflicts
-        said = tuple(_contradictions(document, conflicts))
-        self._fill((Source(document.file, document.text, said),), "nothing was designed")
+        diagnostics = tuple(_contradictions(document, conflicts))
+        self._fill((Source(document.file, document.text, diagnostics),), "nothing was designed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,8 @@ class DesignResult:
         """The document with the diagnostics about its design."""
         document = self.request.document
         own = (self._time_limit(),) if self.cut_short else ()
-        said = tuple(d for d in (*own, *self.diagnostics) if hints or d.severity is not Severity.HINT)
-        return Source(document.file, document.text, said)
+        diagnostics = tuple(d for d in (*own, *self.diagnostics) if hints or d.severity is not Severity.HINT)
+        return Source(document.file, document.text, diagnostics)
 
     def _time_limit(self) -> Diagnostic:
         found = complexity(self.workload, self.design)

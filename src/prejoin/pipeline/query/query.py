@@ -79,23 +79,23 @@ class QueryDesign:
     def method(self, pattern: str) -> Method:
         """The method of a pattern; an error that says why there is none."""
         workload, file = self.document.workload, self.document.file
-        asked = workload.pattern(pattern) or workload.pattern(pattern.upper())
-        if asked is None:
+        found = workload.pattern(pattern) or workload.pattern(pattern.upper())
+        if found is None:
             meant = suggest(pattern, [one.id for one in workload.patterns])
             fix = f"did you mean {meant}?" if meant else "`prejoin query` without a pattern lists them"
             raise InvalidArgumentError(codes.NO_TOPIC, f"there is no pattern {pattern} in {file}", fix)
-        operation = self.design.operation(asked.id)
+        operation = self.design.operation(found.id)
         if operation is None or not operation.served:
             why = operation.problem if operation else "it is out of scope"
             fix = (operation.remedy if operation else "") or "`prejoin design` shows a key that would serve it"
-            raise PipelineError(codes.UNSERVED, f"{asked.id} is not served: {why}", fix, file)
+            raise PipelineError(codes.UNSERVED, f"{found.id} is not served: {why}", fix, file)
         if outside := self._outside_tenant():
             why = f"the keys of {' and '.join(outside[:_FEW])} do not begin with the tenant"
-            raise PipelineError(codes.UNSERVED, f"{asked.id} is not served: {why}", _design_again(file), file)
-        if asked.id not in self.methods:
-            message = f"{asked.id} sends no request: DynamoDB deletes the items some time after they have expired"
+            raise PipelineError(codes.UNSERVED, f"{found.id} is not served: {why}", _design_again(file), file)
+        if found.id not in self.methods:
+            message = f"{found.id} sends no request: DynamoDB deletes the items some time after they have expired"
             raise InvalidArgumentError(codes.NO_TOPIC, message, "run another pattern")
-        return self.methods[asked.id]
+        return self.methods[found.id]
 
     def _outside_tenant(self) -> list[str]:
         """Entities of a tenant whose keys do not begin with it, because the design is older than the tenant."""

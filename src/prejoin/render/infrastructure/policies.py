@@ -155,19 +155,17 @@ def _policies(role: Role, name: str, workload: Workload, design: Design, options
 
 def _content_operations(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> Iterator[Operation]:
     """The requests for large contents, which no access pattern has: who uses an item may read its contents, and who
-    writes it may replace them.
+    writes it may replace them. Where they are in a store now, there may be parts from before.
     """
     for entity, writes in _content_users(workload, design, patterns):
         item = design.item(entity.name)
         assert item is not None  # one that is used
         pk, names = item.facets[0].pk[0], (entity.name,)
-        in_table = not all(design.in_store(entity.name, one.name) for one in contents_of(entity))
-        parts = (Request(Call.QUERY, entities=names, pk=pk),) if in_table else ()
-        yield Operation("read contents", (*parts, Request(Call.GET, pk=pk)))
+        yield Operation("read contents", (Request(Call.QUERY, entities=names, pk=pk), Request(Call.GET, pk=pk)))
         if writes:
             written = Request(Call.BATCH_WRITE, actions=(ItemAction(Did.PUT, entity.name, pk),))
             refers = Request(Call.UPDATE, actions=(ItemAction(Did.UPDATE, entity.name, pk),))
-            yield Operation("write contents", (*((written,) if in_table else ()), refers))
+            yield Operation("write contents", (written, refers))
 
 
 def _object_statements(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> tuple[Statement, ...]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from prejoin.design.document.samples import held_attributes, plain, sample_values, varying, written_key
-from prejoin.design.mapping.facets import types_of
+from prejoin.design.mapping.facets import counter_templates, history_key, is_natural, types_of
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, ProjectionKind, Slot
-from prejoin.keys import KeyValueError, TemplateError, guard_key
+from prejoin.keys import SHARD, KeyValueError, Template, TemplateError, guard_key
 from prejoin.workload.model import Entity, Workload
 
 
@@ -24,7 +24,7 @@ class Row:
     sk_templates: tuple[str, ...]
     entity: str
     note: str
-    """The kind of an item that is not the entity's own: a copy, a guard."""
+    """The kind of an item that is not the entity's own: a copy, a guard, a shard of a counter, an earlier version."""
     attributes: tuple[tuple[str, str], ...]
 
 
@@ -46,6 +46,7 @@ def partitions_of(workload: Workload, design: Design, slot: Slot) -> tuple[Parti
     found = [row for item in design.items for row in _rows(workload, design, slot, item)]
     if slot.name == TABLE:
         found += [row for guard in design.guards for row in _guard(workload, design, slot, guard)]
+        found += [row for entity in workload.entities for row in _kept(workload, design, slot, entity)]
     found.sort(key=lambda row: (_order(row.pk, slot.pk), _order(row.sk, slot.sk), row.entity, row.note))
     groups = groupby(found, key=lambda row: row.pk)
     return tuple(Partition(pk, tuple(rows)) for pk, rows in groups)
@@ -110,6 +111,29 @@ def _guard(workload: Workload, design: Design, slot: Slot, guard: Guard) -> Iter
     texts = [one.text for one in templates if one]
     note = f"guard of {' + '.join(guard.attributes)}"
     yield Row(tuple(built[:1]), tuple(built[1:]), tuple(texts[:1]), tuple(texts[1:]), guard.entity, note, ())
+
+
+def _kept(workload: Workload, design: Design, slot: Slot, entity: Entity) -> Iterator[Row]:
+    """A shard of the entity's counter, and an earlier version of an item."""
+    own, counter = design.item(entity.name), design.counter(entity.name)
+    if own is None or not slot.sk or is_natural((*own.facets[0].pk, *own.facets[0].sk), (*slot.pk, *slot.sk)):
+        return
+    values = {**sample_values(workload, entity, design), SHARD: 0}
+    found: list[tuple[str, tuple[Template, ...]]] = []
+    try:
+        if counter:
+            note = f"one of {counter.shards} shards of {', '.join(counter.attributes)}"
+            found.append((note, counter_templates(design, entity)))
+        if entity.history:
+            texts = history_key(design, entity)
+            found.append(
+                ("earlier version", tuple(Template.of(text, types_of(entity), design.separator) for text in texts))
+            )
+        for note, templates in found:
+            pk, sk = (template.build(values) for template in templates)
+            yield Row((pk,), (sk,), (templates[0].text,), (templates[1].text,), entity.name, note, ())
+    except (TemplateError, KeyValueError):
+        return  # a key that cannot be made is for the checks to tell
 
 
 def _text(value: object) -> str:

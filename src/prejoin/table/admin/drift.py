@@ -35,12 +35,12 @@ class Difference(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         match self.kind:
             case "missing table" | "missing index":
-                said = f"{self.what} is missing" + ("" if self.found == "none" else f", there is {self.found}")
+                text = f"{self.what} is missing" + ("" if self.found == "none" else f", there is {self.found}")
             case "extra index":
-                said = f"{self.what} is not in the schema"
+                text = f"{self.what} is not in the schema"
             case _:
-                said = f"{self.kind} of {self.what}: found {self.found}, wanted {self.wanted}"
-        return f"{said}; {self.fix}"
+                text = f"{self.kind} of {self.what}: found {self.found}, wanted {self.wanted}"
+        return f"{text}; {self.fix}"
 
 
 _NEW_TABLE = "keys and their types cannot change: create a new table, and move the items"

@@ -55,8 +55,8 @@ def codec_for(hint: Any, record: RecordCodec | None = None) -> ValueCodec:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         inner = codec_for(arguments[0], record)
-        said = next((extra for extra in arguments[1:] if isinstance(extra, Type)), None)
-        return msgspec.structs.replace(inner, type=said) if said else inner
+        declared = next((extra for extra in arguments[1:] if isinstance(extra, Type)), None)
+        return msgspec.structs.replace(inner, type=declared) if declared else inner
     if origin in (typing.Union, types.UnionType):
         return _union(hint, arguments, record)
     if isinstance(hint, typing.NewType):

@@ -36,7 +36,7 @@ class _SealedCursors(ABC):
 
     _kind: ClassVar[int]
     _label: ClassVar[bytes]
-    """What the keys are derived for. One secret may serve both kinds of cursors, and other purposes of the program."""
+    """A label for the derivation of keys, so that one secret can serve both kinds of cursors and other purposes."""
 
     def __init__(self, key: bytes, *, previous: Iterable[bytes] = (), lifetime: timedelta | None = None) -> None:
         """`key` has 32 random bytes or more. Cursors made with a `previous` key are accepted as well: to change the

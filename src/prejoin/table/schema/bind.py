@@ -51,8 +51,11 @@ class Bound(msgspec.Struct, Generic[E], frozen=True):
 
     def vacant(self) -> list[Condition]:
         """Return the conditions of hidden items that an insert may replace."""
-        found = (pattern.visibility() for pattern in self.patterns)
-        return [one.replaceable for one in found if one and one.replaceable is not None]
+        return [
+            found.replaceable
+            for pattern in self.patterns
+            if (found := pattern.visibility()) and found.replaceable is not None
+        ]
 
     @property
     def tested(self) -> frozenset[str]:

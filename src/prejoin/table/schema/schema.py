@@ -289,15 +289,15 @@ def _parsed(form: KeyForm, key: object) -> dict[str, object] | None:
         return None
 
 
-def _ttl(entities: Iterable[Entity[Any]], said: str) -> str:
+def _ttl(entities: Iterable[Entity[Any]], declared: str) -> str:
     """Return the time to live attribute by its name in the table; empty if no entity has one."""
     found: dict[str, str] = {}
     for entity in entities:
         for name in [one.attribute for one in entity.lifecycles if one.end == "expires"]:
-            wire = entity.names.get(name) or said or name
+            wire = entity.names.get(name) or declared or name
             found.setdefault(wire, f"{entity.cls.__name__}.{name}")
-    if said:
-        found = {said: "ttl=", **found}
+    if declared:
+        found = {declared: "ttl=", **found}
     if len(found) > 1:
         names = " and ".join(f"{wire} ({what})" for wire, what in found.items())
         raise SchemaError(

@@ -256,24 +256,24 @@ class Fence:
             yield (*self._queried(body), True)
         elif operation.startswith("Transact"):
             for action in body["TransactItems"]:
-                ((kind, said),) = action.items()
-                yield from self._of(kind, said)
+                ((kind, parameters),) = action.items()
+                yield from self._of(kind, parameters)
         elif operation == "BatchGetItem":
-            for said in body["RequestItems"].values():
-                for key in said["Keys"]:
+            for parameters in body["RequestItems"].values():
+                for key in parameters["Keys"]:
                     yield from self._of("Get", {"Key": key})
         elif operation == "BatchWriteItem":
             for requests in body["RequestItems"].values():
                 for one in requests:
-                    ((kind, said),) = one.items()
-                    yield from self._of(kind.removesuffix("Request"), said)
+                    ((kind, parameters),) = one.items()
+                    yield from self._of(kind.removesuffix("Request"), parameters)
         elif operation.removesuffix("Item") in _KEYED:
             yield from self._of(operation.removesuffix("Item"), body)
         else:
             raise self.refusal(operation)
 
-    def _of(self, kind: str, said: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
-        item = said[_KEYED[kind]]
+    def _of(self, kind: str, parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
+        item = parameters[_KEYED[kind]]
         yield TABLE, item.get(self._keys[TABLE].pk[0]), kind in ("Get", "ConditionCheck")
         if kind == "Put":
             yield from ((slot, item[keys.pk[0]], False) for slot, keys in self._keys.items() if keys.pk[0] in item)

@@ -171,7 +171,7 @@ def merge_actions(actions: Sequence[ItemAction]) -> Sequence[ItemAction]:
 
 def _exchanged(freed: ItemAction, taken: ItemAction) -> ItemAction:
     """Return the put of a copy or guard that moves from one item to another, with the condition of the delete."""
-    condition = {name: said for name, said in freed.parameters.items() if name != "Key"}
+    condition = {name: value for name, value in freed.parameters.items() if name != "Key"}
     return replace(taken, parameters={"Item": taken.parameters["Item"], **condition}, failure=freed.failure)
 
 
@@ -257,8 +257,9 @@ def condition(schema: Schema, write: Write, to: Placeholders, there: bool | None
 def vacancy(schema: Schema, entity: Bound[Any], to: Placeholders, text: str = "") -> str:
     """Return the condition that there is no item, or only one that an insert may replace."""
     text = text or absent(schema, to)
-    others = [render_part(one, entity.codec, to) for one in entity.vacant()]
-    return f"({' OR '.join([text, *others])})" if others else text
+    if not (vacant := entity.vacant()):
+        return text
+    return f"({' OR '.join([text, *[render_part(one, entity.codec, to) for one in vacant]])})"
 
 
 def absent(schema: Schema, to: Placeholders) -> str:
@@ -323,9 +324,9 @@ def condition_error(write: Write, item: Json | None) -> ConditionFailed:
         return NotFound(f"there is no {item_name(write)}")
     if item and (found := missing_parent_error(write, item)):
         return found
-    said = f"{item_name(write)} does not fulfil the condition of this {write.verb}"
+    message = f"{item_name(write)} does not fulfil the condition of this {write.verb}"
     expected = [_is(name, value) for name, value in write.asserted.items()] + list(conjuncts(write.where))
-    return ConditionFailed(f"{said}: {condition_text(expected)}" if expected else said)
+    return ConditionFailed(f"{message}: {condition_text(expected)}" if expected else message)
 
 
 def _pattern_error(write: Write, item: Json | None) -> ConditionFailed | None:

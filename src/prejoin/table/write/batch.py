@@ -104,9 +104,10 @@ def _all(
             if len(chunk):
                 written = yield from _send(chunk, written, chain([one], rest), progress)
                 chunk = _Chunk(schema, table)
-            if not window.takes(wanted):
+            key = bulk.own_key(schema, wanted)
+            if not window.takes(key):
                 written = yield from window.send(written, chain([one], rest))
-            window.add(position, one, wanted)
+            window.add(key, position, one, wanted)
             continue
         if len(window):
             written = yield from window.send(written, chain([one], rest))
@@ -133,12 +134,12 @@ class _Window:
         self.used = False
         self.failures: list[Failure] = []
 
-    def takes(self, write: Write) -> bool:
-        return len(self._waiting) < bulk.WINDOW and bulk.own_key(self._schema, write) not in self._waiting
+    def takes(self, key: bulk.KeyTexts) -> bool:
+        return len(self._waiting) < bulk.WINDOW and key not in self._waiting
 
-    def add(self, position: int, one: Any, write: Write) -> None:
+    def add(self, key: bulk.KeyTexts, position: int, one: Any, write: Write) -> None:
         self.used = True
-        self._waiting[bulk.own_key(self._schema, write)] = (position, one, write)
+        self._waiting[key] = (position, one, write)
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -172,8 +173,8 @@ class _Chunk:
 
     def add(self, one: Any, actions: Sequence[ItemAction]) -> None:
         for action in actions:
-            said = {"Item": action.parameters["Item"]} if action.kind == "Put" else {"Key": action.parameters["Key"]}
-            self._requests[action.key] = (len(self.given), {f"{action.kind}Request": said})
+            part = "Item" if action.kind == "Put" else "Key"
+            self._requests[action.key] = (len(self.given), {f"{action.kind}Request": {part: action.parameters[part]}})
         self.given.append(one)
 
     def fill(self, requests: Mapping[tuple[str, ...], Any]) -> None:
@@ -194,8 +195,8 @@ class _Chunk:
         self._requests = {key: found for key, found in self._requests.items() if key in keys}
 
     def _key(self, request: dict[str, Any]) -> tuple[str, ...]:
-        ((_, said),) = request.items()
-        item = said.get("Item") or said["Key"]
+        ((_, parameters),) = request.items()
+        item = parameters.get("Item") or parameters["Key"]
         return tuple([text for name in self._names for text in item[name].values()])
 
     def __len__(self) -> int:
@@ -227,9 +228,9 @@ class _TransactionChunk(_Chunk):
 
     def request(self) -> Request:
         items = [
-            {kind.removesuffix("Request"): {"TableName": self.table, **said}}
+            {kind.removesuffix("Request"): {"TableName": self.table, **parameters}}
             for _, request in self._requests.values()
-            for kind, said in request.items()
+            for kind, parameters in request.items()
         ]
         body = {"TransactItems": items}
         return Request("TransactWriteItems", body, self._keys)

@@ -58,10 +58,6 @@ class ObjectWrite(msgspec.Struct):
     actions: Sequence[ItemAction] = ()
     """The actions, if they do not depend on the other objects of the transaction."""
 
-    @property
-    def keys(self) -> frozenset[KeyTexts]:
-        return self.own | self.shared
-
 
 def own_key(schema: Schema, write: Write) -> KeyTexts:
     return key_texts(schema.facet_key(write.entity.base, write.values))
@@ -137,12 +133,13 @@ def _chunks(objects: Sequence[ObjectWrite]) -> Iterator[list[ObjectWrite]]:
     shared: set[KeyTexts] = set()
     size = 0
     for one in objects:
-        apart = own.isdisjoint(one.keys) and shared.isdisjoint(one.own)
-        fits = len(own | shared | one.keys) <= TRANSACTION_ACTIONS and size + one.size <= TRANSACTION_SIZE
+        apart = own.isdisjoint(one.own) and own.isdisjoint(one.shared) and shared.isdisjoint(one.own)
+        actions = len(own) + len(one.own) + len(shared | one.shared)
+        fits = actions <= TRANSACTION_ACTIONS and size + one.size <= TRANSACTION_SIZE
         if chunk and not (apart and fits):
             yield chunk  # before any chunk that writes one of the same items
             chunk, own, shared, size = [], set(), set(), 0
-        if len(one.keys) == 1:
+        if len(one.own) + len(one.shared) == 1:
             yield [one]
             continue
         chunk.append(one)
@@ -158,7 +155,7 @@ def _waves(chunks: Sequence[list[ObjectWrite]]) -> list[list[list[ObjectWrite]]]
     waves: list[list[list[ObjectWrite]]] = []
     last: dict[KeyTexts, int] = {}
     for chunk in chunks:
-        keys = {key for one in chunk for key in one.keys}
+        keys = frozenset().union(*[one.own for one in chunk], *[one.shared for one in chunk])
         at = max((last[key] + 1 for key in keys if key in last), default=0)
         while at < len(waves) and len(waves[at]) == SIDE:
             at += 1

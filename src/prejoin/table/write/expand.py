@@ -50,7 +50,9 @@ def expand(schema: Schema, write: Write) -> list[ItemAction]:
         return [
             action for pattern in write.entity.patterns if pattern.spreads for action in pattern.expand(schema, write)
         ]
-    actions = [build(schema, write)]
+    # The condition of an insert is the same for all, unless it may replace items that are hidden now.
+    same = write.verb == "insert" and write.where is None and write.stored is None and not write.entity.vacant()
+    actions = [_cached_put(schema, write, build) if same else build(schema, write)]
     for pattern in write.entity.patterns:
         write.need_before(pattern.depends(write), pattern.what)
         actions += pattern.expand(schema, write)
@@ -114,6 +116,7 @@ def _cached_action(schema: Schema, write: Write, build: Builder) -> ItemAction:
 
 
 def _cached_put(schema: Schema, write: Write, build: Builder) -> ItemAction:
+    """Return what `build` returns for a put without conditions of the caller."""
     form = schema.write_forms.get(key := (write.verb, write.entity.codec))
     if form is None:
         made = build(schema, write)

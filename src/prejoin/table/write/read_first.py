@@ -79,8 +79,8 @@ def _updated(write: Write, item: Json) -> Json:
     """Return the item after the changes, computed as DynamoDB does."""
     to = Placeholders()
     text = expression(write, write.changes, to, [], [])
-    said = to.parameters()
-    names, values = said.get("ExpressionAttributeNames"), said.get("ExpressionAttributeValues")
+    parameters = to.parameters()
+    names, values = parameters.get("ExpressionAttributeNames"), parameters.get("ExpressionAttributeValues")
     return apply(bind_update(text, Substitutions(names, values)), item)
 
 

@@ -34,11 +34,11 @@ def upsert_item(schema: Schema, write: Write) -> ItemAction:
     itself = schema.keys(TABLE).names
     key = {name: value for name, value in base.items() if entity.codec.attribute(name).wire not in itself}
     # Defaults of the class are set if the attribute is absent, as by an insert.
-    said = write.changes.names
+    names = write.changes.names
     rest = {
         name: First((name,), value)
         for name, value in new.items()
-        if name not in said and name not in base and not _absent(value)
+        if name not in names and name not in base and not _absent(value)
     }
     changed = write.changes
     changes = Changes({**key, **changed.sets, **rest}, changed.adds, changed.removes, changed.deletes)
@@ -103,7 +103,7 @@ def _index(
 ) -> None:
     """Add the clauses for the keys of one index, for an existing and for a new item."""
     base = set(write.entity.base.attributes)
-    said = write.changes.names
+    changed_names = write.changes.names
     sure = base | (write.changes.whole - write.changes.unknown)
     keys = schema.template_keys(facet)
     if facet.when:
@@ -116,7 +116,7 @@ def _index(
             ]
         elif names <= sure:
             removes += [to.name(name) for name in keys.names]
-        elif names & said or facet.has(new):
+        elif names & changed_names or facet.has(new):
             raise _refusal(write, facet, names - sure)
         return
     for form, physical, build in ((facet.pk, keys.pk, facet.pk_of), (facet.sk, keys.sk, facet.sk_of)):

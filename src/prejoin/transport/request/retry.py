@@ -1,4 +1,4 @@
-"""What to do after a failed attempt: the class of an error, and whether a request may be sent again."""
+"""Decides about failed attempts: the class of an error, and whether a request may be sent again."""
 
 from __future__ import annotations
 

@@ -50,9 +50,9 @@ class Text:
             column = self.column + _raw_offset(self.raw, offset)
         return Span(line, column, self.text if text is None else text)
 
-    def slice(self, start: int) -> Text:
-        """The text from `start` on, without leading space."""
-        rest = self.text[start:]
+    def slice(self, start: int, end: int | None = None) -> Text:
+        """The text from `start` to `end`, without space around it."""
+        rest = self.text[start:end]
         span = self.span(start + len(rest) - len(rest.lstrip()))
         return Text(rest.strip(), span.line, span.column)
 

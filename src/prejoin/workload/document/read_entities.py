@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from prejoin.workload import codes
@@ -20,6 +20,8 @@ from prejoin.workload.reading import Notes, Path
 _LABELS = KnownNames(ENTITY_LABELS)
 LABEL = re.compile(r"\*\*([^*\n]{1,60}?):?\*\*\s*+:?\s*+")
 _TYPED_NAME = re.compile(r"`[^`]+`\s*\([^()]*\)")
+_BETWEEN = re.compile(r"\)\s*+,\s*+(?=`[^`]++`\s*+\()")
+"""What is between two attributes on one line."""
 _BARE_LABEL = re.compile(rf"({'|'.join(ENTITY_LABELS)})\s*:\s*", re.IGNORECASE)
 
 
@@ -150,7 +152,7 @@ def _label(label: str, text: Text, items: tuple[ListItem, ...], draft: _Draft, n
     entries = [ListItem(text), *items] if text else list(items)
     match label:
         case "Attributes":
-            for item in entries:
+            for item in (*map(ListItem, _one_by_one(text)), *items):
                 _attribute(item, draft, notes, path)
         case "Relationships":
             for item in entries:
@@ -165,6 +167,16 @@ def _label(label: str, text: Text, items: tuple[ListItem, ...], draft: _Draft, n
             draft.fields[label.lower()] = whole
         case _:
             _quantity(label, _joined(entries, text), draft, notes, path)
+
+
+def _one_by_one(text: Text) -> Iterator[Text]:
+    """The attributes after the label, on one line: `` `userId` (ulid, id), `name` (string) ``."""
+    start = 0
+    for comma in _BETWEEN.finditer(text.text):
+        yield text.slice(start, comma.start() + 1)
+        start = comma.end()
+    if text:
+        yield text.slice(start)
 
 
 def _attribute(item: ListItem, draft: _Draft, notes: Notes, path: Path) -> None:

@@ -208,7 +208,7 @@ LABELS = GrammarTable(
     "Labels",
     _rows(
         ("Description", "a sentence for people; the text below the heading is the same"),
-        ("Attributes", "a list, one line each"),
+        ("Attributes", "a list, one line each; or on one line, separated by commas"),
         ("Relationships", "a list, one line each", ("Relationship", "Relations")),
         ("Cardinality", "how many items there are", ("Volume", "Count")),
         ("Size", "of a typical item", ("Item size",)),
