@@ -1,7 +1,7 @@
 """Laws of the designer over random workloads: no decision, no key and no search by brute force gives a better design.
 
-Better is less by the objective that is printed, in which hot partitions count. A design with another finding that ours
-does not have is not better: nobody would sign it.
+Better is less by the objective that is printed, in which hot partitions count, by a dollar a month or more. A design
+with another finding that ours does not have is not better: nobody would sign it.
 """
 
 from __future__ import annotations

@@ -17,8 +17,16 @@ from itertools import combinations
 from msgspec.structs import replace
 
 from prejoin.design.cost.objective import Objective, objective
+from prejoin.design.layout.projection import attributes_read
 from prejoin.design.model import Design
-from prejoin.design.solver.placement import CollectionPlace, Placement, Problem, Selection, lies_in
+from prejoin.design.solver.placement import (
+    CollectionPlace,
+    Placement,
+    Problem,
+    Selection,
+    lies_in,
+    placement_answers,
+)
 from prejoin.design.solver.search import Formulations, components
 from prejoin.design.solver.taste import Taste
 from prejoin.design.solver.violations import violations
@@ -71,9 +79,9 @@ def narrower(
     problem: Problem, chosen: Selection, finished: Finished, formulations: Formulations
 ) -> Iterator[Selection]:
     """Steps that may allow an index to hold less than whole items."""
-    if not any(_is_narrow(problem, entity.name) for entity in problem.workload.entities):
+    if not any(q.read.needs or q.read.result is Result.COUNT for q in problem.reads):
         return
-    yield from _exchanges(problem, chosen)
+    yield from _exchanges(problem, chosen, finished(chosen))
     for component in components(problem):
         for place, other in formulations.of(problem, component).narrowing(chosen.placed):
             replaced = _replaced(problem, chosen, {place}, {other})
@@ -87,7 +95,7 @@ def narrower(
         for places, others in formulations.of(problem, component).turning(chosen.placed):
             turned = _replaced(problem, chosen, places, others)
             yield turned
-            yield from _exchanges(problem, turned)
+            yield from _exchanges(problem, turned, finished(turned))
 
 
 def natural(problem: Problem, chosen: Selection, _: Finished, formulations: Formulations) -> Iterator[Selection]:
@@ -113,19 +121,30 @@ def _replaced(problem: Problem, chosen: Selection, places: set[Placement], other
     )
 
 
-def _exchanges(problem: Problem, chosen: Selection) -> Iterator[Selection]:
-    """The selection with the keys of an entity in another of its new indexes, if a read of it names its attributes.
-
-    An exchange of two whole indexes counts, too: of two indexes that serve a read, clients take the first.
-    """
+def _exchanges(problem: Problem, chosen: Selection, design: Design) -> Iterator[Selection]:
+    """The selection with other keys in two of its new indexes, where that could make one of them narrower."""
     new = range(problem.fixed.indexes + 1, chosen.indexes + 1)
     groups = _groups(problem, chosen)
+    narrow = {p for group in groups for p in group if _is_narrow(problem, design, p)}
     for one, other in combinations(new, 2):
         here = [group for group in groups if next(iter(group)).slot in (one, other)]
         for chain in _chains(here):
             places = {place for group in chain for place in group}
-            if any(_is_narrow(problem, place.entity) for place in places):
+            after: dict[int, set[Placement]] = {one: set(), other: set()}
+            for place in (place for group in here for place in group):
+                after[one + other - place.slot if place in places else place.slot].add(place)
+            if any(found and found <= narrow for found in after.values()) or _relieves(problem, places):
                 yield _exchanged(problem, chosen, places, one, other)
+
+
+def _relieves(problem: Problem, places: set[Placement]) -> bool:
+    """Whether two keys answer a read of whole items. Clients take the first index, so the other may hold less."""
+    return any(
+        sum(placement_answers(place, need) for place in places) > 1
+        for question in problem.reads
+        if question.ask.needs is None
+        for need in question.needs
+    )
 
 
 def _groups(problem: Problem, chosen: Selection) -> list[frozenset[Placement]]:
@@ -157,10 +176,16 @@ def _chains(groups: list[frozenset[Placement]]) -> Iterator[list[frozenset[Place
         yield chain
 
 
-def _is_narrow(problem: Problem, name: str) -> bool:
-    """Whether a read of an entity names the attributes that it wants."""
-    asked = (q.read for q in problem.reads if name in q.ask.entities)
-    return any(read.needs or read.result is Result.COUNT for read in asked)
+def _is_narrow(problem: Problem, design: Design, place: Placement) -> bool:
+    """Whether all reads of an entity in this index name the attributes they want."""
+    slot = design.slots[place.slot]
+    own = [
+        operation
+        for operation in design.operations
+        if any(r.slot == slot.name and place.entity in r.entities for r in operation.requests)
+    ]
+    alone = replace(design, operations=tuple(own))
+    return attributes_read(slot, alone, problem.workload) is not None
 
 
 def _exchanged(problem: Problem, chosen: Selection, places: set[Placement], one: int, other: int) -> Selection:
