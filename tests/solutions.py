@@ -76,15 +76,15 @@ def _shared(key: str, work: Callable[[Callable[[str], None]], Solution]) -> Solv
     """What another process of this run has found, or what the work gives."""
     folder = Path(os.environ[SHARED])
     path = folder / f"{sha256(key.encode()).hexdigest()}.solution"
-    if path.exists():
-        found: Solved = pickle.loads(path.read_bytes())
-        return found
-    progress: list[str] = []
-    solved = work(progress.append), progress
-    new = folder / f"{os.getpid()}.new"
-    new.write_bytes(pickle.dumps(solved))
-    new.replace(path)
-    return solved
+    if not path.exists():
+        progress: list[str] = []
+        solved = work(progress.append), progress
+        new = folder / f"{os.getpid()}.new"
+        new.write_bytes(pickle.dumps(solved))
+        new.replace(path)
+    # Also in the process that found it: JSON omits defaults by identity, and a pickled one is another object.
+    found: Solved = pickle.loads(path.read_bytes())
+    return found
 
 
 def _prove(workload: Workload, design: Design, transport: Transport, progress: Callable[[str], None]) -> Proof:
