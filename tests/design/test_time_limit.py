@@ -54,6 +54,7 @@ def test_bound_of_a_search_that_is_cut_short_holds() -> None:
     assert solve(large, limit=Struck(1000)).chosen.least <= proven.chosen.least
 
 
+@pytest.mark.slow
 def test_reads_that_exclude_each_other_are_cut_once_for_all_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three types of which each two are read together cannot be in one part of a partition, whatever their keys are.
 

@@ -219,6 +219,18 @@ def mistake(data: st.DataObject, name: str, parts: frozenset[str]) -> tuple[Work
         raise
 
 
+def test_guard_of_a_missing_attribute_is_reported() -> None:
+    workload, design = sound("debrie_ecommerce")
+    (guard,) = design.guards
+    entities = tuple(
+        replace(e, attributes=tuple(a for a in e.attributes if a.name not in guard.attributes))
+        if e.name == guard.entity
+        else e
+        for e in workload.entities
+    )
+    assert has_errors(anything_about(replace(workload, entities=entities), design))
+
+
 @given(name=st.sampled_from(NAMES), data=st.data())
 def test_design_with_any_mistake_is_reported_or_can_be_used(name: str, data: st.DataObject) -> None:
     said = anything_about(*mistake(data, name, KEYS))

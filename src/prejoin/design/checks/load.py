@@ -59,14 +59,19 @@ def _shards(key: BoundKey) -> int:
 
 
 def _loads(r: Report) -> list[Load]:
-    """The loads of the keys that can be parsed."""
+    """The loads of the keys that can be parsed, and of guards whose attributes exist."""
     usable = {(facet.entity, facet.copy, facet.slot) for facet in usable_facets(r.design, r.workload)}
     items = []
     for item in r.design.items:
         facets = tuple(f for f in item.facets if (item.entity, item.copy, f.slot) in usable)
         if facets:
             items.append(replace(item, facets=facets))
-    return list(loads(r.workload, map_patterns(replace(r.design, items=tuple(items)), r.workload)))
+    guards = tuple(
+        guard
+        for guard in r.design.guards
+        if (entity := r.workload.entity(guard.entity)) and all(map(entity.attribute, guard.attributes))
+    )
+    return list(loads(r.workload, map_patterns(replace(r.design, items=tuple(items), guards=guards), r.workload)))
 
 
 def _hot(r: Report, load: Load) -> None:

@@ -151,10 +151,11 @@ def _with_cuts(
 
 def _cut_short(problem: Problem, best: _Incumbent, unserved: set[str], formulations: Formulations) -> Selection:
     """The best selection when the time is over, repaired."""
-    before, chosen = None, repaired(problem, best.chosen, best.design, formulations)
-    while chosen != before:  # without a key that nothing read, reads may take another index
-        design = map_patterns(lay_out(problem, chosen), problem.workload)
-        before, chosen = chosen, without_unread(problem, chosen, design)
+    chosen = repaired(problem, best.chosen, best.design, formulations)
+    design = map_patterns(lay_out(problem, chosen), problem.workload)
+    while (rest := without_unread(problem, chosen, design)) != chosen:
+        # Without a key that nothing read, reads may take another index.
+        chosen, design = rest, map_patterns(lay_out(problem, rest), problem.workload)
     served = {operation.pattern for operation in design.operations if operation.served}
     missing = {*chosen.unserved, *unserved, *_refused(problem, design)} - served
     return replace(chosen, unserved=tuple(sorted(missing)), ended=False)
