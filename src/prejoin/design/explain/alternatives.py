@@ -172,7 +172,7 @@ def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
     others = [(reads, c) for c in base_candidates(workload, entity, needs) if (reads := served(c)) and reads != now]
     if others and not chosen.fixed:
         reads, other = min(others, key=lambda one: (-len(one[0]), len(one[1].pk), len(one[1].sk), one[1]))
-        words = KeyWords(problem_of(workload, asked), solution.chosen, solution.design.separator)
+        words = KeyWords(problem_of(workload, asked, tries.kept), solution.chosen, solution.design.separator)
         sk = solution.design.separator.join([upper(name), *(f"{{{one.attribute}}}" for one in other.sk)])
         pin = FixedKey(name, words.partition(Placement(name, OWN, BASE, other)), sk)
         yield from tries.tried(f"the key `{pin.pk}` / `{pin.sk}`, which serves {listed(reads)}", pin)
