@@ -116,7 +116,8 @@ def _guard(workload: Workload, design: Design, slot: Slot, guard: Guard) -> Iter
 def _kept(workload: Workload, design: Design, slot: Slot, entity: Entity) -> Iterator[Row]:
     """A shard of the entity's counter, and an earlier version of an item."""
     own, counter = design.item(entity.name), design.counter(entity.name)
-    if own is None or not slot.sk or is_natural((*own.facets[0].pk, *own.facets[0].sk), (*slot.pk, *slot.sk)):
+    key = own.facets[0] if own and own.facets else None
+    if key is None or not key.pk or not key.sk or not slot.sk or is_natural((*key.pk, *key.sk), (*slot.pk, *slot.sk)):
         return
     values = {**sample_values(workload, entity, design), SHARD: 0}
     found: list[tuple[str, tuple[Template, ...]]] = []
