@@ -744,7 +744,9 @@ def proven(text: str, seeds: int = 4) -> None:
         ("Claim", "claimNo", "update Claim (state = CLOSED)", "adjusterId exists"),
     ],
 )  # fmt: skip
-def test_writes_that_were_not_proven(entities: str, inputs: str, items: str, condition: str) -> None:
+def test_writes_with_shared_and_absent_attributes_are_proven(
+    entities: str, inputs: str, items: str, condition: str
+) -> None:
     proven(CLAIMS + READS + ONE + WRITES + f"| AP-100 | {entities} | {inputs} | {items} | Yes | {condition} | 1/s |\n")
 
 

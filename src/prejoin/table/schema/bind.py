@@ -111,7 +111,8 @@ def bind(
         binder,
         unknown=entity.unknown,
     )
-    # A soft delete rewrites a delete to an update. It comes first, so that the other patterns see the update.
+    # A soft delete rewrites a delete to an update. It comes first, so that the other patterns see the update. A pattern
+    # that spreads comes even before it, because the others leave its writes alone.
     patterns = sorted(entity.patterns, key=lambda one: one.lifecycle is None or one.lifecycle.end != "marked")
     return replace(bound, patterns=tuple(sorted([p.bind(bound) for p in patterns], key=lambda one: not one.spreads)))
 

@@ -112,7 +112,7 @@ def rewrite(write: Write) -> Write:
     """Return the write after the patterns of its entity have rewritten it."""
     for pattern in write.entity.patterns:
         write = pattern.rewrite(write)
-        if write.spares_item:
+        if write.spares_item:  # nothing of the item changes, so the other patterns have nothing to do
             break
     return write
 
