@@ -83,9 +83,10 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
         names = known_of_checked(workload, write, entity)
         if missing := attributes_of(item.facets[0]) - names:
             # Absence is checked by the item's own key: a read before the write would not guarantee it.
-            facets = planner_facets(design, workload)
-            found = finding(facets, entity, sought(write, facets, entity, names))
-            found = None if is_absence(own_checks) else found
+            found = None
+            if not is_absence(own_checks):
+                facets = planner_facets(design, workload)
+                found = finding(facets, entity, sought(write, facets, entity, names))
             if found is not None:
                 before.append(found_by(found))
             elif missing <= {a.name for a in entity.id}:

@@ -70,11 +70,11 @@ def tests_module(module: RenderContext, methods: dict[str, Method], package: str
     imports.name("prejoin", "Embedded")
     imports.name("prejoin", "Client")
     imports.name(f"{package}.repository", f"{title}Repository")
-    schema = "SCHEMA"
+    name = schema = "SCHEMA"
     if module.design.stores:
         imports.name("prejoin", "MemoryStore")
-        schema = "schema(MemoryStore())"
-    imports.name(f"{package}.schema", schema.partition("(")[0], "TABLE")
+        name, schema = "schema", "schema(MemoryStore())"
+    imports.name(f"{package}.schema", name, "TABLE")
     body = [
         f"def ready() -> {title}Repository:",
         *docstring("A repository on an empty table.", indent=STEP),
