@@ -60,7 +60,7 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
             return
         line = write_attribute(replace(likely, id=True, text="")) if likely else ""
         fix = f"mark it: `` {line} ``" if line else "mark what identifies an item: `(string, id)`"
-        r.say(codes.NO_ID, path, f"no attribute identifies a `{entity.name}`", fix)
+        r.say(codes.NO_ID, path, f"no attribute identifies an item of `{entity.name}`", fix)
     elif entity.id and entity.singleton:
         message = f"`{entity.name}` is a singleton and has an id"
         r.say(codes.CONTRADICTION, path, message, "take away `singleton`, or the flag `id`")
@@ -188,7 +188,7 @@ def _upsert(r: Reporter, path: Path, write: Write, action: Action, entity: Entit
     said = {c.attribute for c in changes(write, action, entity) if c.op is not ChangeOp.REMOVE}
     needed = [a for a in entity.attributes if not (a.id or a.optional or a.default is not None or a.name in said)]
     if missing := [a.name for a in needed if a.type.kind is not Kind.SET]:
-        message = f"{_called(write)} may create a `{entity.name}` without {name_list(missing)}"
+        message = f"{_called(write)} may create an item of `{entity.name}` without {name_list(missing)}"
         fix = f"add {name_list(missing)} to the upsert, mark it `optional`, or give it a `default`"
         r.say(codes.CANNOT_CREATE, path, message, fix)
 
