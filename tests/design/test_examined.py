@@ -920,3 +920,40 @@ def test_two_items_that_name_each_other_are_proven() -> None:
     proven(
         SLOTS + READS + row + WRITES + f"| AP-100 | Appointment, Slot | {inputs} | {items} | Yes | {checks} | 1/s |\n"
     )
+
+
+LOG = """# Log
+
+## Entities
+
+### Account
+
+- **Attributes**:
+  - `accountId` (uuid, generated)
+
+### Actor
+
+- **Attributes**:
+  - `actorId` (uuid, generated)
+
+### Entry
+
+- **Attributes**:
+  - `entryId` (ulid, generated)
+  - `actorId` (uuid, immutable, → Actor)
+  - `accountId` (uuid, immutable, → Account)
+  - `at` (datetime, immutable)
+
+"""
+
+
+@pytest.mark.parametrize(("often", "parent"), [("accountId", "ACCOUNT"), ("actorId", "ACTOR")])
+def test_items_of_two_parents_are_with_the_one_that_is_read_more_often(often: str, parent: str) -> None:
+    rows = "".join(
+        f"| AP-00{n} | Entry | {name} | Collection | at DESC | Yes (20) | {10 if name == often else 1}/s | Eventual |\n"
+        for n, name in enumerate(("accountId", "actorId"), 1)
+    )
+    design = solve(workload(LOG + READS + rows)).design
+    item = design.item("Entry")
+    assert item is not None
+    assert item.facets[0].pk == (f"{parent}#{{{often}}}",)
