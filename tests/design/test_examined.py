@@ -612,6 +612,55 @@ def test_guard_is_the_lookup_of_a_consistent_read() -> None:
     assert all(one.dollars < 0 for one in found)
 
 
+TICKETS = """# Tickets
+{context}
+## Entities
+
+### Event
+
+- **Attributes**:
+  - `eventId` (uuid, generated)
+- **Cardinality**: ~10K total
+
+### Ticket
+
+- **Attributes**:
+  - `eventId` (uuid, id, → Event)
+  - `ticketId` (ulid, generated)
+  - `reference` (string, immutable{flag})
+  - `used` (boolean, mutable)
+- **Cardinality**: ~2K per Event
+{unique}
+"""
+TENANTS = "\n## Context\n\n- **Tenant**: orgId\n"
+
+
+@pytest.mark.parametrize(
+    ("parts", "asked", "attributes"),
+    [
+        (
+            {"context": "", "flag": "", "unique": "- **Unique**: eventId + reference\n"},
+            "eventId, reference",
+            ("- `eventId` (uuid, id, → Event)", "- `reference` (string, natural)"),
+        ),
+        ({"context": TENANTS, "flag": ", unique", "unique": ""}, "reference", ("- `reference` (string, natural)",)),
+    ],
+)
+def test_guard_of_values_that_are_unique_within_a_parent_is_a_lookup(
+    parts: dict[str, str], asked: str, attributes: tuple[str, ...]
+) -> None:
+    rows = "| AP-001 | Ticket | eventId | Collection | - | Yes (50) | 10/s | Eventual |\n"
+    rows += f"| AP-002 | Ticket | {asked} | Single | - | No | 50/s | Eventual |\n"
+    write = "| AP-100 | Ticket | Ticket | create Ticket | No | - | 20/s |\n"
+    write += "| AP-101 | Ticket | eventId, ticketId, used | update Ticket (used) | No | - | 20/s |\n"
+    tickets = workload(TICKETS.format(**parts) + READS + rows + WRITES + write)
+    (found,) = simplifications(tickets, solve(tickets))
+    assert found.structures == -1
+    at = found.take.index("### TicketReference") + 1
+    assert found.take[at : at + len(attributes)] == attributes
+    assert found.take[-1] == f"AP-002: TicketReference, Ticket | {asked} | Collection | Join"
+
+
 RECIPES = """# Recipes
 
 ## Entities
