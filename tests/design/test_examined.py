@@ -8,7 +8,7 @@ from tests.solutions import solve
 
 from prejoin import Embedded
 from prejoin.design.checks import check_design
-from prejoin.design.cost.assumptions import count_of
+from prejoin.design.cost.assumptions import assumptions, count_of, values_of
 from prejoin.design.explain.alternatives import add_alternatives
 from prejoin.design.explain.explanation import explain_design
 from prejoin.design.explain.model import AboutPattern, Explanation
@@ -1006,3 +1006,27 @@ def test_items_of_two_parents_are_with_the_one_that_is_read_more_often(often: st
     item = design.item("Entry")
     assert item is not None
     assert item.facets[0].pk == (f"{parent}#{{{often}}}",)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "values"),
+    [
+        ("`email` (string, mutable)", 5_000_000),
+        ("`booked_at` (datetime, immutable)", 5_000_000),
+        ("`city` (string, mutable)", 100),
+        ("`emailStatus` (string, mutable)", 100),
+        ("`ownerId` (uuid, immutable)", 10_000),
+        ("`day` (date, immutable)", 365),
+        ("`email` (string, snapshot of Agency.email)", 40),
+    ],
+)
+def test_number_of_different_values_follows_from_type_and_name(attribute: str, values: int) -> None:
+    name = attribute.split("`")[1]
+    leads = workload(
+        "# Leads\n\n## Entities\n\n### Agency\n\n- **Attributes**:\n  - `agencyId` (uuid, generated)\n"
+        "  - `email` (string)\n- **Cardinality**: ~40 total\n\n### Lead\n\n- **Attributes**:\n"
+        f"  - `leadId` (uuid, generated)\n  - {attribute}\n- **Cardinality**: ~5M total\n\n{READS}"
+        f"| AP-001 | Lead | {name} | Collection | - | No | 50/s | Eventual |\n"
+    )
+    assert values_of(leads, leads.entities[1], name) == values
+    assert [one.value for one in assumptions(leads) if "different values" in one.what] == [f"{values:,}"]
