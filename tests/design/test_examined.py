@@ -1030,3 +1030,47 @@ def test_number_of_different_values_follows_from_type_and_name(attribute: str, v
     )
     assert values_of(leads, leads.entities[1], name) == values
     assert [one.value for one in assumptions(leads) if "different values" in one.what] == [f"{values:,}"]
+
+
+PROJECTS = """# Projects
+
+## Entities
+
+### Project
+
+- **Attributes**:
+  - `tenantId` (uuid, id)
+  - `projectId` (uuid, generated)
+- **Cardinality**: ~500 per tenantId, ~500K total
+
+### Task
+
+- **Attributes**:
+  - `tenantId` (uuid, id, → Project.tenantId)
+  - `projectId` (uuid, id, → Project.projectId)
+  - `taskId` (ulid, generated)
+- **Cardinality**: ~1K per Project
+- **Size**: 500 B
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("hottest", "shards", "busiest"), [("hottest 40%", 2, 1600), ("hottest tenantId 40%", 1, 4000 * 0.4 / 500)]
+)
+def test_hottest_tenant_is_not_the_hottest_project(hottest: str, shards: int, busiest: float) -> None:
+    row = "| AP-001 | Task | tenantId, projectId | Collection | - | Yes (20) | 50/s | Eventual |\n"
+    write = f"| AP-100 | Task | Task | create Task | No | - | 4000/s, {hottest} |\n"
+    tasks = workload(PROJECTS + READS + row + WRITES + write)
+    found = next(one for one in explain_design(tasks, solve(tasks).design).partitions if one.entity == "Task")
+    assert (found.shards, found.write_units) == (shards, pytest.approx(busiest))
+    told = "The hottest key of AP-100 is taken for one partition. If it is one `tenantId`, write "
+    assert any(told + "`4K/s, hottest tenantId 40%`" in text for text in found.text) == (shards == 2)
+
+
+def test_hottest_of_what_is_an_attribute() -> None:
+    write = "| AP-100 | Task | Task | create Task | No | - | 4000/s, hottest tenant 40% |\n"
+    found = read_text(PROJECTS + READS + WRITES + write, "md")
+    assert [(d.code, d.fix) for d in found.diagnostics if d.severity == "error"] == [
+        ("PJ202", "did you mean `tenantId`?")
+    ]

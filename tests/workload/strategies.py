@@ -219,9 +219,11 @@ def alternative_inputs(draw: st.DrawFn) -> list[Input]:
 
 positive = st.integers(1, 10**6).map(float) | st.integers(1, 10**6).map(lambda n: n / 1000)
 rates = st.builds(
-    lambda level, value, per, peak, weight, hottest: Rate(level, value, per if value is not None else Per.SECOND, peak, weight, hottest),
+    lambda level, value, per, peak, weight, hottest: Rate(
+        level, value, per if value is not None else Per.SECOND, peak, weight, *hottest
+    ),
     st.none() | st.sampled_from(Level), st.none() | positive, st.sampled_from(Per), st.none() | positive, st.none() | positive,
-    st.none() | st.integers(1, 100).map(float),
+    st.just((None, "")) | st.tuples(st.integers(1, 100).map(float), st.sampled_from(["", "userId", "first name"])),
 ).filter(lambda r: r != Rate())  # fmt: skip
 
 

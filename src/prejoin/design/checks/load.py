@@ -13,7 +13,7 @@ from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import check_appends
 from prejoin.design.cost.assumptions import count_of, size_of
 from prejoin.design.cost.contents import content_fix
-from prejoin.design.cost.heat import Load, loads
+from prejoin.design.cost.heat import Load, loads, unnamed_hottest
 from prejoin.design.counters import MOST_SHARDS, obstacle
 from prejoin.design.counters import load as counter_load
 from prejoin.design.layout.sharding import spread_by
@@ -85,16 +85,28 @@ def _hot(r: Report, load: Load) -> None:
         r.say(
             codes.HOT,
             f"{load.read}: {calls} are {load.units:,.0f} read units/s, of which {part}",
-            CACHE,
+            CACHE + _whose(r, key),
             load.read,
         )
         return
+    fix = f"split it into {load.shards * _shards(key)} shards" if _spreads(r, key) else _no_key(r, key)
     r.say(
         codes.HOT,
         f"{key.name}: {load.calls:,.0f} writes/s are {load.units:,.0f} write units/s, of which {part}",
-        f"split it into {load.shards * _shards(key)} shards" if _spreads(r, key) else _no_key(r, key),
+        fix + _whose(r, key),
         key.item.entity,
         key.slot,
+    )
+
+
+def _whose(r: Report, key: BoundKey) -> str:
+    """How to say that a hottest key is not a partition, but one value of an attribute with many partitions."""
+    names = _partition(key)
+    patterns = unnamed_hottest(r.workload, key.entity, names)
+    return (
+        f"; if the hottest of {name_list(patterns)} is one `{names[0]}`, write `hottest {names[0]} …%`"
+        if patterns
+        else ""
     )
 
 

@@ -98,6 +98,22 @@ def peak(rate: Rate | None) -> float:
     return rate.peak if rate and rate.peak is not None else per_second(rate)
 
 
+def hottest(workload: Workload, entity: Entity, names: Iterable[str], rate: Rate | None) -> float:
+    """The declared fraction of calls for the busiest partition; 0 if there is none.
+
+    If the document says whose share it is (`hottest tenantId 40%`), a partition by more than that has its part of it.
+    """
+    if rate is None or not rate.hottest:
+        return 0.0
+    share = rate.hottest / 100
+    if not rate.hottest_of:
+        return share
+    if entity.attribute(rate.hottest_of) is None:
+        return 0.0
+    here = count_by(workload, entity, {rate.hottest_of, *names})
+    return share * here / count_by(workload, entity, [rate.hottest_of])
+
+
 # --- Sizes ----------------------------------------------------------------------------------------------------------
 
 
@@ -400,6 +416,9 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
     total = float(count_of(workload, entity))
     if attribute is None or attribute.references or attribute.unique or [a.name for a in entity.id] == [name]:
         return total
+    each = [one.count for one in _estimates(entity) if one.per == name and one.count]
+    if each and any(not one.per for one in _estimates(entity)):
+        return max(1.0, total / max(each))  # `~500 per tenantId, 1M total`
     least, most = attribute.bounds
     guess = min(total, _guessed_count(entity, attribute))
     if attribute.type.kind is Kind.INTEGER and least is not None and most is not None:
