@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from prejoin.types import SCALARS, Kind, Type
+from prejoin.workload.grammar.inputs import is_membership
 from prejoin.workload.grammar.lexer import WORD
 from prejoin.workload.model import (
     ARITY,
@@ -213,7 +214,8 @@ def asked(draw: st.DrawFn) -> Input:
 @st.composite
 def alternative_inputs(draw: st.DrawFn) -> list[Input]:
     """Conditions of which one is enough."""
-    *others, last = draw(st.lists(asked().map(lambda one: replace(one, filter=True)), min_size=2, max_size=3))
+    filters = st.lists(asked().map(lambda one: replace(one, filter=True)), min_size=2, max_size=3)
+    *others, last = draw(filters.filter(lambda found: not is_membership(found)))
     return [*(replace(one, either=True) for one in others), last]
 
 

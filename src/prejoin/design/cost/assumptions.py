@@ -222,6 +222,16 @@ def created(workload: Workload, entity: Entity) -> float:
     return _written(workload, entity, Verb.CREATE, Verb.PUT)
 
 
+def surely_created(workload: Workload, entity: Entity) -> float:
+    """The items of an entity that are created in a second, as far as the document gives figures, and not levels."""
+    return sum(
+        per_second(write.rate) * ((several(workload, write, entity) or 1) if action.many else 1)
+        for write in workload.writes
+        for action in write.actions
+        if action.entity == entity.name and action.verb is Verb.CREATE and write.rate and write.rate.value is not None
+    )
+
+
 def _written(workload: Workload, entity: Entity, *verbs: Verb) -> float:
     """The items of an entity that some actions are done to in a second."""
     return sum(

@@ -4,6 +4,7 @@
 - A counter instead of counting.
 - A small collection that the application sorts, instead of a key in that order.
 - An eventual read of an index, instead of a copy that is read consistently.
+- A key for a constant that is filtered by, so that an index holds only the items that are asked for.
 
 As with relaxations, each is a change of the document, solved and priced.
 """
@@ -41,7 +42,7 @@ from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.writes import write_actions
-from prejoin.workload.lookup import bare_name, gives_object
+from prejoin.workload.lookup import alternatives, bare_name, gives_object
 from prejoin.workload.model import (
     Action,
     Attribute,
@@ -110,6 +111,7 @@ def _changes(workload: Workload, design: Design, kept: Design | None) -> Iterato
     for read in workload.reads:
         if read.id in dear - unserved_of(design):
             yield from counter(workload, read)
+            yield from _unfiltered(workload, read)
     for read in workload.reads:
         operation = design.operation(read.id)
         if operation and operation.served and (operation.requests[0].copies or operation.requests[0].slot != TABLE):
@@ -122,6 +124,18 @@ def _eventual(workload: Workload, read: Read, operation: Operation) -> Iterator[
         asked = replace(read, consistency=Consistency.EVENTUAL)
         row = f"{read.id}: {Consistency.EVENTUAL.value} under Consistency"
         yield DocumentChange(f"if {read.id} may read eventually", with_read(workload, asked), (row,))
+
+
+def _unfiltered(workload: Workload, read: Read) -> Iterator[DocumentChange]:
+    """A read whose constants are a part of the key, and not of a filter."""
+    together = {one for group in alternatives(read.inputs) if len(group) > 1 for one in group}
+    constant = [i for i in read.inputs if i.filter and i.values and i.op in (Op.EQ, Op.IN) and i not in together]
+    if constant:
+        inputs = tuple(replace(i, filter=False) if i in constant else i for i in read.inputs)
+        asked = write_inputs(tuple(replace(i, filter=False) for i in constant))
+        what = f"if {read.id} asks for `{asked}` without a filter"
+        row = f"{read.id}: {write_inputs(inputs)}"
+        yield DocumentChange(what, with_read(workload, replace(read, inputs=inputs)), (row,))
 
 
 def _unsorted(workload: Workload, design: Design, read: Read) -> Iterator[DocumentChange]:

@@ -66,7 +66,7 @@ class Taste:
             + 6 * elsewhere
             + 2 * rarely
             + large
-            + min(3, _inversions(entity, candidate))
+            + _disorder(entity, candidate)
             # Rather an index than the table by something that is no id.
             + (30 if base else 20) * (bool(candidate.pk) and not known)
             + (12 if candidate.sparse else 40) * everything
@@ -114,12 +114,18 @@ class Taste:
         return count_by(self._workload, entity, pk) * size_of(entity) / PAGE_SIZE if entity else 0.0
 
 
-def _inversions(entity: Entity, candidate: Candidate) -> int:
-    """How many pairs of attributes are in another order than in the document. Within a partition it does not matter."""
+def _disorder(entity: Entity, candidate: Candidate) -> int:
+    """0 to 3: how far the attributes are in another order than in the document. Within a partition it does not matter.
+
+    Parts of the id in the sort key count most: mostly they only make it unique, and nothing asks for another order.
+    """
     places = {a.name: at for at, a in enumerate(entity.attributes)}
     order = [places[name] for name in candidate.attributes if name in places]
     size = len(candidate.pk)
-    return sum(one > other for at, one in enumerate(order) for other in order[max(at + 1, size) :])
+    ids = [places[a.name] for one in candidate.sk if (a := entity.attribute(one.attribute)) and a.id]
+    if ids != sorted(ids):
+        return 3
+    return min(2, sum(one > other for at, one in enumerate(order) for other in order[max(at + 1, size) :]))
 
 
 def _is_series(entity: Entity, candidate: Candidate) -> bool:
