@@ -287,6 +287,8 @@ class Rate(Model, frozen=True):
     weight: float | None = None
     hottest: float | None = None
     """Per cent of the calls for the busiest key."""
+    hottest_of: str = ""
+    """The attribute whose busiest value that is; empty for the partition, whatever it is made of."""
 
 
 class Read(Model, frozen=True):

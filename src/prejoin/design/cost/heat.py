@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from prejoin import keys
-from prejoin.design.cost.assumptions import count_by, count_of, peak
+from prejoin.design.cost.assumptions import count_by, count_of, hottest, peak
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import read_units_of, units_of
 from prejoin.design.model import Call, Design, ItemName, Operation, Request
 from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from prejoin.types import Kind
 from prejoin.workload.lookup import identified
-from prejoin.workload.model import Entity, Rate, Read, Verb, Workload, Write
+from prejoin.workload.model import Entity, Pattern, Read, Verb, Workload, Write
 
 MOST_SHARDS = 200
 _EXACT = 6
@@ -129,7 +129,7 @@ def read_loads(figures: Estimates, read: Read, operation: Operation) -> Iterator
         if facet is not None and entity is not None and not request.counter:
             names, shards = _partition(facet)
             units = peak(read.rate) * read_units_of(operation, request, figures)
-            share = max(hottest(read.rate), partition_share(workload, entity, names)) / shards
+            share = read_share(workload, entity, names, read) / shards
             yield Load(*key, peak(read.rate), units, share, read.id)
 
 
@@ -143,16 +143,38 @@ def _partition(facet: keys.Facet) -> tuple[tuple[str, ...], int]:
 # --- Shares -----------------------------------------------------------------------------------------------------------
 
 
-def hottest(rate: Rate | None) -> float:
-    """The declared fraction of calls for one key; 0 if there is none."""
-    return rate.hottest / 100 if rate and rate.hottest else 0.0
-
-
 def write_share(workload: Workload, entity: Entity, names: Sequence[str], write: Write) -> float:
     """The fraction of a write in the busiest partition. An item is created once, so that no single one is hot."""
     creates = any(action.verb is Verb.CREATE for action in write.actions if action.entity == entity.name)
     once = creates and identified(entity, names)
-    return max(0.0 if once else hottest(write.rate), partition_share(workload, entity, names))
+    declared = 0.0 if once else hottest(workload, entity, names, write.rate)
+    return max(declared, partition_share(workload, entity, names))
+
+
+def read_share(workload: Workload, entity: Entity, names: Sequence[str], read: Read) -> float:
+    """The fraction of a read's calls for the busiest partition."""
+    return max(hottest(workload, entity, names, read.rate), partition_share(workload, entity, names))
+
+
+def unnamed_hottest(workload: Workload, entity: Entity, names: Sequence[str]) -> tuple[str, ...]:
+    """The patterns that declare a hottest key without its attribute, where the partition consists of several.
+
+    Their share is taken for one partition, though it may be that of a tenant with many.
+    """
+    if len(names) < 2:
+        return ()
+    return tuple(
+        pattern.id
+        for pattern in workload.patterns
+        if pattern.rate and pattern.rate.hottest and not pattern.rate.hottest_of and _concerns(pattern, entity, names)
+    )
+
+
+def _concerns(pattern: Pattern, entity: Entity, names: Sequence[str]) -> bool:
+    if isinstance(pattern, Read):
+        return entity.name in pattern.entities
+    once = identified(entity, names)
+    return any(a.entity == entity.name and not (once and a.verb is Verb.CREATE) for a in pattern.actions)
 
 
 def partition_share(workload: Workload, entity: Entity, names: Sequence[str]) -> float:
