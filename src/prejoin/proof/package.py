@@ -36,8 +36,8 @@ class LoadedPackage:
         modules = _load(rendered)
         title = rendered.names.title
         self.schema: Schema = modules["schema"].SCHEMA
-        self._schema_with: Callable[[ObjectStore], Schema] | None = getattr(modules["schema"], "schema", None)
         """Where contents are in a store, it is one in memory."""
+        self._schema_with: Callable[[ObjectStore], Schema] | None = getattr(modules["schema"], "schema", None)
         self.repository: type[Any] = getattr(modules["repository"], f"{title}Repository")
         self.async_repository: type[Any] | None = None
         if "async_repository" in modules:

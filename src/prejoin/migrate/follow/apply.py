@@ -235,17 +235,21 @@ class Applier:
                 self._refused.append((target, problem))
 
     def _again(self, applied: Applied) -> None:
-        """Tries the refused rows once more, when all others are written: a unique value may be free by now."""
-        left = [(target, problem) for target, _ in self._refused if (problem := self._refusal(target))]
+        """Tries the refused rows again, when all others are written: a unique value may be free by now."""
+        left = self._refusals(target for target, _ in self._refused)
         taken = [target for target, problem in left if isinstance(problem, NotUnique)]
         if len(taken) > 1:  # they may hold the values for each other: all are deleted, then written
             for target in taken:
                 self._send([_Target(target.row, gone=target.gone | ({target.item} if target.item else set()))])
-            left = [(target, problem) for target, _ in left if (problem := self._refusal(target))]
+        if len(self._refused) > 1:  # the first of them may have waited for one that was accepted after it
+            left = self._refusals(target for target, _ in left)
         for target, problem in left:
             values = self._package.values(target.record)[1] if target.record is not None else {}
             row = Row(target.row[1], values)
             applied.dead.append(dead_letter(target.row[0], row, refusal_code(problem), str(problem)))
+
+    def _refusals(self, targets: Iterable[_Target]) -> list[tuple[_Target, Exception]]:
+        return [(target, problem) for target in targets if (problem := self._refusal(target))]
 
     def _refusal(self, target: _Target) -> Exception | None:
         """Writes one row, and returns why it was refused."""
