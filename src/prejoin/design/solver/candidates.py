@@ -148,10 +148,13 @@ def index_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) 
 def identifies(workload: Workload, entity: Entity, name: str) -> int:
     """How well an attribute tells items apart: 2 for an id or a reference, 0 for an enum or a boolean, 1 for the rest.
 
-    A part of an id that is not generated, such as the name of a repository of an owner, is like any other attribute.
+    A part of an id that is not generated, such as the name of a repository of an owner, is like any other attribute. The
+    tenant tells nothing apart: every read gives it.
     """
     attribute = entity.attribute(name)
     if attribute is None or attribute.type.values or attribute.type.kind is Kind.BOOLEAN:
+        return 0
+    if workload.tenant and name == workload.tenant.attribute and is_owned(workload, entity.name):
         return 0
     alone = [a.name for a in entity.id] == [name]
     if alone or attribute.references or attribute.unique or attribute.type.kind in _UNIQUE:
