@@ -10,10 +10,11 @@ from prejoin import Embedded
 from prejoin.design.checks import check_design
 from prejoin.design.cost.assumptions import assumptions, count_of, values_of
 from prejoin.design.explain.alternatives import add_alternatives
-from prejoin.design.explain.explanation import explain_design
+from prejoin.design.explain.explanation import claim_sentences, explain_design
 from prejoin.design.explain.model import AboutPattern, Explanation
 from prejoin.design.explain.relaxations import instead_of
 from prejoin.design.explain.simplifications import simplifications
+from prejoin.design.explain.text import as_text
 from prejoin.design.explain.workarounds import alternatives, dearest
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE
@@ -1152,3 +1153,63 @@ def test_index_of_what_is_asked_for_is_proposed_instead_of_a_dear_filter() -> No
     found = [one for one in simplifications(document, solve(document)) if "without a filter" in one.text]
     assert [one.take for one in found] == [("AP-001: siteId, state = OPEN",)]
     assert found[0].dollars < 0
+
+
+def test_value_of_an_item_is_in_the_partition_and_not_only_the_tenant() -> None:
+    rows = "| AP-001 | Ticket | reference | Single | - | No | 50/s | Eventual |\n"
+    rows += "| AP-002 | Ticket | eventId, ticketId | Single | - | No | 50/s | Eventual |\n"
+    item = solve(workload(TICKETS.format(context=TENANTS, flag="", unique="") + READS + rows)).design.item("Ticket")
+    assert item is not None
+    assert item.facets[1].pk == ("TENANT#{orgId}#REFERENCE#{reference}",)
+
+
+SETTLEMENTS = """# Settlements
+
+## Entities
+
+### Shop
+
+- **Attributes**:
+  - `chain` (string, natural)
+  - `number` (integer, natural)
+  - `city` (string, mutable)
+
+### Settlement
+
+- **Attributes**:
+  - `chain` (string, id, → Shop.chain)
+  - `number` (integer, id, → Shop.number)
+  - `week` (string, natural)
+  - `clerkId` (uuid, mutable, → Clerk)
+  - `amount` (integer, mutable)
+  - `paid` (boolean, mutable, default false)
+- **Cardinality**: ~100 per Shop
+
+### Clerk
+
+- **Attributes**:
+  - `clerkId` (uuid, generated)
+
+"""
+
+
+def test_explanation_of_what_is_only_counted_changed_or_never_written() -> None:
+    rows = "| AP-001 | Shop | city | Collection | - | Yes (20) | 1/s | Eventual |\n"
+    rows += "| AP-002 | Settlement | week, paid = false | Collection | - | Yes (20) | 1/s | Eventual |\n"
+    rows += "| AP-003 | Settlement | chain, number | Count | - | No | 1/s | Eventual |\n"
+    write = (
+        "| AP-100 | Settlement | chain, number, week, clerkId, amount | upsert Settlement (clerkId, amount += amount) "
+    )
+    document = workload(SETTLEMENTS + READS + rows + WRITES + write + "| No | - | 1/s |\n")
+    solution = solve(document)
+    assert "Some reads only count items, so" in " ".join(claim_sentences(document, solution))
+    text = " ".join(" ".join(as_text(explain_design(document, solution.design))).split())
+    assert "No pattern uses it; it comes from the id." in text
+    assert "a second write with the same key changes the item" in text
+    assert "Only items where paid = false have this key" in text
+
+
+def test_other_side_of_a_relation_is_the_whole_id() -> None:
+    row = "| AP-001 | Settlement | clerkId | Collection | - | Yes (20) | 1/s | Eventual |\n"
+    hints = [one.message for one in read_text(SETTLEMENTS + READS + row, "md").diagnostics if one.code == "PJ402"]
+    assert "`Settlement` is asked by `clerkId` and never by `chain` + `number`" in hints

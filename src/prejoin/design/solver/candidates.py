@@ -148,8 +148,8 @@ def index_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) 
 def identifies(workload: Workload, entity: Entity, name: str) -> int:
     """How well an attribute tells items apart: 2 for an id or a reference, 0 for an enum or a boolean, 1 for the rest.
 
-    A part of an id that is not generated, such as the name of a repository of an owner, is like any other attribute. The
-    tenant tells nothing apart: every read gives it.
+    A part of an id that is not generated, such as the name of a repository of an owner, is like any other attribute.
+    The tenant tells nothing apart: every read gives it.
     """
     attribute = entity.attribute(name)
     if attribute is None or attribute.type.values or attribute.type.kind is Kind.BOOLEAN:
