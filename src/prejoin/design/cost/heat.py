@@ -17,7 +17,6 @@ from prejoin import keys
 from prejoin.design.cost.assumptions import count_by, count_of, hottest, peak
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import read_units_of, units_of
-from prejoin.design.mapping.facets import usable_facets
 from prejoin.design.model import Call, Design, ItemName, Operation, Request
 from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from prejoin.types import Kind
@@ -82,6 +81,7 @@ def hot_loads(workload: Workload, design: Design) -> tuple[Load, ...]:
 
 def loads(workload: Workload, design: Design) -> Iterator[Load]:
     """The load of the writes on each key, and of each read, of a mapped design."""
+    figures = Estimates(design, workload)
     every = (*workload.writes, *workload.deletes)
     requests = [
         (write, request)
@@ -89,26 +89,26 @@ def loads(workload: Workload, design: Design) -> Iterator[Load]:
         if (operation := design.operation(write.id)) and operation.served
         for request in operation.requests
     ]
-    yield from write_loads(workload, design, requests)
+    yield from write_loads(figures, requests)
     for read in workload.reads:
         operation = design.operation(read.id)
         if operation and operation.served:
-            yield from read_loads(workload, design, read, operation)
+            yield from read_loads(figures, read, operation)
 
 
-def write_loads(workload: Workload, design: Design, requests: Iterable[tuple[Write, Request]]) -> Iterator[Load]:
+def write_loads(figures: Estimates, requests: Iterable[tuple[Write, Request]]) -> Iterator[Load]:
     """The load of some writes on each key, without guards, shards and versions, which have partitions of their own."""
-    facts = Estimates(design, workload)
-    facets = _facets(workload, design)
+    workload = figures.workload
     found: dict[tuple[str, str, str], Load] = {}
     for write, request in requests:
         for action in request.actions:
             target, one = action.target, msgspec.structs.replace(request, actions=(action,))
-            for entry in facts.entries(Operation(write.id), one):
+            for entry in figures.entries(Operation(write.id), one):
                 key = (target.entity, target.copy, entry.slot)
-                if target.apart or key not in facets:
+                facet = None if target.apart else figures.facet(*key)
+                if facet is None:
                     continue
-                names, shards = _partition(facets[key])
+                names, shards = _partition(facet)
                 calls = peak(write.rate) * entry.times
                 units = calls * units_of(entry, request.call is Call.TRANSACT_WRITE)
                 entity = workload.entity(target.entity)
@@ -118,24 +118,19 @@ def write_loads(workload: Workload, design: Design, requests: Iterable[tuple[Wri
     yield from found.values()
 
 
-def read_loads(workload: Workload, design: Design, read: Read, operation: Operation) -> Iterator[Load]:
+def read_loads(figures: Estimates, read: Read, operation: Operation) -> Iterator[Load]:
     """The load of each request of a read on the key that it reads."""
-    facts = Estimates(design, workload)
-    facets = _facets(workload, design)
+    workload = figures.workload
     for request in operation.requests:
         copies = {ItemName.parse(copy).entity: ItemName.parse(copy).copy for copy in request.copies}
         name = request.entities[0]
         key = (name, copies.get(name, ""), request.slot)
-        entity = workload.entity(name)
-        if key in facets and entity is not None and not request.counter:
-            names, shards = _partition(facets[key])
-            units = peak(read.rate) * read_units_of(operation, request, facts)
+        entity, facet = workload.entity(name), figures.facet(*key)
+        if facet is not None and entity is not None and not request.counter:
+            names, shards = _partition(facet)
+            units = peak(read.rate) * read_units_of(operation, request, figures)
             share = read_share(workload, entity, names, read) / shards
             yield Load(*key, peak(read.rate), units, share, read.id)
-
-
-def _facets(workload: Workload, design: Design) -> dict[tuple[str, str, str], keys.Facet]:
-    return {(facet.entity, facet.copy, facet.slot): facet for facet in usable_facets(design, workload)}
 
 
 def _partition(facet: keys.Facet) -> tuple[tuple[str, ...], int]:
