@@ -17,7 +17,7 @@ from prejoin.design.explain.simplifications import simplifications
 from prejoin.design.explain.text import as_text
 from prejoin.design.explain.workarounds import alternatives, dearest
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import TABLE
+from prejoin.design.model import TABLE, When
 from prejoin.design.solver.conflicts import conflicts
 from prejoin.proof.prove import prove
 from prejoin.workload.files import read_text, write_text
@@ -1193,14 +1193,34 @@ SETTLEMENTS = """# Settlements
 """
 
 
+UPSERT = (
+    "| AP-100 | Settlement | chain, number, week, clerkId, amount | upsert Settlement (clerkId, {}) | No | - | 1/s |\n"
+)
+
+
+def test_upsert_that_may_create_an_item_of_a_sparse_index_reads_first() -> None:
+    rows = "| AP-002 | Settlement | week, paid = false | Collection | - | Yes (20) | 1/s | Eventual |\n"
+    document = workload(SETTLEMENTS + READS + rows + WRITES + UPSERT.format("amount += amount"))
+    design = solve(document).design
+    item = design.item("Settlement")
+    assert item is not None
+    index = replace(item.facets[1], pk=("WEEK#{week}#NOT_PAID",), when=(When("paid", ("false",)),))
+    items = tuple(replace(one, facets=(one.facets[0], index)) if one is item else one for one in design.items)
+    sparse = map_patterns(replace(design, items=items), document)
+    for mapped, requests in ((design, ["UpdateItem"]), (sparse, ["GetItem", "UpdateItem"])):
+        operation = mapped.operation("AP-100")
+        assert operation is not None
+        assert [one.call for one in operation.requests] == requests
+        with Embedded() as engine:
+            assert prove(document, mapped, engine).right
+
+
 def test_explanation_of_what_is_only_counted_changed_or_never_written() -> None:
     rows = "| AP-001 | Shop | city | Collection | - | Yes (20) | 1/s | Eventual |\n"
     rows += "| AP-002 | Settlement | week, paid = false | Collection | - | Yes (20) | 1/s | Eventual |\n"
     rows += "| AP-003 | Settlement | chain, number | Count | - | No | 1/s | Eventual |\n"
-    write = (
-        "| AP-100 | Settlement | chain, number, week, clerkId, amount | upsert Settlement (clerkId, amount += amount) "
-    )
-    document = workload(SETTLEMENTS + READS + rows + WRITES + write + "| No | - | 1/s |\n")
+    write = UPSERT.format("amount += amount, paid = false")
+    document = workload(SETTLEMENTS + READS + rows + WRITES + write)
     solution = solve(document)
     assert "Some reads only count items, so" in " ".join(claim_sentences(document, solution))
     text = " ".join(" ".join(as_text(explain_design(document, solution.design))).split())
