@@ -1211,8 +1211,6 @@ def test_upsert_that_may_create_an_item_of_a_sparse_index_reads_first() -> None:
         operation = mapped.operation("AP-100")
         assert operation is not None
         assert [one.call for one in operation.requests] == requests
-        with Embedded() as engine:
-            assert prove(document, mapped, engine).right
 
 
 def test_explanation_of_what_is_only_counted_changed_or_never_written() -> None:
@@ -1233,3 +1231,40 @@ def test_other_side_of_a_relation_is_the_whole_id() -> None:
     row = "| AP-001 | Settlement | clerkId | Collection | - | Yes (20) | 1/s | Eventual |\n"
     hints = [one.message for one in read_text(SETTLEMENTS + READS + row, "md").diagnostics if one.code == "PJ402"]
     assert "`Settlement` is asked by `clerkId` and never by `chain` + `number`" in hints
+
+
+VOUCHERS = """# Vouchers
+
+## Entities
+
+### Voucher
+
+- **Attributes**:
+  - `code` (string, natural)
+  - `open` (boolean, mutable)
+
+### User
+
+- **Attributes**:
+  - `userId` (uuid, generated)
+
+### Credit
+
+- **Attributes**:
+  - `userId` (uuid, id, → User)
+  - `creditId` (ulid, generated)
+  - `voucherCode` (string, unique, immutable, → Voucher)
+- **Cardinality**: ~60 per User
+
+"""
+
+
+@pytest.mark.slow
+def test_item_of_another_that_has_one_already_is_proven() -> None:
+    rows = "| AP-001 | Credit | voucherCode | Single | - | No | 1/s | Strong |\n"
+    rows += "| AP-002 | Credit | userId | Collection | - | Yes (20) | 1/s | Eventual |\n"
+    write = "| AP-100 | Voucher, Credit | code, userId, creditId | update Voucher (open = false); "
+    write += "create Credit (voucherCode = code) | Yes | Voucher.open = true | 1/s |\n"
+    document = workload(VOUCHERS + READS + rows + WRITES + write)
+    with Embedded() as engine:
+        assert prove(document, solve(document).design, engine).right
