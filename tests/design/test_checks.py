@@ -419,6 +419,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
     ("PJ573", (("~5 per Member", "unbounded per Member"),), (), "nothing limits the number"),
     ("PJ574", (loan("`scan` (map, 500 KB)"),), (), "500 KB"),
     ("PJ575", (loan("`scan` (binary, 200 KB)"),), (), "each write of the item"),
+    ("PJ576", (("email unique | Cold", "email unique | 10/s"),), (), "2,000 after 3 minutes, and nothing removes them"),
     ("PJ580", (), LOTS, "22 global"),
     ("PJ581", (), MANY, "7 global"),
     ("PJ582", (), index("gsi2", "Loan", "X#{book}", "{loanId}"), "no pattern needs the index gsi2"),

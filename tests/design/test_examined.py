@@ -8,7 +8,7 @@ from tests.solutions import solve
 
 from prejoin import Embedded
 from prejoin.design.checks import check_design
-from prejoin.design.cost.assumptions import count_of
+from prejoin.design.cost.assumptions import assumptions, count_of, values_of
 from prejoin.design.explain.alternatives import add_alternatives
 from prejoin.design.explain.explanation import explain_design
 from prejoin.design.explain.model import AboutPattern, Explanation
@@ -612,6 +612,55 @@ def test_guard_is_the_lookup_of_a_consistent_read() -> None:
     assert all(one.dollars < 0 for one in found)
 
 
+TICKETS = """# Tickets
+{context}
+## Entities
+
+### Event
+
+- **Attributes**:
+  - `eventId` (uuid, generated)
+- **Cardinality**: ~10K total
+
+### Ticket
+
+- **Attributes**:
+  - `eventId` (uuid, id, → Event)
+  - `ticketId` (ulid, generated)
+  - `reference` (string, immutable{flag})
+  - `used` (boolean, mutable)
+- **Cardinality**: ~2K per Event
+{unique}
+"""
+TENANTS = "\n## Context\n\n- **Tenant**: orgId\n"
+
+
+@pytest.mark.parametrize(
+    ("parts", "asked", "attributes"),
+    [
+        (
+            {"context": "", "flag": "", "unique": "- **Unique**: eventId + reference\n"},
+            "eventId, reference",
+            ("- `eventId` (uuid, id, → Event)", "- `reference` (string, natural)"),
+        ),
+        ({"context": TENANTS, "flag": ", unique", "unique": ""}, "reference", ("- `reference` (string, natural)",)),
+    ],
+)
+def test_guard_of_values_that_are_unique_within_a_parent_is_a_lookup(
+    parts: dict[str, str], asked: str, attributes: tuple[str, ...]
+) -> None:
+    rows = "| AP-001 | Ticket | eventId | Collection | - | Yes (50) | 10/s | Eventual |\n"
+    rows += f"| AP-002 | Ticket | {asked} | Single | - | No | 50/s | Eventual |\n"
+    write = "| AP-100 | Ticket | Ticket | create Ticket | No | - | 20/s |\n"
+    write += "| AP-101 | Ticket | eventId, ticketId, used | update Ticket (used) | No | - | 20/s |\n"
+    tickets = workload(TICKETS.format(**parts) + READS + rows + WRITES + write)
+    (found,) = simplifications(tickets, solve(tickets))
+    assert found.structures == -1
+    at = found.take.index("### TicketReference") + 1
+    assert found.take[at : at + len(attributes)] == attributes
+    assert found.take[-1] == f"AP-002: TicketReference, Ticket | {asked} | Collection | Join"
+
+
 RECIPES = """# Recipes
 
 ## Entities
@@ -920,3 +969,186 @@ def test_two_items_that_name_each_other_are_proven() -> None:
     proven(
         SLOTS + READS + row + WRITES + f"| AP-100 | Appointment, Slot | {inputs} | {items} | Yes | {checks} | 1/s |\n"
     )
+
+
+LOG = """# Log
+
+## Entities
+
+### Account
+
+- **Attributes**:
+  - `accountId` (uuid, generated)
+
+### Actor
+
+- **Attributes**:
+  - `actorId` (uuid, generated)
+
+### Entry
+
+- **Attributes**:
+  - `entryId` (ulid, generated)
+  - `actorId` (uuid, immutable, → Actor)
+  - `accountId` (uuid, immutable, → Account)
+  - `at` (datetime, immutable)
+
+"""
+
+
+@pytest.mark.parametrize(("often", "parent"), [("accountId", "ACCOUNT"), ("actorId", "ACTOR")])
+def test_items_of_two_parents_are_with_the_one_that_is_read_more_often(often: str, parent: str) -> None:
+    rows = "".join(
+        f"| AP-00{n} | Entry | {name} | Collection | at DESC | Yes (20) | {10 if name == often else 1}/s | Eventual |\n"
+        for n, name in enumerate(("accountId", "actorId"), 1)
+    )
+    design = solve(workload(LOG + READS + rows)).design
+    item = design.item("Entry")
+    assert item is not None
+    assert item.facets[0].pk == (f"{parent}#{{{often}}}",)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "values"),
+    [
+        ("`email` (string, mutable)", 5_000_000),
+        ("`booked_at` (datetime, immutable)", 5_000_000),
+        ("`city` (string, mutable)", 100),
+        ("`emailStatus` (string, mutable)", 100),
+        ("`ownerId` (uuid, immutable)", 10_000),
+        ("`day` (date, immutable)", 365),
+        ("`email` (string, snapshot of Agency.email)", 40),
+    ],
+)
+def test_number_of_different_values_follows_from_type_and_name(attribute: str, values: int) -> None:
+    name = attribute.split("`")[1]
+    leads = workload(
+        "# Leads\n\n## Entities\n\n### Agency\n\n- **Attributes**:\n  - `agencyId` (uuid, generated)\n"
+        "  - `email` (string)\n- **Cardinality**: ~40 total\n\n### Lead\n\n- **Attributes**:\n"
+        f"  - `leadId` (uuid, generated)\n  - {attribute}\n- **Cardinality**: ~5M total\n\n{READS}"
+        f"| AP-001 | Lead | {name} | Collection | - | No | 50/s | Eventual |\n"
+    )
+    assert values_of(leads, leads.entities[1], name) == values
+    assert [one.value for one in assumptions(leads) if "different values" in one.what] == [f"{values:,}"]
+
+
+PROJECTS = """# Projects
+
+## Entities
+
+### Project
+
+- **Attributes**:
+  - `tenantId` (uuid, id)
+  - `projectId` (uuid, generated)
+- **Cardinality**: ~500 per tenantId, ~500K total
+
+### Task
+
+- **Attributes**:
+  - `tenantId` (uuid, id, → Project.tenantId)
+  - `projectId` (uuid, id, → Project.projectId)
+  - `taskId` (ulid, generated)
+- **Cardinality**: ~1K per Project
+- **Size**: 500 B
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("hottest", "shards", "busiest"), [("hottest 40%", 2, 1600), ("hottest tenantId 40%", 1, 4000 * 0.4 / 500)]
+)
+def test_hottest_tenant_is_not_the_hottest_project(hottest: str, shards: int, busiest: float) -> None:
+    row = "| AP-001 | Task | tenantId, projectId | Collection | - | Yes (20) | 50/s | Eventual |\n"
+    write = f"| AP-100 | Task | Task | create Task | No | - | 4000/s, {hottest} |\n"
+    tasks = workload(PROJECTS + READS + row + WRITES + write)
+    found = next(one for one in explain_design(tasks, solve(tasks).design).partitions if one.entity == "Task")
+    assert found.shards == shards
+    assert found.write_units == pytest.approx(busiest)
+    told = "The hottest key of AP-100 is taken for one partition. If it is one `tenantId`, write "
+    assert any(told + "`4K/s, hottest tenantId 40%`" in text for text in found.text) == (shards == 2)
+
+
+def test_hottest_of_what_is_an_attribute() -> None:
+    write = "| AP-100 | Task | Task | create Task | No | - | 4000/s, hottest tenant 40% |\n"
+    found = read_text(PROJECTS + READS + WRITES + write, "md")
+    assert [(d.code, d.fix) for d in found.diagnostics if d.severity == "error"] == [
+        ("PJ202", "did you mean `tenantId`?")
+    ]
+
+
+RACKS = """# Racks
+
+## Entities
+
+### Rack
+
+- **Attributes**:
+  - `zoneId` (uuid, id)
+  - `rowId` (uuid, id)
+  - `rackId` (uuid, generated)
+- **Cardinality**: ~2K per zoneId, ~20K total
+
+### Alarm
+
+- **Attributes**:
+  - `zoneId` (uuid, id, → Rack.zoneId)
+  - `rowId` (uuid, id, → Rack.rowId)
+  - `rackId` (uuid, id, → Rack.rackId)
+  - `alarmId` (uuid, generated)
+  - `raisedAt` (datetime, immutable)
+- **Cardinality**: unbounded
+- **Retention**: 7 days
+- **Size**: 500 B
+
+"""
+
+
+def test_what_makes_a_key_unique_is_in_the_order_of_the_document() -> None:
+    row = "| AP-001 | Alarm | zoneId | Collection | raisedAt DESC | Yes (50) | 1/s | Eventual |\n"
+    write = "| AP-100 | Alarm | Alarm | create Alarm | No | - | 30000/s |\n"
+    item = solve(workload(RACKS + READS + row + WRITES + write)).design.item("Alarm")
+    assert item is not None
+    (facet,) = item.facets
+    assert (facet.pk, facet.sk) == (
+        ("ZONE#{zoneId}#{alarmId:shard(3)}",),
+        ("ALARM#{raisedAt}#{rowId}#{rackId}#{alarmId}",),
+    )
+
+
+INCIDENTS = """# Incidents
+
+## Entities
+
+### Incident
+
+- **Attributes**:
+  - `incidentId` (uuid, generated)
+  - `siteId` (uuid, immutable)
+  - `state` (OPEN | WAITING | RESOLVED | CLOSED, mutable)
+- **Cardinality**: ~10M total
+- **Size**: 1 KB
+
+"""
+
+
+def incidents(asked: str) -> Workload:
+    rows = f"| AP-001 | Incident | {asked} | Collection | - | Yes (20) | 50/s | Eventual |\n"
+    rows += "| AP-002 | Incident | incidentId | Single | - | No | 50/s | Eventual |\n"
+    return workload(
+        INCIDENTS + READS + rows + WRITES + "| AP-100 | Incident | Incident | create Incident | No | - | 5/s |\n"
+    )
+
+
+@pytest.mark.parametrize("asked", ["state in (OPEN, WAITING)", "state = OPEN or state = WAITING"])
+def test_index_holds_only_one_of_several_constants(asked: str) -> None:
+    item = solve(incidents(f"siteId, {asked}")).design.item("Incident")
+    assert item is not None
+    assert [when.values for when in item.facets[1].when] == [("OPEN", "WAITING")]
+
+
+def test_index_of_what_is_asked_for_is_proposed_instead_of_a_dear_filter() -> None:
+    document = incidents("siteId, filter state = OPEN")
+    found = [one for one in simplifications(document, solve(document)) if "without a filter" in one.text]
+    assert [one.take for one in found] == [("AP-001: siteId, state = OPEN",)]
+    assert found[0].dollars < 0

@@ -269,6 +269,7 @@ FIXED: dict[str, list[Fix]] = {
     "PJ573": [((("~5 per Member", "unbounded per Member"), loan("`endsAt` (datetime, ttl)")), ((GUARDS, GUARDS + "ttlAttribute: endsAt\n"),))],
     "PJ574": [((loan("`scan` (content, immutable, 500 KB)"),), ())],
     "PJ575": [((loan("`scan` (content, immutable, 200 KB)"),), ())],
+    "PJ576": [((("email unique | Cold", "email unique | 10/s"), ("~2K total", "~2M total")), ())],
     "PJ580": [SOUND],
     "PJ581": [SOUND],
     "PJ582": [SOUND],

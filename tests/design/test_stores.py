@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from tests.design.test_large_contents import NOW, TEXT, errors, workload
-from tests.render.infrastructure.documents import read_template
+from tests.render.infrastructure.documents import read_template, resolved
 from tests.solutions import solve
 
 from prejoin import (
@@ -38,7 +38,8 @@ from prejoin.design.frontier import frontier
 from prejoin.design.layout.growth import growth, keeps
 from prejoin.design.model import ContentStore, Design
 from prejoin.migrate.evolve.transition import CodeVersion, plan_transition
-from prejoin.patterns.large.large import large_pattern
+from prejoin.patterns.large.large import LargePattern, large_pattern
+from prejoin.proof.package import load_package
 from prejoin.proof.prove import prove
 from prejoin.proof.prove_contents import prove_contents
 from prejoin.proof.sample_table import SampleTable
@@ -240,6 +241,44 @@ def test_policies_allow_objects_to_those_who_use_them() -> None:
     }
 
 
+def test_policies_name_the_folders_that_the_client_uses() -> None:
+    archive, design = stored()
+    schema = load_package(archive, design).schema
+    used = [
+        pattern.prefix(design.table)
+        for entity in schema.entities
+        for pattern in entity.patterns
+        if isinstance(pattern, LargePattern) and pattern.declared.store
+    ]
+    (text,) = LANGUAGES["cloudformation"](archive, design, Infrastructure()).values()
+    resources = read_template(text)["Resources"]
+    (objects,) = [
+        one
+        for one in resources["ApplicationPolicy"]["Properties"]["PolicyDocument"]["Statement"]
+        if one["Sid"] == "Objects"
+    ]
+    assert [f"Bucket.Arn/{key}*" for key in used] == [resolved(one, design.table) for one in objects["Resource"]]
+    for language in LANGUAGES:
+        rendered = "\n".join(LANGUAGES[language](archive, design, Infrastructure()).values())
+        for key in used:
+            assert f"/{key.partition('/')[2]}*" in rendered, language
+
+
+@pytest.mark.parametrize(
+    ("language", "kept", "times"),
+    [
+        ("cloudformation", " DeletionPolicy: Retain", 2),  # the table and the bucket
+        ("terraform", "prevent_destroy = true", 2),
+        ("cdk-python", "RemovalPolicy.RETAIN", 2),
+        ("cdk-typescript", "RemovalPolicy.RETAIN", 2),
+        ("sst", "forceDestroy: false", 1),  # the component's own default is true
+    ],
+)
+def test_bucket_is_not_destroyed_with_its_objects(language: str, kept: str, times: int) -> None:
+    text = "\n".join(LANGUAGES[language](*stored(), Infrastructure()).values())
+    assert text.count(kept) == times
+
+
 def test_reader_of_objects_may_only_decrypt_with_the_key() -> None:
     archive, design = stored()
     options = Infrastructure(encryption=Encryption.CUSTOMER, roles=(Role("reader", ("AP-001",)),))
@@ -258,6 +297,11 @@ def test_template_has_a_private_encrypted_bucket() -> None:
     assert rule == {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
     (rule,) = properties["LifecycleConfiguration"]["Rules"]
     assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 7}
+    # As long as the table can be restored, the objects that its items referred to are kept.
+    assert properties["VersioningConfiguration"] == {"Status": "Enabled"}
+    assert rule["NoncurrentVersionExpiration"] == {"NoncurrentDays": 35}
+    (denied,) = template["Resources"]["BucketPolicy"]["Properties"]["PolicyDocument"]["Statement"]
+    assert (denied["Effect"], denied["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
     assert template["Outputs"]["BucketName"] == {"Value": {"Ref": "Bucket"}}
 
 

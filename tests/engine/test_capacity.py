@@ -53,6 +53,12 @@ def test_a_change_of_what_is_not_projected_costs_no_index_write(shop: Ask) -> No
     assert put(shop, city="Bern", name="same", other=2) == {"table": 1.0}
 
 
+def test_another_order_of_attributes_costs_no_index_write(shop: Ask) -> None:
+    put(shop, city="Bern", g1pk="x", g1sk=1, name="same")
+    assert put(shop, name="same", g1sk=1, g1pk="x", city="Bern") == {"table": 1.0}
+    assert put(shop, name="emas", g1sk=1, g1pk="x", city="Bern") == {"table": 1.0, "by-city": 1.0, "gsi1": 1.0}
+
+
 def test_a_delete_costs_each_index_one_write(shop: Ask) -> None:
     put(shop, city="Bern", g1pk="x", g1sk=1, rank=5)
     answer = shop("DeleteItem", Key=KEY, ReturnConsumedCapacity="INDEXES")

@@ -284,5 +284,10 @@ def test_time_to_live_is_enabled_described_and_disabled(shop: Ask) -> None:
     }
     error = refusal(shop, "UpdateTimeToLive", TimeToLiveSpecification=wish(True))
     assert error.message == "TimeToLive is already enabled"
+    for enabled in (True, False):
+        error = refusal(shop, "UpdateTimeToLive", TimeToLiveSpecification={**wish(enabled), "AttributeName": "other"})
+        assert error.message == "TimeToLive is active on a different AttributeName: current AttributeName is expires"
     shop("UpdateTimeToLive", TimeToLiveSpecification=wish(False))
+    error = refusal(shop, "UpdateTimeToLive", TimeToLiveSpecification=wish(False))
+    assert error.message == "TimeToLive is already disabled"
     assert shop("DescribeTimeToLive") == {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}

@@ -12,15 +12,17 @@ from typing import Any
 KILLED = 9
 
 
-def interrupted(functions: tuple[Any, ...], fresh: Callable[[], None], step: Callable[[], object]) -> Iterator[int]:
+def interrupted(
+    functions: tuple[Any, ...], fresh: Callable[[], None], step: Callable[[], object], every: int = 1
+) -> Iterator[int]:
     """Runs a step in processes that are killed before its first line in these functions, its second, and so on.
 
-    Yields after each kill. `fresh` prepares each attempt. It ends when the step completes.
+    Yields after each kill. `fresh` prepares each attempt. It ends when the step completes. `every` skips lines.
     """
     codes = {function.__code__ for function in functions}
-    line = 0
+    line = 1 - every
     while True:
-        line += 1
+        line += every
         fresh()
         child = os.fork()
         if child == 0:

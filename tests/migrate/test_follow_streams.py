@@ -34,6 +34,7 @@ from prejoin.migrate.follow.log import RowChange, SourceTransaction
 from prejoin.migrate.follow.logs import begin_log, end_log
 from prejoin.migrate.follow.streams import StreamsLog
 from prejoin.migrate.follow.touched import Touched
+from prejoin.migrate.load.contents import LargeContents
 from prejoin.migrate.load.load import opened_table
 from prejoin.migrate.load.state import LoadState
 from prejoin.migrate.load.write import RowWriter
@@ -259,7 +260,7 @@ def test_item_that_another_row_took_over_is_kept_in_any_order(loaded: Migration,
     came = RowChange("seats", ({"id": "900", "room": "R1", "number": "1"},))
     throttle = Throttle()
     with opened_table(loaded, loaded.table, PLACE, throttle) as client, loaded.source.snapshot() as snapshot:
-        applier = Applier(loaded, Touched(loaded), client, throttle)
+        applier = Applier(loaded, Touched(loaded), client, throttle, LargeContents(client))
         for one in (came, gone):
             applier.apply(snapshot, (SourceTransaction("", (one,)),))
     assert_equal(loaded)

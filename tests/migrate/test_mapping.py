@@ -37,7 +37,6 @@ from prejoin.migrate.mapping.model import TableMapping, read_mapping, write_mapp
 from prejoin.migrate.migration import Migration, open_migration
 from prejoin.patterns.large.large import LargeValue
 from prejoin.pipeline.connection import connect
-from prejoin.workload.contents import CONTENT
 from prejoin.workload.model import History
 
 ZURICH = ZoneInfo("Europe/Zurich")
@@ -96,7 +95,7 @@ REFUSED = [
     (Type(Kind.LIST), "", "{}"),
     (Type(Kind.ENUM, values=("OPEN",)), "", "open"),
     (Type(Kind.BINARY), "hex", "zz"),
-    (Type(Kind.CONTENT), "", bytes(400_000)),
+    (Type(Kind.CONTENT), "", 7),
     (Type(Kind.STRING), "", b"\xff"),
 ]
 
@@ -236,27 +235,6 @@ def test_entity_with_a_history_is_reported(shop: Path) -> None:
             d for d in check_mapping(migration.mapping, changed, migration.database, text) if d.code == "PJ725"
         ]
     assert diagnostic.text == "[entities.Order]"
-
-
-@pytest.mark.parametrize(("size", "codes"), [(2_000_000, ["PJ726"]), (60_000, []), (None, [])])
-def test_contents_larger_than_an_item_are_refused_before_the_load(
-    shop: Path, size: int | None, codes: list[str]
-) -> None:
-    with open_migration() as migration:
-        workload = migration.found.document.workload
-        text = Path(migration.mapping_file).read_text(encoding="utf-8")
-        replace = msgspec.structs.replace
-        entities = tuple(
-            replace(
-                e,
-                attributes=tuple(replace(a, type=CONTENT, size=size) if a.name == "note" else a for a in e.attributes),
-            )
-            for e in workload.entities
-        )
-        changed = replace(workload, entities=entities)
-        found = [d for d in check_mapping(migration.mapping, changed, migration.database, text) if d.code == "PJ726"]
-    assert [d.code for d in found] == codes
-    assert all("`write_large`" in d.fix and d.text == 'note = "note"' for d in found)
 
 
 def test_line_of_a_wrong_attribute_is_given(shop: Path) -> None:

@@ -96,6 +96,21 @@ def test_rows_that_were_changed_alone_need_no_transaction(
     assert sorted(sent) == [("BatchWriteItem", 7), ("TransactWriteItems", 4)]
 
 
+def test_unique_values_that_are_passed_on_are_followed(sessions: sessionmaker[Session], ledger: Migration) -> None:
+    """The rows are too many for one transaction, and each takes the value of a row that is written after it."""
+    with sessions.begin() as db:
+        db.add_all([Customer(id=n, email=f"c{n}@x.org", name="new") for n in range(100, 250)])
+    caught_up(ledger)
+    with sessions.begin() as db:
+        for n in range(100, 250):
+            db.get_one(Customer, n).name = "changed"
+        db.flush()
+        for n, email in ((249, "free@x.org"), (101, "c249@x.org"), (100, "c101@x.org")):
+            db.get_one(Customer, n).email = email
+            db.flush()
+    assert caught_up(ledger).split > 0
+
+
 def test_batch_that_is_refused_is_written_in_transactions(
     sessions: sessionmaker[Session], ledger: Migration, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -21,10 +22,14 @@ from prejoin import (
     Client,
     Copy,
     CursorError,
+    Embedded,
     Entity,
     Get,
     Index,
     Key,
+    Large,
+    LargeValue,
+    MemoryStore,
     NotUnique,
     OtherTenant,
     Schema,
@@ -32,9 +37,14 @@ from prejoin import (
     TableError,
     TransactionCancelled,
     Unique,
+    delete_large,
+    read_large,
+    remove_garbage,
+    store_large,
     tenant_policy,
 )
 from prejoin.keys import KeyValueError
+from prejoin.patterns.large.large import large_pattern
 from prejoin.table.read.cursor import Position, encode_cursor
 
 
@@ -624,6 +634,79 @@ def test_a_policy_by_tag_allows_no_other_tenant(tag: str, theirs: str, one: str,
         assert not any(
             allowed(policy, "Query", where, [key], {"tenant": tag}) for where, key in _keys(theirs, one, other)
         )
+
+
+@dataclass
+class Scan:
+    tenant_id: str
+    scan_id: str
+    image: LargeValue | None = None
+
+
+SCANS = Schema(
+    Entity(Scan, Key("TENANT#{tenant_id}#SCAN#{scan_id}", "SCAN"), patterns=[Large("image", MemoryStore(), inline=0)]),
+    tenant="tenant_id",
+)
+BUCKET = "arn:aws:s3:::scans"
+
+
+def object_of(tenant: str, scan: str) -> str:
+    pattern = large_pattern(SCANS, Scan, "image")
+    owner = {"tenant_id": tenant, "scan_id": scan}
+    return f"{BUCKET}/{pattern.object_key(SCANS, 'shop', owner, pattern.place(SCANS), '01K', 0)}"
+
+
+def objects_allowed(policy: dict[str, Any], resource: str, tags: dict[str, str] | None = None) -> bool:
+    (statement,) = [one for one in policy["Statement"] if one["Sid"] == "Objects"]
+    return any(string_like(one, tags).fullmatch(resource) for one in statement["Resource"])
+
+
+@given(st.lists(IDS, min_size=2, max_size=2, unique=True), IDS)
+def test_a_policy_allows_the_objects_of_a_tenant_and_none_of_another(tenants: list[str], scan: str) -> None:
+    mine, theirs = tenants
+    policy = tenant_policy(SCANS, ARN, mine, bucket_arn=BUCKET)
+    assert objects_allowed(policy, object_of(mine, scan))
+    assert not objects_allowed(policy, object_of(theirs, scan))
+
+
+@given(TAGS, IDS | TAGS, IDS)
+def test_a_policy_by_tag_allows_no_objects_of_another_tenant(tag: str, theirs: str, scan: str) -> None:
+    policy = tenant_policy(SCANS, ARN, tag="tenant", bucket_arn=BUCKET)
+    if re.fullmatch(r"[A-Za-z0-9_.-]+", tag):  # others are escaped in a key
+        assert objects_allowed(policy, object_of(tag, scan), {"tenant": tag})
+    if theirs != tag:
+        assert not objects_allowed(policy, object_of(theirs, scan), {"tenant": tag})
+
+
+def test_contents_of_tenants_are_in_their_folders_and_earlier_ones_are_found() -> None:
+    store = MemoryStore()
+    schema = Schema(
+        Entity(Scan, Key("TENANT#{tenant_id}#SCAN#{scan_id}", "SCAN"), patterns=[Large("image", store, inline=0)]),
+        tenant="tenant_id",
+    )
+    db = Client(schema, "shop", Embedded())
+    db.create_table()
+    key = {"tenant_id": "acme", "scan_id": "1"}
+    value = store_large(db, Scan, "image", b"new", **key)
+    assert value.place == "tenant"
+    (new,) = store.keys("")
+    assert "/acme!/" in new
+    earlier = msgspec.structs.replace(value, place="objects", upload="01EARLIER")
+    store.put(large_pattern(schema, Scan, "image").object_key(schema, "shop", key, "objects", "01EARLIER", 0), b"new")
+    scan = db.insert(Scan(**key, image=earlier))
+    assert read_large(db, scan, "image") == b"new"
+    assert delete_large(db, Scan, **key)
+    assert list(store.keys("")) == [new]
+    assert remove_garbage(db, Scan, "image", older_than=timedelta(0)).done == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "bucket", "message"),
+    [(SCANS, "scans", "not the ARN of a bucket"), (SCHEMA, BUCKET, "no tenant has large contents in a store")],
+)
+def test_a_bucket_that_no_policy_can_name_is_refused(schema: Schema, bucket: str, message: str) -> None:
+    with pytest.raises(TableError, match=message):
+        tenant_policy(schema, ARN, "acme", bucket_arn=bucket)
 
 
 def test_a_policy_names_the_table_and_its_indexes_and_no_scan() -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from prejoin.types import SCALARS, Kind, Type
+from prejoin.workload.grammar.inputs import is_membership
 from prejoin.workload.grammar.lexer import WORD
 from prejoin.workload.model import (
     ARITY,
@@ -213,15 +214,18 @@ def asked(draw: st.DrawFn) -> Input:
 @st.composite
 def alternative_inputs(draw: st.DrawFn) -> list[Input]:
     """Conditions of which one is enough."""
-    *others, last = draw(st.lists(asked().map(lambda one: replace(one, filter=True)), min_size=2, max_size=3))
+    filters = st.lists(asked().map(lambda one: replace(one, filter=True)), min_size=2, max_size=3)
+    *others, last = draw(filters.filter(lambda found: not is_membership(found)))
     return [*(replace(one, either=True) for one in others), last]
 
 
 positive = st.integers(1, 10**6).map(float) | st.integers(1, 10**6).map(lambda n: n / 1000)
 rates = st.builds(
-    lambda level, value, per, peak, weight, hottest: Rate(level, value, per if value is not None else Per.SECOND, peak, weight, hottest),
+    lambda level, value, per, peak, weight, hottest: Rate(
+        level, value, per if value is not None else Per.SECOND, peak, weight, *hottest
+    ),
     st.none() | st.sampled_from(Level), st.none() | positive, st.sampled_from(Per), st.none() | positive, st.none() | positive,
-    st.none() | st.integers(1, 100).map(float),
+    st.just((None, "")) | st.tuples(st.integers(1, 100).map(float), st.sampled_from(["", "userId", "first name"])),
 ).filter(lambda r: r != Rate())  # fmt: skip
 
 

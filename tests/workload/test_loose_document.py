@@ -200,3 +200,16 @@ def test_attributes_can_be_on_one_line() -> None:
         ("state", Kind.ENUM, True),
     ]
     assert [d.code for d in reading.diagnostics] == ["PJ104"]  # there are no access patterns
+
+
+def test_attributes_of_one_list_item_are_read_one_by_one() -> None:
+    entity = "### Garage\n\n- `garageId` (uuid, id), `name` (string), `city` (string) - (where), `it` (is)\n"
+    found = read_document(f"# Parking\n\n## Entities\n\n{entity}- `ownerId` (→ Owner), `spaces` (integer)\n")
+    assert [(a.name, a.text) for a in found.workload.entities[0].attributes] == [
+        ("garageId", ""),
+        ("name", ""),
+        ("city", "(where), `it` (is)"),
+        ("spaces", ""),
+    ]
+    fixes = [d.fix for d in found.diagnostics if d.code == "PJ110"]
+    assert fixes == ["write the type of the id before it: `(string, → …)`"]

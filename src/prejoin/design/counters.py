@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from prejoin.design.cost.assumptions import count_of, peak, size_of
+from prejoin.design.cost.assumptions import count_of, hottest, peak, size_of
 from prejoin.design.model import Counter, Design
 from prejoin.protocol import limits
 from prejoin.protocol.prices import write_units
@@ -189,9 +189,8 @@ def _counting(workload: Workload, entity: Entity) -> Iterator[tuple[Write, Actio
 
 def _share(workload: Workload, write: Write, entity: Entity) -> float:
     """The fraction of the calls of a write for the busiest item."""
-    if write.rate and write.rate.hottest:
-        return write.rate.hottest / 100
-    return 1 / max(1, count_of(workload, entity))
+    declared = hottest(workload, entity, [a.name for a in entity.id], write.rate)
+    return declared or 1 / max(1, count_of(workload, entity))
 
 
 def _is_transaction(write: Write) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 from prejoin.workload.model import Model, Op
 
@@ -84,6 +85,7 @@ class ItemName(Model, frozen=True):
     """Whether it is an earlier version of the entity's item."""
 
     @classmethod
+    @lru_cache(maxsize=4096)  # the solver prices thousands of designs of the same few items
     def parse(cls, text: str) -> ItemName:
         own = text.removesuffix(_HISTORY)
         rest, _, counter = own.partition("~")

@@ -11,7 +11,7 @@ from prejoin.keys.template.parts import KeyField, KeyText
 from prejoin.keys.template.separator import Separator
 from prejoin.keys.template.template import Template, disjoint, fields_of, prefix_free, renamed
 
-from .content import PART, UPLOAD, part_facet
+from .content import PART, UPLOAD, object_folder, part_facet, safe_segment, tenant_folder
 from .counter import SHARD, counter_key
 from .errors import KeyValueError, TemplateError
 from .facet import TABLE, Facet, KeyForm, When
@@ -51,10 +51,13 @@ __all__ = [
     "disjoint",
     "fields_of",
     "guard_key",
+    "object_folder",
     "part_facet",
     "plan",
     "prefix_free",
     "remedy",
     "renamed",
+    "safe_segment",
     "tag_of",
+    "tenant_folder",
 ]

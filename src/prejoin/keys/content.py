@@ -1,7 +1,9 @@
-"""The sort keys of the parts of a large content, which are in the item collection of its item."""
+"""Keys of large contents: of parts, in the item collection of their item, and of objects in a store."""
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Iterable, Mapping
 
 from prejoin.types import Kind, Type
@@ -16,6 +18,7 @@ LABEL = "~LARGE"
 Query reads together."""
 UPLOAD, PART = "upload_of_content", "part_of_content"
 """The fields with the upload and the number of a part. No attribute has these names."""
+_SPECIAL = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def part_facet(
@@ -39,3 +42,29 @@ def part_facet(
     # Made from parts, because a tag may contain escapes, which the text of a template must not.
     sk = Template(head + fields, (KeyText(head), *of.parts), of.separator)
     return Facet(f"{tag} part {attribute}", TABLE, pk, sk)
+
+
+def object_folder(tag: str, attribute: str) -> str:
+    """The folder with the objects of an attribute, in the folder of its table.
+
+    >>> object_folder("Document", "body")
+    'RG9jdW1lbnQ/Ym9keQ/'
+    """
+    return f"{safe_segment(tag.encode())}/{safe_segment(attribute.encode())}/"
+
+
+def tenant_folder(tenant: str) -> str:
+    """The folder with the objects of one tenant, in the folder of an attribute.
+
+    Most names are as they stand, for policies by a tag that names the tenant. `!` is in no tag and in no other name: so
+    no tenant reaches the folder of another.
+
+    >>> tenant_folder("acme-1"), tenant_folder("a/b")
+    ('acme-1!/', 'a!2Fb!/')
+    """
+    return _SPECIAL.sub(lambda found: "".join(f"!{byte:02X}" for byte in found[0].encode()), tenant) + "!/"
+
+
+def safe_segment(data: bytes) -> str:
+    """Data as a part of an object's key, without `/`."""
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")

@@ -20,11 +20,13 @@ from prejoin.migrate.mapping.rows import EntityRows, all_rows
 from prejoin.migrate.source.connection import ENVIRONMENT, SourceDatabase, open_source
 from prejoin.migrate.source.model import Database
 from prejoin.migrate.source.reflect import reflect_tables
+from prejoin.pipeline.connection import TablePlace, open_store
 from prejoin.pipeline.document import DOCUMENT, read_document
 from prejoin.pipeline.errors import InputError, PipelineError, Source
 from prejoin.pipeline.query.query import QueryDesign, query_design
 from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.render.python.package import Options
+from prejoin.table.schema.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,27 @@ class Migration:
     def warnings(self) -> tuple[Source, ...]:
         return (self.found.source, Source(self.mapping_file, "", self.diagnostics).only(Severity.WARNING))
 
-    def fingerprint(self, table: str, place: str) -> str:
+    def schema(self, place: TablePlace) -> Schema:
+        """The schema of the table at a place, with its store if contents are in one. Raises a `PipelineError`."""
+        if not self.package.rendered.stores:
+            if place.store:
+                raise PipelineError(codes.STORE, "the design keeps no contents in a store", "leave out `--store`")
+            return self.package.schema
+        if not place.store:
+            message = "the design keeps large contents in a store, and none is named"
+            raise PipelineError(codes.STORE, message, "name it: `--store s3://BUCKET`, or a folder")
+        schema = self.package.schema_with(open_store(place))
+        for one in self.rows:
+            _store_nulls(schema, self.package, one, self.mapping_file)
+        return schema
+
+    def fingerprint(self, table: str, place: TablePlace) -> str:
         """A digest of all that decides which items a load writes, and where."""
         design = self.found.design
         parts = [
             msgspec.json.encode(msgspec.structs.replace(self.mapping, patterns={}, left_out={}), order="sorted"),
             msgspec.json.encode([design.slots, design.items, design.guards], order="sorted"),
-            msgspec.json.encode([str(self.source), table, place]),
+            msgspec.json.encode([str(self.source), table, str(place), *([place.store] if place.store else [])]),
         ]
         return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
@@ -87,13 +103,13 @@ def open_migration(
         package = load_package(workload, found.design, Options(asynchronous=False))
         rows = tuple(all_rows(workload, mapped, database))
         for one in rows:
-            _store_nulls(package, one, str(mapping))
+            _store_nulls(package.schema, package, one, str(mapping))
         yield Migration(found, package, mapped, str(mapping), source, database, rows, diagnostics)
 
 
-def _store_nulls(package: LoadedPackage, rows: EntityRows, file: str) -> None:
+def _store_nulls(schema: Schema, package: LoadedPackage, rows: EntityRows, file: str) -> None:
     """Makes all writes of an entity store NULL as its mapping says."""
-    entity, fields = package.schema.entity(package.classes[rows.entity.name]), package.fields[rows.entity.name]
+    entity, fields = schema.entity(package.classes[rows.entity.name]), package.fields[rows.entity.name]
     keys = {name for facet in entity.natural.values() for name in facet.attributes}
     if refused := sorted(name for name in rows.nulls if fields[name] in keys):
         message = f"{rows.entity.name}.{refused[0]} is a key of an index, which cannot be NULL"

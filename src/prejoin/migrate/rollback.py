@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from prejoin.migrate import codes
 from prejoin.migrate.follow.logs import end_log, log_contents
+from prejoin.migrate.load.contents import LargeContents
 from prejoin.migrate.load.load import opened_table
 from prejoin.migrate.load.state import DEAD_LETTERS, FOLDER, LoadState, now_text
 from prejoin.migrate.migration import Migration
@@ -59,7 +61,7 @@ def roll_back(
             raise RefusedError(codes.OTHER_PLAN, message, "name that table and place, or another `--state`")
         if not dry_run:
             kept.say(rolling_back=now_text())  # else a killed rollback would look like a loaded table
-        items = _delete_items(migration, place, name, dry_run, progress) if place else 0
+        items = _delete_items(migration, place, name, kept, dry_run, progress) if place else 0
         if dry_run:
             return RollbackResult(log_contents(migration, kept), items)
         removed = end_log(migration, kept)
@@ -68,13 +70,20 @@ def roll_back(
     return RollbackResult(removed, items)
 
 
-def _delete_items(migration: Migration, place: TablePlace, table: str, dry_run: bool, progress: Progress) -> int:
+def _delete_items(
+    migration: Migration, place: TablePlace, table: str, state: LoadState, dry_run: bool, progress: Progress
+) -> int:
     progress.begin("counting items" if dry_run else "deleting items", "items")
     count = 0
     with opened_table(migration, table, place, Throttle()) as client:
-        for rows in migration.rows:
-            cls = migration.package.classes[rows.entity.name]
-            for page in client.everything(cls, hidden=True, consistent=True):
-                count += len(page.items) if dry_run else client.delete_many(cls, page.items, read=True)
-                progress.update(f"{count:,} items")
+        contents = LargeContents(client)
+        with nullcontext() if dry_run else contents.run(state):
+            for rows in migration.rows:
+                cls = migration.package.classes[rows.entity.name]
+                for page in client.everything(cls, hidden=True, consistent=True):
+                    if not dry_run:
+                        client.delete_many(cls, page.items, read=True)
+                        contents.remove_of(page.items)
+                    count += len(page.items)
+                    progress.update(f"{count:,} items")
     return count

@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from prejoin.keys import TABLE, KeyText, Separator, Template
+from prejoin.keys import TABLE, KeyText, Separator, Template, tenant_folder
+from prejoin.patterns.large.large import LargePattern
 from prejoin.table.errors import SchemaError, TableError
 from prejoin.table.schema.schema import Schema
 
@@ -24,16 +25,21 @@ WRITES = ("BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem")
 PartiQL name none, or may name none, and `ForAllValues` is true of none: so they are not allowed."""
 
 _ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/[A-Za-z0-9_.-]{3,255}")
+_BUCKET = re.compile(r"arn:aws[a-z-]*:s3:::[a-z0-9.-]{3,63}(/[A-Za-z0-9_.!/-]*)?")
 _TAG = re.compile(r"[A-Za-z0-9_.:/=+@-]{1,128}")
 _TAGGED = frozenset("_.:/=+-@")
 """What the value of a tag may have beside letters, digits and spaces."""
 
 
-def tenant_policy(schema: Schema, table_arn: str, tenant: object = None, *, tag: str = "") -> dict[str, Any]:
+def tenant_policy(
+    schema: Schema, table_arn: str, tenant: object = None, *, tag: str = "", bucket_arn: str = ""
+) -> dict[str, Any]:
     """Return the IAM policy for the items of one tenant, or of the tenant in a tag of the principal.
 
     For one tenant, pass `tenant`. For one role for all tenants, pass the name of the session tag, `tag="tenant"`: each
-    session then reaches the tenant in `aws:PrincipalTag/tenant`, and no items without the tag.
+    session then reaches the tenant in `aws:PrincipalTag/tenant`, and no items without the tag. `bucket_arn` adds the
+    objects of the tenant's large contents in a bucket, `arn:aws:s3:::my-bucket`, with the prefix of the store if it has
+    one: `arn:aws:s3:::my-bucket/prefix/`.
 
     >>> from dataclasses import dataclass
     >>> from prejoin import Entity, Key
@@ -81,7 +87,31 @@ def tenant_policy(schema: Schema, table_arn: str, tenant: object = None, *, tag:
         _statement(f"Indexes{number}" if number else "Indexes", ("Query",), arns, keys)
         for number, (keys, arns) in enumerate(indexes.items())
     ]
+    if bucket_arn:
+        folder = f"${{aws:PrincipalTag/{tag}}}!/" if tag else tenant_folder(str(tenant))
+        statements.append(_objects(schema, table_arn.rpartition("/")[2], bucket_arn, folder))
     return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _objects(schema: Schema, table: str, bucket_arn: str, folder: str) -> dict[str, Any]:
+    """Return the statement about the objects in a tenant's folders. Listing a bucket would show keys of all tenants."""
+    if not _BUCKET.fullmatch(bucket_arn):
+        raise TableError(f"{bucket_arn!r} is not the ARN of a bucket: arn:aws:s3:::NAME, or arn:aws:s3:::NAME/PREFIX/")
+    contents = [one for entity in schema.entities for one in entity.patterns if isinstance(one, LargePattern)]
+    start = bucket_arn if "/" in bucket_arn else f"{bucket_arn}/"
+    found = [
+        f"{start}{one.prefix(table)}{folder}*"
+        for one in contents
+        if one.declared.store is not None and one.tenant(schema)
+    ]
+    if not found:
+        raise SchemaError("no tenant has large contents in a store. Leave out bucket_arn")
+    return {
+        "Sid": "Objects",
+        "Effect": "Allow",
+        "Action": ["s3:DeleteObject", "s3:GetObject", "s3:PutObject"],
+        "Resource": sorted(found),
+    }
 
 
 def _statement(name: str, actions: tuple[str, ...], arns: list[str], keys: Sequence[str]) -> dict[str, Any]:

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
 from prejoin.engine import Embedded
+from prejoin.patterns.large.stores import FolderStore, ObjectStore
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError
 from prejoin.protocol.errors import DynamoDBError
@@ -23,6 +25,7 @@ from prejoin.table.schema.schema import Schema
 from prejoin.transport import AWS, Endpoint, OutcomeUnknown, TransportError
 from prejoin.transport.endpoints import AWSStreams, EndpointStreams
 from prejoin.transport.errors import CredentialsMissing, NotConfigured
+from prejoin.transport.s3 import S3Store
 
 _NAMED = 10
 """Tables that a message names at most."""
@@ -35,6 +38,10 @@ class TablePlace:
     db: str | None = None
     endpoint: str | None = None
     region: str | None = None
+    store: str | None = None
+    """Where its large contents are, if the design keeps them in a store: `s3://bucket`, `https://server/bucket` for
+    another server with the API of S3, or a folder.
+    """
 
     def __str__(self) -> str:
         return self.db or self.endpoint or "AWS"
@@ -91,6 +98,25 @@ def open_transport(place: TablePlace) -> Any:
     if place.endpoint:
         return Endpoint(place.endpoint, region=place.region or "us-east-1")
     return AWS(place.region)
+
+
+def open_store(place: TablePlace) -> ObjectStore:
+    """The store of a place. Raises an `InvalidArgumentError` if it names no bucket."""
+    named = place.store or ""
+    parts = urlsplit(named)
+    if parts.scheme == "s3" and parts.netloc:
+        return S3Store(parts.netloc, prefix=_folder(parts.path), region=place.region)
+    if parts.scheme in ("http", "https") and parts.path.strip("/"):
+        bucket, _, prefix = parts.path.strip("/").partition("/")
+        return S3Store(bucket, prefix=_folder(prefix), region=place.region, endpoint=f"{parts.scheme}://{parts.netloc}")
+    if not named or "://" in named:
+        fix = "write `s3://BUCKET`, `https://SERVER/BUCKET`, or a folder"
+        raise InvalidArgumentError(codes.MISUSED, f"`{named}` names no store", fix)
+    return FolderStore(named)
+
+
+def _folder(path: str) -> str:
+    return f"{found}/" if (found := path.strip("/")) else ""
 
 
 def open_streams(place: TablePlace) -> Any:

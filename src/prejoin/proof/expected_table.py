@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from prejoin.design.mapping.addressing import held
-from prejoin.design.mapping.facets import counter_templates, ending, history_key, types_of
+from prejoin.design.mapping.facets import counter_templates, ending, history_key
 from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template, guard_key
 from prejoin.proof.data import Values
@@ -118,7 +118,7 @@ class ExpectedTable:
         if history is None or before is None:
             return {}, []
         design = self._sample.design
-        types = types_of(described)
+        types = described.types
         pk, sk = (Template.of(text, types, design.separator) for text in history_key(design, described))
         own = design.item(entity)
         assert own is not None  # the item was written
@@ -202,7 +202,7 @@ class ExpectedTable:
                 yield self._item(copy, named, values, held(copy, design, described))
         for guard in (g for g in design.guards if g.entity == entity):
             if all(values.get(name) is not None for name in guard.attributes):
-                types = types_of(described)
+                types = described.types
                 sorted_ = bool(design.slots[0].sk)
                 pk, sk = guard_key(own.tag, guard.attributes, types, design.separator, sorted_)
                 base = self._keys(self._facets[entity, "", TABLE], values)

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from prejoin.design.model import Design
-from prejoin.patterns.large.stores import MemoryStore
+from prejoin.patterns.large.stores import MemoryStore, ObjectStore
 from prejoin.render.python.method import Method
 from prejoin.render.python.package import Options, RenderedPackage, render_package
 from prejoin.render.python.repository import OF_TENANT
@@ -37,6 +37,7 @@ class LoadedPackage:
         title = rendered.names.title
         self.schema: Schema = modules["schema"].SCHEMA
         """Where contents are in a store, it is one in memory."""
+        self._schema_with: Callable[[ObjectStore], Schema] | None = getattr(modules["schema"], "schema", None)
         self.repository: type[Any] = getattr(modules["repository"], f"{title}Repository")
         self.async_repository: type[Any] | None = None
         if "async_repository" in modules:
@@ -48,6 +49,11 @@ class LoadedPackage:
         """The class of each entity."""
         self._entities = {cls: entity for entity, cls in self.classes.items()}
         self._entities |= {getattr(entities, view.name): view.entity for view in rendered.views}
+
+    def schema_with(self, store: ObjectStore) -> Schema:
+        """The schema with another store."""
+        assert self._schema_with is not None  # no contents are in a store
+        return self._schema_with(store)
 
     @property
     def methods(self) -> Mapping[str, Method]:

@@ -13,7 +13,6 @@ from pathlib import PurePosixPath
 import msgspec
 
 from prejoin.design.document.samples import sample_item, sample_values, varying
-from prejoin.design.mapping.facets import types_of
 from prejoin.design.mapping.validate import must_fit
 from prejoin.design.model import TABLE, Billing, Design, Guard, Item, KeyAttribute, ProjectionKind, Slot
 from prejoin.design.workbench.description import in_form, write_description
@@ -127,7 +126,7 @@ def _samples(workload: Workload, design: Design, item: Item) -> Iterator[Sample]
     beside = varying(entity, own)
     elsewhere = tuple(name for text in (*own.pk, *own.sk) for name in fields_of(text))
     keys = {a.name: a.type for slot in design.slots for a in (*slot.pk, *slot.sk)}
-    types = types_of(entity)
+    types = entity.types
     seen = set()
     for second in ((), beside, elsewhere):
         plain = sample_item(design, workload, item, second)
@@ -144,7 +143,7 @@ def _guarded(workload: Workload, design: Design, guard: Guard) -> tuple[tuple[st
     if entity is None or item is None or slot is None:
         return None
     try:
-        pk, sk = guard_key(item.tag, guard.attributes, types_of(entity), design.separator, bool(slot.sk))
+        pk, sk = guard_key(item.tag, guard.attributes, entity.types, design.separator, bool(slot.sk))
         values = sample_values(workload, entity, design)
         found = [(pk, slot.pk[0]), *([(sk, slot.sk[0])] if sk else [])]
         sample = {attribute.name: {"S": template.build(values)} for template, attribute in found}

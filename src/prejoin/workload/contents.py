@@ -25,7 +25,10 @@ def with_contents(workload: Workload) -> Workload:
 
 def contents_of(entity: Entity) -> tuple[Attribute, ...]:
     """The attributes of an entity that are kept beside its item."""
-    return tuple(a for a in entity.attributes if a.type == CONTENT)
+    if "contents" not in entity.memo:
+        entity.memo["contents"] = tuple(a for a in entity.attributes if a.type == CONTENT)
+    found: tuple[Attribute, ...] = entity.memo["contents"]
+    return found
 
 
 def _entity(entity: Entity) -> Entity:

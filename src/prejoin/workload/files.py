@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,6 +49,7 @@ def read_file(path: Path) -> WorkloadReading:
     return read_text(text, form)
 
 
+@lru_cache(maxsize=8)  # a command reads its document several times
 def read_text(text: str, form: Form) -> WorkloadReading:
     reading = read_document(text) if form == "md" else read_data(text, form)
     if any(d.code in {codes.UNREADABLE.id, codes.DATA.id} for d in reading.diagnostics):

@@ -334,11 +334,6 @@ def member_of(attribute: Attribute) -> Attribute:
     return replace(attribute, type=attribute.type.of or STRING, optional=False)
 
 
-def addressed(workload: Workload, write: Write, action: Action, entity: Entity) -> bool:
-    """Whether a write knows the id of the item that an action means: by its names, or by one that refers to it."""
-    return not unaddressed(workload, write, action, entity)
-
-
 def gives_object(write: Write, entity: Entity) -> bool:
     """Whether an input is a whole object of an entity: it has the name of the entity and of no attribute of it."""
     return entity.attribute(entity.name) is None and any(i.attribute == entity.name for i in write.inputs)

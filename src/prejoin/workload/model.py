@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -156,9 +157,19 @@ class Entity(Model, frozen=True, dict=True):
     def attribute(self, name: str) -> Attribute | None:
         return self._by_name.get(name)
 
-    @property
+    @cached_property
     def id(self) -> tuple[Attribute, ...]:
         return tuple(a for a in self.attributes if a.id)
+
+    @cached_property
+    def types(self) -> Mapping[str, Type]:
+        """The types of the attributes by their names."""
+        return {a.name: a.type for a in self.attributes}
+
+    @cached_property
+    def memo(self) -> dict[object, Any]:
+        """Results of functions of this entity alone."""
+        return {}
 
 
 # --- What is asked --------------------------------------------------------------------------------------------------
@@ -276,6 +287,8 @@ class Rate(Model, frozen=True):
     weight: float | None = None
     hottest: float | None = None
     """Per cent of the calls for the busiest key."""
+    hottest_of: str = ""
+    """The attribute whose busiest value that is; empty for the partition, whatever it is made of."""
 
 
 class Read(Model, frozen=True):

@@ -21,7 +21,6 @@ from prejoin.render.infrastructure.options import Encryption, Infrastructure, Ro
 from prejoin.render.infrastructure.policies import (
     BUCKET,
     MOST_CHARACTERS,
-    OBJECTS,
     Policy,
     policies_of,
     policy_document,
@@ -57,7 +56,8 @@ def requests_of(answer: PatternProof, design: Design) -> Iterator[IamRequest]:
 def written(policy: Policy, design: Design) -> dict[str, Any]:
     arn = ARN.format(table=design.table)
     arns = {slot.name: arn if slot.name == TABLE else f"{arn}/index/{slot.name}" for slot in design.slots}
-    arns |= {BUCKET: "arn:aws:s3:::bucket", OBJECTS: "arn:aws:s3:::bucket/*"}
+    folders = {place for one in policy.statements for place in one.places if place.endswith("/")}
+    arns |= {BUCKET: "arn:aws:s3:::bucket"} | {one: f"arn:aws:s3:::bucket/{design.table}/{one}*" for one in folders}
     return policy_document(policy, arns)
 
 

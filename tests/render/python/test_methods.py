@@ -21,7 +21,7 @@ from prejoin.render.python import Options
 from prejoin.render.python.entities import Style
 from prejoin.render.python.method import InputValue, KnownValue, Option, RecordValue
 from prejoin.render.python.package import repository_methods
-from prejoin.workload.lookup import addressed
+from prejoin.workload.lookup import unaddressed
 from prejoin.workload.model import Action, Op, Verb, Write
 from prejoin.workload.tenants import tenant_of
 
@@ -131,7 +131,7 @@ def test_method_parameters_are_the_inputs_of_the_document(name: str) -> None:
                     assert owner is not None
                     assert isinstance(pattern, Write)
                     assert attribute in {a.name for a in owner.id}, f"{pattern.id} takes {param.name}"
-                    assert not addressed(workload, pattern, Action(Verb.UPDATE, entity), owner)
+                    assert unaddressed(workload, pattern, Action(Verb.UPDATE, entity), owner)
                     operation = design.operation(pattern.id)
                     assert operation is not None
                     assert f"the caller knows {attribute} of the {entity}" in operation.assumes

@@ -24,7 +24,11 @@ declare namespace aws {
   }
   namespace kms {
     class Key {
-      constructor(name: string, args: { description: string; enableKeyRotation: boolean });
+      constructor(
+        name: string,
+        args: { description: string; enableKeyRotation: boolean },
+        options: { retainOnDelete: boolean },
+      );
       readonly arn: Value<string>;
     }
   }
@@ -40,6 +44,11 @@ declare namespace aws {
       id: string;
       status: string;
       abortIncompleteMultipartUpload: { daysAfterInitiation: number };
+      noncurrentVersionExpiration?: { noncurrentDays: number };
+      expiration?: { expiredObjectDeleteMarker: boolean };
+    }
+    class BucketVersioningV2 {
+      constructor(name: string, args: { bucket: Value<string>; versioningConfiguration: { status: string } });
     }
     class BucketLifecycleConfigurationV2 {
       constructor(name: string, args: { bucket: Value<string>; rules: LifecycleRule[] });
@@ -88,7 +97,10 @@ declare namespace aws {
 declare namespace sst {
   namespace aws {
     class Bucket {
-      constructor(name: string, args: { transform?: { bucket: { tags: Record<string, string> } } });
+      constructor(
+        name: string,
+        args: { cors: boolean; transform: { bucket: { forceDestroy: boolean; tags?: Record<string, string> } } },
+      );
       readonly name: Value<string>;
       readonly arn: Value<string>;
     }

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from prejoin.cli.command import SETTINGS, command
-from prejoin.cli.commands.migrate_options import Target, target_options
+from prejoin.cli.commands.migrate_options import TableTarget, table_options
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.progress import ProgressSteps
 from prejoin.cli.text.messages import safe
@@ -67,7 +67,7 @@ def _opened(old: str, new: str) -> Transition:
 
 @command("evolve plan", format_aware=True)
 @_designs
-@target_options
+@table_options
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Write units a second (default: 1000).")
 @click.option("-o", "--output", type=click.Path(file_okay=False), help="Write the files of each deployment here.")
 @click.option(
@@ -80,7 +80,7 @@ def _opened(old: str, new: str) -> Transition:
 def plan(
     old: str,
     new: str,
-    target: Target,
+    target: TableTarget,
     rate: float | None,
     output: str | None,
     infrastructure: str,
@@ -151,13 +151,13 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
     """A command for a step. If it needs a confirmation, `confirmed` says what has to be true."""
 
     @_designs
-    @target_options
+    @table_options
     @_work
     @click.option("--yes", is_flag=True, help="Do not ask which code runs.")
     def work(
         old: str,
         new: str,
-        target: Target,
+        target: TableTarget,
         rate: float | None,
         state: str,
         yes: bool,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ from prejoin.pipeline.summary import counted, duration
 
 _SHOWN = 20
 """Differences that are printed; `--format json` has a thousand."""
+_SAMPLE = 4_000
+"""Characters of a row or an item that are printed. A large content has many more."""
 
 
 class _MigrateGroup(click.Group):
@@ -98,8 +101,13 @@ def _sample_lines(one: EntityPlan) -> list[Line]:
     lines: list[Line] = [((f"{safe(one.entity)}", "bold"), " from ", safe(one.table))]
     if one.row is None:
         return [*lines, ("  no rows",)]
-    lines.append((("  row   ", "dim"), safe(json.dumps(one.row, ensure_ascii=False))))
-    return lines + [(("  item  ", "dim"), safe(json.dumps(item, ensure_ascii=False))) for item in one.items]
+    lines.append((("  row   ", "dim"), _sample(one.row)))
+    return lines + [(("  item  ", "dim"), _sample(item)) for item in one.items]
+
+
+def _sample(values: Mapping[str, Any]) -> str:
+    text = json.dumps(values, ensure_ascii=False)
+    return safe(text if len(text) <= _SAMPLE else f"{text[:_SAMPLE]}… ({len(text):,} characters)")
 
 
 def _plan_json(found: LoadPlan) -> dict[str, Any]:
@@ -172,7 +180,9 @@ def load(
         exported: dict[str, Any] = {}
         notes = []
         if place is None:
-            written = export_items(migration, files or "", state=state, restart=restart, progress=progress)
+            written = export_items(
+                migration, files or "", state=state, restart=restart, store=target.store, progress=progress
+            )
             result = written.loaded
             exported = {"items": written.items, "files": list(written.files)}
             notes.append(f"wrote {written.items:,} items to {counted(len(written.files), 'file')} in {files}")

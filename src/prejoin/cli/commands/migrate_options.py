@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import click
@@ -33,7 +33,7 @@ class MigrationInput:
 
 
 @dataclass(frozen=True)
-class Target:
+class TableTarget:
     """The table that is written or compared, as the options name it."""
 
     table: str | None
@@ -51,6 +51,17 @@ class Target:
         if sum(map(bool, (self.db, self.endpoint, self.aws))) != 1:
             raise click.UsageError("say where the table is: `--db FILE`, `--endpoint URL` or `--aws`")
         return TablePlace(self.db, self.endpoint, self.region)
+
+
+@dataclass(frozen=True)
+class Target(TableTarget):
+    """The table of a migration, and where its large contents are."""
+
+    store: str | None
+
+    @property
+    def place(self) -> TablePlace:
+        return replace(super().place, store=self.store)
 
 
 def _gathered(name: str, kind: type[Any], *options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
@@ -74,14 +85,19 @@ input_options = _gathered(
     click.option("--for", "document", type=click.Path(), default=DOCUMENT, help=f"The document (default: {DOCUMENT})."),
     click.option("--mapping", type=click.Path(), default=MAPPING, show_default=True, help="The mapping."),
 )
-target_options = _gathered(
-    "target",
-    Target,
+_TARGET = (
     click.option("--table", help="The name of the table (default: that of the design)."),
     click.option("--db", type=click.Path(dir_okay=False), help="A file of the embedded engine."),
     click.option("--endpoint", metavar="URL", help="A server that speaks the DynamoDB protocol."),
     click.option("--aws", is_flag=True, help="AWS itself."),
     click.option("--region", help="The AWS region, if not the one of the environment."),
+)
+table_options = _gathered("target", TableTarget, *_TARGET)
+target_options = _gathered(
+    "target",
+    Target,
+    *_TARGET,
+    click.option("--store", metavar="STORE", help="Where the design keeps large contents: s3://BUCKET, or a folder."),
 )
 
 

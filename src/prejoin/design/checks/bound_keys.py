@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin import keys
-from prejoin.design.mapping.facets import planner_facet, types_of
+from prejoin.design.mapping.facets import planner_facet
 from prejoin.design.model import Design, Facet, Item, Slot
 from prejoin.keys import KeyField, KeyForm, Template, TemplateError
 from prejoin.types import STRING, Kind, Type
@@ -99,7 +99,7 @@ def bind(design: Design, workload: Workload) -> tuple[tuple[BoundKey, ...], tupl
 
 def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot, flaws: list[Flaw]) -> BoundKey | None:
     retyped: dict[str, Type] = {}
-    known = types_of(entity)
+    known = entity.types
 
     def plain(text: str) -> str:
         """The template in our syntax, with a flaw for each difference."""

@@ -33,6 +33,7 @@ from prejoin.workload.model import (
     RANGES,
     Combine,
     Direction,
+    Entity,
     FixedKey,
     Op,
     OutOfScope,
@@ -243,9 +244,17 @@ def _busiest_calls(workload: Workload, facet: Facet, pattern: Pattern, created: 
     share = 1.0 if all(t.values or t.kind is Kind.BOOLEAN for t in types) else each
     rate = pattern.rate
     if rate and rate.hottest and not (created and identified(entity, names)):
-        share = max(share, rate.hottest / 100)
+        share = max(share, rate.hottest / 100 * _part_of_hottest(workload, entity, names, rate.hottest_of))
     calls = rate.peak if rate and rate.peak is not None else per_second(rate)
     return calls * share / math.prod(f.encoding.shards or 1 for f in facet.pk.fields)
+
+
+def _part_of_hottest(workload: Workload, entity: Entity, names: Sequence[str], whose: str) -> float:
+    """The fraction of the busiest value of an attribute that is in one partition."""
+    if not whose:
+        return 1.0
+    known = entity.attribute(whose) is not None
+    return count_by(workload, entity, [*names, whose]) / count_by(workload, entity, [whose]) if known else 0.0
 
 
 def _is_read(item: Item, asked: Sequence[Request]) -> bool:

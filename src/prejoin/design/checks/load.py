@@ -11,9 +11,9 @@ from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import check_appends
-from prejoin.design.cost.assumptions import count_of, size_of
+from prejoin.design.cost.assumptions import count_of, is_count_known, size_of, surely_created
 from prejoin.design.cost.contents import content_fix
-from prejoin.design.cost.heat import Load, loads
+from prejoin.design.cost.heat import Load, loads, unnamed_hottest
 from prejoin.design.counters import MOST_SHARDS, obstacle
 from prejoin.design.counters import load as counter_load
 from prejoin.design.layout.sharding import spread_by
@@ -25,7 +25,13 @@ from prejoin.protocol import limits
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
+from prejoin.workload.grammar.quantities import write_span
+from prejoin.workload.model import Verb
 
+_SOON = 86_400
+"""A number of items that is created within so many seconds is wrong, even if the rate is of a busy hour."""
+_MANY_TIMES = 10
+"""The items within a retention that contradict the declared number: this many times as many."""
 FEW = 1000
 """With this few items their partition does not matter."""
 LARGE = 100 * limits.KB
@@ -42,6 +48,7 @@ def check_load(r: Report) -> None:
     _few_partitions(r, found)
     _unbounded(r)
     _items(r)
+    _counts(r)
     check_appends(r)
 
 
@@ -85,16 +92,28 @@ def _hot(r: Report, load: Load) -> None:
         r.say(
             codes.HOT,
             f"{load.read}: {calls} are {load.units:,.0f} read units/s, of which {part}",
-            CACHE,
+            CACHE + _whose(r, key),
             load.read,
         )
         return
+    fix = f"split it into {load.shards * _shards(key)} shards" if _spreads(r, key) else _no_key(r, key)
     r.say(
         codes.HOT,
         f"{key.name}: {load.calls:,.0f} writes/s are {load.units:,.0f} write units/s, of which {part}",
-        f"split it into {load.shards * _shards(key)} shards" if _spreads(r, key) else _no_key(r, key),
+        fix + _whose(r, key),
         key.item.entity,
         key.slot,
+    )
+
+
+def _whose(r: Report, key: BoundKey) -> str:
+    """How to say that a hottest key is not a partition, but one value of an attribute with many partitions."""
+    names = _partition(key)
+    patterns = unnamed_hottest(r.workload, key.entity, names)
+    return (
+        f"; if the hottest of {name_list(patterns)} is one `{names[0]}`, write `hottest {names[0]} …%`"
+        if patterns
+        else ""
     )
 
 
@@ -213,6 +232,34 @@ def _unbounded(r: Report) -> None:
                 key.item.entity,
                 TABLE,
             )
+
+
+def _counts(r: Report) -> None:
+    """Entities that are created more often than their declared number allows."""
+    removed = {a.entity for w in r.writes for a in w.actions if a.verb in (Verb.DELETE, Verb.EXPIRE)}
+    for entity in r.workload.entities:
+        rate = surely_created(r.workload, entity)
+        declared = any(c.count is not None for c in entity.cardinality) and is_count_known(r.workload, entity)
+        if not rate or not declared or entity.name in removed:
+            continue
+        number = count_of(r.workload, entity)
+        each = f"{rate:,.{0 if rate >= 10 else 2}f} new items/s"
+        reached = f"{each} reach the declared number of {number:,} after {_duration(number / rate)}"
+        fix = "correct the frequency or the cardinality"
+        if entity.retention is not None and rate * entity.retention > _MANY_TIMES * number:
+            kept = f"they are kept for {write_span(entity.retention)}, which makes {rate * entity.retention:,.0f}"
+            r.say(codes.CONTRADICTED, f"{entity.name}: {reached}, and {kept}", fix, entity.name)
+        elif entity.retention is None and not any(a.ttl for a in entity.attributes) and number < rate * _SOON:
+            fix += "; or say how long they are kept, `**Retention**: 30 days`"
+            r.say(codes.CONTRADICTED, f"{entity.name}: {reached}, and nothing removes them", fix, entity.name)
+
+
+def _duration(seconds: float) -> str:
+    """About how long, in the largest unit of which there are two."""
+    for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.0f} {unit}s"
+    return f"{seconds:,.0f} seconds"
 
 
 def _items(r: Report) -> None:

@@ -8,7 +8,6 @@ from itertools import combinations
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey, FlawKind
 from prejoin.design.checks.report import Report
-from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import TABLE
 from prejoin.keys import KeyField, KeyForm, Lookup, Natural, Template, TemplateError, disjoint, guard_key
 from prejoin.protocol import limits
@@ -126,7 +125,7 @@ def _strict(r: Report, name: str, forms: tuple[KeyForm, ...]) -> tuple[KeyForm, 
         return forms
     found: list[KeyForm] = []
     for form in forms:
-        known = types_of(entity)
+        known = entity.types
         text = form.text if isinstance(form, Template) else "#".join(f"{{{name}}}" for name in form.attributes)
         try:
             found.append(Template.of(text, known, r.design.separator))

@@ -46,7 +46,13 @@ SEVERAL = 5
 LISTED = 10
 """Ids in a list input of a read."""
 VALUES = 100
-"""Distinct values of an attribute that is neither an id nor an enum."""
+"""Distinct values of an attribute that is neither an id nor an enum, and whose name and type say nothing."""
+_NEARLY_UNIQUE = (
+    *("email", "mail", "emailaddress", "phone", "phonenumber", "mobile", "username", "login", "handle", "slug"),
+    *("token", "secret", "apikey", "requestkey", "idempotencykey", "externalid", "externalref", "externalreference"),
+    *("serialnumber", "iban", "imei", "vin"),
+)
+"""Ends of names, in lower case without `_`, of strings that hardly any two items share."""
 RANGE = 0.1
 """The fraction of items that a range finds."""
 KEPT = 0.5
@@ -90,6 +96,22 @@ def per_second(rate: Rate | None) -> float:
 def peak(rate: Rate | None) -> float:
     """Calls a second at the busiest time."""
     return rate.peak if rate and rate.peak is not None else per_second(rate)
+
+
+def hottest(workload: Workload, entity: Entity, names: Iterable[str], rate: Rate | None) -> float:
+    """The declared fraction of calls for the busiest partition; 0 if there is none.
+
+    If the document says whose share it is (`hottest tenantId 40%`), a partition by more than that has its part of it.
+    """
+    if rate is None or not rate.hottest:
+        return 0.0
+    share = rate.hottest / 100
+    if not rate.hottest_of:
+        return share
+    if entity.attribute(rate.hottest_of) is None:
+        return 0.0
+    here = count_by(workload, entity, {rate.hottest_of, *names})
+    return share * here / count_by(workload, entity, [rate.hottest_of])
 
 
 # --- Sizes ----------------------------------------------------------------------------------------------------------
@@ -198,6 +220,16 @@ def _grown(workload: Workload, entity: Entity) -> int:
 def created(workload: Workload, entity: Entity) -> float:
     """The items of an entity that are created in a second."""
     return _written(workload, entity, Verb.CREATE, Verb.PUT)
+
+
+def surely_created(workload: Workload, entity: Entity) -> float:
+    """The items of an entity that are created in a second, as far as the document gives figures, and not levels."""
+    return sum(
+        per_second(write.rate) * ((several(workload, write, entity) or 1) if action.many else 1)
+        for write in workload.writes
+        for action in write.actions
+        if action.entity == entity.name and action.verb is Verb.CREATE and write.rate and write.rate.value is not None
+    )
 
 
 def _written(workload: Workload, entity: Entity, *verbs: Verb) -> float:
@@ -382,7 +414,7 @@ def values_of(workload: Workload, entity: Entity, name: str) -> float:
         return float(len(attribute.type.values))
     if attribute.type.kind is Kind.BOOLEAN:
         return 2.0
-    sources = [(e, name) for owner, name in chain(workload, entity, attribute)[1:] if (e := workload.entity(owner))]
+    sources = [(e, name) for owner, name in _sources(workload, entity, attribute) if (e := workload.entity(owner))]
     if sources and sources[0][0] is not entity:
         return min([total, *(_values_within(workload, *one) for one in sources)])
     return _values_within(workload, entity, name)
@@ -394,8 +426,11 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
     total = float(count_of(workload, entity))
     if attribute is None or attribute.references or attribute.unique or [a.name for a in entity.id] == [name]:
         return total
+    each = [one.count for one in _estimates(entity) if one.per == name and one.count]
+    if each and any(not one.per for one in _estimates(entity)):
+        return max(1.0, total / max(each))  # `~500 per tenantId, 1M total`
     least, most = attribute.bounds
-    guess = min(total, float(VALUES))
+    guess = min(total, _guessed_count(entity, attribute))
     if attribute.type.kind is Kind.INTEGER and least is not None and most is not None:
         guess = min(guess, max(1.0, float(most - least + 1)))
     if not attribute.id:
@@ -409,6 +444,28 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
         if a.name != name and target(workload, a)
     ]
     return max(guess, total / min(total, reduce(mul, parents, 1.0))) if len(parents) == len(entity.id) - 1 else guess
+
+
+def _guessed_count(entity: Entity, attribute: Attribute) -> float:
+    """The number of distinct values as the type and the name of an attribute suggest.
+
+    A time or an e-mail address is of nearly one item. A `uuid` that refers to nothing is the id of something outside.
+    """
+    kind = attribute.type.kind
+    if kind is Kind.DATETIME or (kind is Kind.STRING and is_nearly_unique(attribute.name)):
+        return math.inf
+    if kind is Kind.DATE:
+        return retention_of(entity) / _DAY
+    return float(ITEMS if kind in (Kind.UUID, Kind.ULID) else VALUES)
+
+
+def is_nearly_unique(name: str) -> bool:
+    """Whether hardly any two items share a value of this name.
+
+    >>> [is_nearly_unique(name) for name in ("customerEmail", "phone_number", "emailStatus", "city")]
+    [True, True, False, False]
+    """
+    return name.lower().replace("_", "").endswith(_NEARLY_UNIQUE)
 
 
 def is_count_known(workload: Workload, entity: Entity, seen: frozenset[str] = frozenset()) -> bool:
@@ -443,8 +500,10 @@ def kept_by(workload: Workload, read: Read, one: Input) -> float:
     for name in read.entities:
         entity = workload.entity(name)
         attribute = bindings(workload, read.entities, one.attribute).get(name)
-        if entity and attribute and one.op in (Op.EQ, Op.CONTAINS):  # a word is as rare as a value
+        if entity and attribute and one.op is Op.EQ:
             return 1 / values_of(workload, entity, attribute)
+        if entity and attribute and one.op is Op.CONTAINS:  # a word is as rare as a value of a plain attribute
+            return 1 / min(VALUES, values_of(workload, entity, attribute))
         if entity and attribute and one.op is Op.IN and one.values:
             return min(1.0, len(one.values) / values_of(workload, entity, attribute))
     return KEPT
@@ -560,13 +619,12 @@ def _guessed_values(workload: Workload, read: Read) -> Iterator[Assumption]:
     if entity is None or read.result is Result.ONE or read.limit or read.page:
         return
     given = [i.attribute for i in read.inputs if i.op is Op.EQ and not i.filter and not i.many]
-    if count_by(workload, entity, given) <= 1:
+    if identified(entity, given):
         return
     for name in given:
-        attribute = entity.attribute(name)
-        told = any(name in (_counted_for(workload, entity, c.per, frozenset(given)) or ()) for c in entity.cardinality)
-        if attribute and not told and values_of(workload, entity, name) == VALUES and not attribute.type.values:
-            yield Assumption(read.id, f"the number of different values of {name}", str(VALUES), _ASKED)
+        if entity.attribute(name) and not is_value_count_known(workload, entity, name, given):
+            values = math.ceil(values_of(workload, entity, name))
+            yield Assumption(read.id, f"the number of different values of {name}", f"{values:,}", _ASKED)
 
 
 def several(workload: Workload, write: Write, entity: Entity) -> int | None:

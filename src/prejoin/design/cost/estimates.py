@@ -192,12 +192,12 @@ class Estimates:
             for did in (Did.DELETE, Did.PUT):
                 yield from self.touched(replace(action, action=did))
         elif not (copy and action.action is Did.UPDATE and self._unheld(action, entity, item)):
-            for facet in self._facets[name, copy]:
+            for facet in self.facets[name, copy]:
                 yield from self._entries(action, entity, facet)
 
     def _moves(self, action: ItemAction, entity: Entity, copy: Item) -> bool:
         """Whether an update changes the key of a copy."""
-        facets = self._facets[entity.name, copy.copy]
+        facets = self.facets[entity.name, copy.copy]
         return bool(facets) and not changed_by(action, entity).isdisjoint(facets[0].placing)
 
     def _unheld(self, action: ItemAction, entity: Entity, copy: Item) -> bool:
@@ -245,7 +245,7 @@ class Estimates:
         if projection.kind is ProjectionKind.ALL and not item.attributes:
             return whole
         sizes = value_sizes(entity)
-        facets = {facet.slot: facet for facet in self._facets[owner, copy]}
+        facets = {facet.slot: facet for facet in self.facets[owner, copy]}
         found = sum(self._key_size(facets[place], sizes) for place in dict.fromkeys((TABLE, slot)) if place in facets)
         names = set(item.attributes or sizes)
         if item.attributes:  # a copy holds its own attributes and those of its keys
@@ -264,7 +264,7 @@ class Estimates:
                 continue
             name = item.name
             count = float(count_of(self.workload, entity))
-            for facet in self._facets[item.entity, item.copy]:
+            for facet in self.facets[item.entity, item.copy]:
                 share = share_in(self.workload, entity, facet)
                 yield name, facet.slot, count * share, self.size(name, facet.slot)
         for one in contents(self.workload, self.design):
@@ -293,12 +293,16 @@ class Estimates:
         return found.projection if found and slot != TABLE else Projection()
 
     @cached_property
-    def _facets(self) -> dict[tuple[str, str], list[keys.Facet]]:
+    def facets(self) -> dict[tuple[str, str], list[keys.Facet]]:
         """The facets by entity and copy. A design with mistakes can be priced, too."""
         found: dict[tuple[str, str], list[keys.Facet]] = {(item.entity, item.copy): [] for item in self.design.items}
         for facet in usable_facets(self.design, self.workload):
             found[facet.entity, facet.copy].append(facet)
         return found
+
+    def facet(self, entity: str, copy: str, slot: str) -> keys.Facet | None:
+        """The facet of an entity's item, or of a copy of it, in a slot."""
+        return next((facet for facet in self.facets.get((entity, copy), ()) if facet.slot == slot), None)
 
 
 def _form_size(form: keys.KeyForm, sizes: Mapping[str, int]) -> int:

@@ -14,15 +14,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from prejoin import keys
-from prejoin.design.cost.assumptions import count_by, count_of, peak
+from prejoin.design.cost.assumptions import count_by, count_of, hottest, peak
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import read_units_of, units_of
-from prejoin.design.mapping.facets import usable_facets
 from prejoin.design.model import Call, Design, ItemName, Operation, Request
 from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from prejoin.types import Kind
 from prejoin.workload.lookup import identified
-from prejoin.workload.model import Entity, Rate, Read, Verb, Workload, Write
+from prejoin.workload.model import Entity, Pattern, Read, Verb, Workload, Write
 
 MOST_SHARDS = 200
 _EXACT = 6
@@ -82,6 +81,7 @@ def hot_loads(workload: Workload, design: Design) -> tuple[Load, ...]:
 
 def loads(workload: Workload, design: Design) -> Iterator[Load]:
     """The load of the writes on each key, and of each read, of a mapped design."""
+    figures = Estimates(design, workload)
     every = (*workload.writes, *workload.deletes)
     requests = [
         (write, request)
@@ -89,26 +89,26 @@ def loads(workload: Workload, design: Design) -> Iterator[Load]:
         if (operation := design.operation(write.id)) and operation.served
         for request in operation.requests
     ]
-    yield from write_loads(workload, design, requests)
+    yield from write_loads(figures, requests)
     for read in workload.reads:
         operation = design.operation(read.id)
         if operation and operation.served:
-            yield from read_loads(workload, design, read, operation)
+            yield from read_loads(figures, read, operation)
 
 
-def write_loads(workload: Workload, design: Design, requests: Iterable[tuple[Write, Request]]) -> Iterator[Load]:
+def write_loads(figures: Estimates, requests: Iterable[tuple[Write, Request]]) -> Iterator[Load]:
     """The load of some writes on each key, without guards, shards and versions, which have partitions of their own."""
-    facts = Estimates(design, workload)
-    facets = _facets(workload, design)
+    workload = figures.workload
     found: dict[tuple[str, str, str], Load] = {}
     for write, request in requests:
         for action in request.actions:
             target, one = action.target, msgspec.structs.replace(request, actions=(action,))
-            for entry in facts.entries(Operation(write.id), one):
+            for entry in figures.entries(Operation(write.id), one):
                 key = (target.entity, target.copy, entry.slot)
-                if target.apart or key not in facets:
+                facet = None if target.apart else figures.facet(*key)
+                if facet is None:
                     continue
-                names, shards = _partition(facets[key])
+                names, shards = _partition(facet)
                 calls = peak(write.rate) * entry.times
                 units = calls * units_of(entry, request.call is Call.TRANSACT_WRITE)
                 entity = workload.entity(target.entity)
@@ -118,24 +118,19 @@ def write_loads(workload: Workload, design: Design, requests: Iterable[tuple[Wri
     yield from found.values()
 
 
-def read_loads(workload: Workload, design: Design, read: Read, operation: Operation) -> Iterator[Load]:
+def read_loads(figures: Estimates, read: Read, operation: Operation) -> Iterator[Load]:
     """The load of each request of a read on the key that it reads."""
-    facts = Estimates(design, workload)
-    facets = _facets(workload, design)
+    workload = figures.workload
     for request in operation.requests:
         copies = {ItemName.parse(copy).entity: ItemName.parse(copy).copy for copy in request.copies}
         name = request.entities[0]
         key = (name, copies.get(name, ""), request.slot)
-        entity = workload.entity(name)
-        if key in facets and entity is not None and not request.counter:
-            names, shards = _partition(facets[key])
-            units = peak(read.rate) * read_units_of(operation, request, facts)
-            share = max(hottest(read.rate), partition_share(workload, entity, names)) / shards
+        entity, facet = workload.entity(name), figures.facet(*key)
+        if facet is not None and entity is not None and not request.counter:
+            names, shards = _partition(facet)
+            units = peak(read.rate) * read_units_of(operation, request, figures)
+            share = read_share(workload, entity, names, read) / shards
             yield Load(*key, peak(read.rate), units, share, read.id)
-
-
-def _facets(workload: Workload, design: Design) -> dict[tuple[str, str, str], keys.Facet]:
-    return {(facet.entity, facet.copy, facet.slot): facet for facet in usable_facets(design, workload)}
 
 
 def _partition(facet: keys.Facet) -> tuple[tuple[str, ...], int]:
@@ -148,16 +143,38 @@ def _partition(facet: keys.Facet) -> tuple[tuple[str, ...], int]:
 # --- Shares -----------------------------------------------------------------------------------------------------------
 
 
-def hottest(rate: Rate | None) -> float:
-    """The declared fraction of calls for one key; 0 if there is none."""
-    return rate.hottest / 100 if rate and rate.hottest else 0.0
-
-
 def write_share(workload: Workload, entity: Entity, names: Sequence[str], write: Write) -> float:
     """The fraction of a write in the busiest partition. An item is created once, so that no single one is hot."""
     creates = any(action.verb is Verb.CREATE for action in write.actions if action.entity == entity.name)
     once = creates and identified(entity, names)
-    return max(0.0 if once else hottest(write.rate), partition_share(workload, entity, names))
+    declared = 0.0 if once else hottest(workload, entity, names, write.rate)
+    return max(declared, partition_share(workload, entity, names))
+
+
+def read_share(workload: Workload, entity: Entity, names: Sequence[str], read: Read) -> float:
+    """The fraction of a read's calls for the busiest partition."""
+    return max(hottest(workload, entity, names, read.rate), partition_share(workload, entity, names))
+
+
+def unnamed_hottest(workload: Workload, entity: Entity, names: Sequence[str]) -> tuple[str, ...]:
+    """The patterns that declare a hottest key without its attribute, where the partition consists of several.
+
+    Their share is taken for one partition, though it may be that of a tenant with many.
+    """
+    if len(names) < 2:
+        return ()
+    return tuple(
+        pattern.id
+        for pattern in workload.patterns
+        if pattern.rate and pattern.rate.hottest and not pattern.rate.hottest_of and _concerns(pattern, entity, names)
+    )
+
+
+def _concerns(pattern: Pattern, entity: Entity, names: Sequence[str]) -> bool:
+    if isinstance(pattern, Read):
+        return entity.name in pattern.entities
+    once = identified(entity, names)
+    return any(a.entity == entity.name and not (once and a.verb is Verb.CREATE) for a in pattern.actions)
 
 
 def partition_share(workload: Workload, entity: Entity, names: Sequence[str]) -> float:

@@ -12,7 +12,6 @@ from hashlib import sha256
 
 import msgspec
 
-from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import Design, Facet, Item, Slot, When
 from prejoin.keys import KeyValueError, Template, TemplateError, fields_of
 from prejoin.keys.template.encoding import encode_datetime
@@ -126,7 +125,7 @@ def written_key(
             yield attribute.name, plain(values[attribute.name])  # the attribute is the key
             continue
         try:
-            template = Template.of(text, types_of(entity), design.separator, design.raw_keys)
+            template = Template.of(text, entity.types, design.separator, design.raw_keys)
             yield attribute.name, template.build({**dict.fromkeys(fields_of(text)), **values})
         except (TemplateError, KeyValueError):
             yield attribute.name, text

@@ -29,7 +29,7 @@ from prejoin.design.document.review import dearest, facts
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
 from prejoin.design.explain.phrases import amount, money
 from prejoin.design.layout.growth import keeps
-from prejoin.design.mapping.facets import counter_templates, history_key, types_of
+from prejoin.design.mapping.facets import counter_templates, history_key
 from prejoin.design.model import TABLE, Choice, Counter, Design, Facet, Guard, Item, Slot
 from prejoin.keys import KeyValueError, TemplateError, guard_key
 from prejoin.workload.contents import contents_of
@@ -274,7 +274,7 @@ class _Document:
             values = sample_values(self.workload, entity, self.design)
             try:
                 templates = guard_key(
-                    own.tag, guard.attributes, types_of(entity), self.design.separator, bool(base and base.sk)
+                    own.tag, guard.attributes, entity.types, self.design.separator, bool(base and base.sk)
                 )
                 pk, sk = (template.text if template else "" for template in templates)
                 example = templates[0].build(values)

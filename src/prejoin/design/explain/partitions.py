@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import BUCKET_SECONDS, PRESENT, count_by, count_of, created
+from prejoin.design.cost.assumptions import BUCKET_SECONDS, PRESENT, count_by, count_of, created, hottest
 from prejoin.design.cost.estimates import Estimates, share_in
-from prejoin.design.cost.heat import Load, loads
+from prejoin.design.cost.heat import Load, loads, unnamed_hottest
 from prejoin.design.cost.upkeep import writes_of
 from prejoin.design.explain.model import AboutKey, AboutPartition, Because
 from prejoin.design.explain.phrases import amount, count, listed, share, size
@@ -19,6 +19,7 @@ from prejoin.design.model import TABLE, Design, ItemName
 from prejoin.keys import Facet, KeyText
 from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from prejoin.types import Kind
+from prejoin.workload.grammar.quantities import write_rate
 from prejoin.workload.model import Entity, Workload
 
 WORTH_TELLING = 0.01
@@ -30,6 +31,7 @@ def partitions(workload: Workload, design: Design, keys: tuple[AboutKey, ...]) -
     facets = {(facet.entity, facet.copy, facet.slot): facet for facet in planner_facets(design, workload)}
     found: list[AboutPartition] = []
     warm: list[Load] = []
+    hints: list[list[str]] = []
     every: dict[tuple[str, str, str], list[Load]] = {}
     for load in loads(workload, design):
         every.setdefault((load.entity, load.copy, load.slot), []).append(load)
@@ -43,12 +45,16 @@ def partitions(workload: Workload, design: Design, keys: tuple[AboutKey, ...]) -
             about, load = _partition(workload, design, key, entity, facet, there)
             found.append(about)
             warm.append(load)
+            hints.append(list(_whose(workload, entity, _names(key))))
             places.append((key.slot, *(p.text if isinstance(p, KeyText) else "" for p in _parts(facet))))
     shared: dict[tuple[object, ...], list[AboutPartition]] = {}
     for place, about in zip(places, found, strict=True):
         shared.setdefault(place, []).append(about)
     whole = [_beside(about, shared[place]) for about, place in zip(found, places, strict=True)]
-    return tuple(replace(about, text=tuple(_sentences(about, load))) for about, load in zip(whole, warm, strict=True))
+    return tuple(
+        replace(about, text=(*_sentences(about, load), *hint))
+        for about, load, hint in zip(whole, warm, hints, strict=True)
+    )
 
 
 def _parts(facet: Facet) -> Sequence[object]:
@@ -59,7 +65,7 @@ def _partition(
     workload: Workload, design: Design, key: AboutKey, entity: Entity, facet: Facet, there: Sequence[Load]
 ) -> tuple[AboutPartition, Load]:
     """What is told of a key's partitions, and its writes, before they are split into shards."""
-    pk = tuple(dict.fromkeys(part.attribute for part in key.partition if part.because is not Because.SPREAD))
+    pk = _names(key)
     cuts = [field.encoding for field in facet.pk.fields if field.encoding.derived]
     shards = math.prod(cut.shards for cut in cuts if cut.shards)
     bucket = next((cut.bucket for cut in cuts if not cut.shards), "")
@@ -90,6 +96,23 @@ def _partition(
     ), writes
 
 
+def _names(key: AboutKey) -> tuple[str, ...]:
+    """The attributes that distinguish partitions."""
+    return tuple(dict.fromkeys(part.attribute for part in key.partition if part.because is not Because.SPREAD))
+
+
+def _whose(workload: Workload, entity: Entity, pk: Sequence[str]) -> Iterator[str]:
+    if patterns := unnamed_hottest(workload, entity, pk):
+        pattern = workload.pattern(patterns[0])
+        assert pattern is not None
+        assert pattern.rate is not None
+        example = write_rate(replace(pattern.rate, hottest_of=pk[0]))
+        yield (
+            f"The hottest key of {listed(patterns)} is taken for one partition. If it is one `{pk[0]}`, "
+            f"write `{example}` under Frequency."
+        )
+
+
 def _units(load: Load) -> float:
     """Units a second on the busiest partition, be they ever so few."""
     return load.busiest or load.units * load.share
@@ -113,7 +136,7 @@ def _largest(workload: Workload, entity: Entity, pk: Sequence[str], entries: flo
     if all(a.type.values or a.type.kind is Kind.BOOLEAN for a in attributes):
         return entries
     creating = [w for w, action in writes_of(workload, entity) if action.verb in NEW]
-    shares = [w.rate.hottest / 100 for w in creating if w.rate and w.rate.hottest]
+    shares = [hottest(workload, entity, pk, w.rate) for w in creating]
     limits = [c.count for c in entity.cardinality if c.count and c.at_most and c.per and len(pk) == 1]
     return max([entries * max(shares, default=0.0), *(float(limit) for limit in limits)])
 

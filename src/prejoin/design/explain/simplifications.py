@@ -4,6 +4,7 @@
 - A counter instead of counting.
 - A small collection that the application sorts, instead of a key in that order.
 - An eventual read of an index, instead of a copy that is read consistently.
+- A key for a constant that is filtered by, so that an index holds only the items that are asked for.
 
 As with relaxations, each is a change of the document, solved and priced.
 """
@@ -37,10 +38,11 @@ from prejoin.design.model import TABLE, Call, Design, Operation
 from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.protocol.prices import read_units
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.writes import write_actions
-from prejoin.workload.lookup import bare_name, gives_object
+from prejoin.workload.lookup import alternatives, bare_name, gives_object
 from prejoin.workload.model import (
     Action,
     Attribute,
@@ -57,6 +59,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.tenants import contract
 
 MOST_SIMPLIFIED = 3
 """The most simplifications that are solved."""
@@ -100,13 +103,15 @@ def _changes(workload: Workload, design: Design, kept: Design | None) -> Iterato
         operation = design.operation(read.id)
         if operation and operation.served:
             yield from _eventual(workload, read, operation)
-            if operation.requests[0].call is Call.QUERY and operation.requests[0].slot == TABLE:
-                yield from _lookup(workload, read)  # the key has the value and the id, and a guard keeps it unique
+            if operation.requests[0].call is Call.QUERY:
+                # The key has the value and the id, and a guard keeps the value unique: one item would do.
+                yield from (change for change in _lookup(workload, read) if change.take not in seen)
     paid = bill(workload, design)
     dear = {one.pattern for one in paid.patterns if one.dollars > (1 - MUCH) * float(paid.total)}
     for read in workload.reads:
         if read.id in dear - unserved_of(design):
             yield from counter(workload, read)
+            yield from _unfiltered(workload, read)
     for read in workload.reads:
         operation = design.operation(read.id)
         if operation and operation.served and (operation.requests[0].copies or operation.requests[0].slot != TABLE):
@@ -119,6 +124,18 @@ def _eventual(workload: Workload, read: Read, operation: Operation) -> Iterator[
         asked = replace(read, consistency=Consistency.EVENTUAL)
         row = f"{read.id}: {Consistency.EVENTUAL.value} under Consistency"
         yield DocumentChange(f"if {read.id} may read eventually", with_read(workload, asked), (row,))
+
+
+def _unfiltered(workload: Workload, read: Read) -> Iterator[DocumentChange]:
+    """A read whose constants are a part of the key, and not of a filter."""
+    together = {one for group in alternatives(read.inputs) if len(group) > 1 for one in group}
+    constant = [i for i in read.inputs if i.filter and i.values and i.op in (Op.EQ, Op.IN) and i not in together]
+    if constant:
+        inputs = tuple(replace(i, filter=False) if i in constant else i for i in read.inputs)
+        asked = write_inputs(tuple(replace(i, filter=False) for i in constant))
+        what = f"if {read.id} asks for `{asked}` without a filter"
+        row = f"{read.id}: {write_inputs(inputs)}"
+        yield DocumentChange(what, with_read(workload, replace(read, inputs=inputs)), (row,))
 
 
 def _unsorted(workload: Workload, design: Design, read: Read) -> Iterator[DocumentChange]:
@@ -154,31 +171,65 @@ def _without(workload: Workload, reads: list[Read]) -> DocumentChange | None:
 def _lookup(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     """An entity that holds the id for a unique value: it is the guard, and it is read first."""
     entity = only_entity(workload, read)
-    asked = read.inputs[0] if len(read.inputs) == 1 else Input("")
-    unique = entity.attribute(bare_name(asked.attribute)) if entity else None
-    if entity is None or unique is None or workload.tenant or not entity.id or read.result is not Result.ONE:
+    group = _unique_value(workload, entity, read) if entity else ()
+    if entity is None or not group or not _created_and_deleted(workload, entity):
         return
-    plain = asked.op is Op.EQ and not (asked.values or asked.many or asked.filter or asked.optional)
-    fixed = unique.unique and not unique.id and not unique.optional and not changes_later(workload, entity, unique)
-    name = f"{entity.name}{unique.name[:1].upper()}{unique.name[1:]}"
-    if not plain or not fixed or workload.entity(name) or not _created_and_deleted(workload, entity):
+    own = tuple(a for a in entity.attributes if a.name in group)
+    value = [a.name for a in own if not a.id]
+    name = "".join((entity.name, *(one[:1].upper() + one[1:] for one in value)))
+    if workload.entity(name):
         return
-    own = replace(unique, id=True, generated=False, unique=False, mutable=None)
-    held = tuple(_reference(entity, part) for part in entity.id)
-    lookup = Entity(name, attributes=(own, *held), cardinality=(Cardinality(1, entity.name),), size=150)
-    rest = tuple(replace(a, unique=False) if a is unique else a for a in entity.attributes)
-    changed = with_entity(workload, replace(entity, attributes=rest))
-    changed, rows = _kept_with(replace(changed, entities=(*changed.entities, lookup)), entity, lookup)
+    held = tuple(_reference(entity, part) for part in entity.id if part.name not in group)
+    ids = tuple(a if a.id else replace(a, id=True, generated=False, unique=False, mutable=None) for a in own)
+    lookup = Entity(name, attributes=(*ids, *held), cardinality=(Cardinality(1, entity.name),), size=150)
+    rest = tuple(replace(a, unique=a.unique and {a.name} != set(group)) for a in entity.attributes)
+    others = tuple(one for one in entity.unique if set(one) != set(group))
+    changed = with_entity(workload, replace(entity, attributes=rest, unique=others))
+    changed = _kept_with(replace(changed, entities=(*changed.entities, lookup)), entity, group, lookup)
     again = replace(read, entities=(name, entity.name), combine=Combine.JOIN, result=Result.MANY)
-    lines = (
-        f"{entity.name}: {write_attribute(replace(unique, unique=False))}",
-        f"### {name}",
-        *(f"- {write_attribute(a)}" for a in lookup.attributes),
-        *rows,
-        f"{read.id}: {name}, {entity.name} | {write_inputs(read.inputs)} | Collection | Join",
+    changed = with_read(changed, again)
+    what = f"if {read.id} reads an item by {name_list(value)}, which also keeps it unique, and then the {entity.name}"
+    yield DocumentChange(what, changed, _lines(workload, changed, entity.name, name, read.id))
+
+
+def _unique_value(workload: Workload, entity: Entity, read: Read) -> tuple[str, ...]:
+    """The attributes by which a read finds one item, if they are unique together, always there and never changed."""
+    plain = all(i.op is Op.EQ and not (i.values or i.many or i.filter or i.optional) for i in read.inputs)
+    asked = tuple(bare_name(one.attribute) for one in read.inputs)
+    own = [a for a in entity.attributes if a.name in asked]
+    groups = [{a.name} for a in entity.attributes if a.unique] + [set(group) for group in entity.unique]
+    fixed = all(a.id or not (a.optional or changes_later(workload, entity, a)) for a in own)
+    found = read.result is Result.ONE and entity.id and set(asked) in groups and not all(a.id for a in own)
+    return asked if plain and fixed and found else ()
+
+
+def _lines(before: Workload, after: Workload, name: str, lookup: str, read_id: str) -> tuple[str, ...]:
+    """The changed lines of the document; a tenant that the context names is not repeated in them."""
+    before, after = contract(before), contract(after)
+    old, entity, added = before.entity(name), after.entity(name), after.entity(lookup)
+    assert old is not None
+    assert entity is not None
+    assert added is not None
+    read = next(one for one in after.reads if one.id == read_id)
+    writes = [
+        (one, other)
+        for one, other in zip((*before.writes, *before.deletes), (*after.writes, *after.deletes), strict=True)
+        if one.actions != other.actions
+    ]
+    return (
+        *(f"{name}: {write_attribute(a)}" for a in entity.attributes if a not in old.attributes),
+        *(f"{name}: without `{' + '.join(group)}` under Unique" for group in old.unique if group not in entity.unique),
+        f"### {lookup}",
+        *(f"- {write_attribute(a)}" for a in added.attributes),
+        *(_row(was, write) for was, write in writes),
+        f"{read_id}: {', '.join(read.entities)} | {write_inputs(read.inputs)} | Collection | Join",
     )
-    what = f"if {read.id} reads an item by `{unique.name}`, which also keeps it unique, and then the {entity.name}"
-    yield DocumentChange(what, with_read(changed, again), lines)
+
+
+def _row(before: Write, after: Write) -> str:
+    row = f"{after.id}: {write_inputs(after.inputs)} | {write_actions(after.actions, frozenset())} | Yes"
+    gone = [one.attribute for one in before.checks if one not in after.checks]
+    return f"{row}, without the condition `{' and '.join(gone)} unique`" if gone else row
 
 
 def _reference(entity: Entity, part: Attribute) -> Attribute:
@@ -192,23 +243,21 @@ def _created_and_deleted(workload: Workload, entity: Entity) -> bool:
     return all(a.verb in (Verb.CREATE, Verb.UPDATE, Verb.DELETE) and not a.many for a in actions)
 
 
-def _kept_with(workload: Workload, entity: Entity, lookup: Entity) -> tuple[Workload, list[str]]:
-    """The writes that create or delete an item, with its lookup item in the same transaction; and their rows."""
-    unique = lookup.attributes[0].name
-    rows: list[str] = []
+def _kept_with(workload: Workload, entity: Entity, group: tuple[str, ...], lookup: Entity) -> Workload:
+    """The workload whose writes create or delete an item with its lookup item, in the same transaction."""
 
     def kept(write: Write) -> Write:
         own = next((a for a in write.actions if a.entity == entity.name), None)
-        checks = tuple(c for c in write.checks if not (c.kind is CheckKind.UNIQUE and c.attribute == unique))
-        if own is None or own.verb is Verb.UPDATE:
+        checks = tuple(c for c in write.checks if not (c.kind is CheckKind.UNIQUE and c.attribute in group))
+        if own is None:
+            return write
+        if own.verb is Verb.UPDATE:
             return replace(write, checks=checks)
         actions = (*write.actions, Action(own.verb, lookup.name))
-        known = gives_object(write, entity) or any(one.attribute == unique for one in write.inputs)
-        inputs = write.inputs if known else (*write.inputs, Input(unique))
-        row = f"{write.id}: {write_inputs(inputs)} | {write_actions(actions, frozenset())} | Yes"
-        rows.append(row if checks == write.checks else f"{row}, without the condition `{unique} unique`")
+        given = {one.attribute for one in write.inputs}
+        missing = [] if gives_object(write, entity) else [Input(name) for name in group if name not in given]
         entities = (*write.entities, lookup.name)
+        inputs = (*write.inputs, *missing)
         return replace(write, entities=entities, inputs=inputs, actions=actions, atomic=True, checks=checks)
 
-    writes, deletes = tuple(map(kept, workload.writes)), tuple(map(kept, workload.deletes))
-    return replace(workload, writes=writes, deletes=deletes), rows
+    return replace(workload, writes=tuple(map(kept, workload.writes)), deletes=tuple(map(kept, workload.deletes)))

@@ -164,6 +164,7 @@ class KeyWords:
         }
         """Attributes that some read sorts by or has a range of."""
         self._attributes = {upper(a.name) for e in problem.workload.entities for a in e.attributes}
+        self._partitions: dict[Placement, str] = {}
         self._words: dict[Placement, tuple[str, ...]] = {}
         """The words before and after the attributes that all types of a group share."""
         rooms: dict[tuple[int, str], list[Placement]] = {}
@@ -226,12 +227,18 @@ class KeyWords:
 
     def _room(self, placed: Placement) -> str:
         """A partition, with the origin of each attribute in place of the entity's name for it."""
-        entity = self._entity(placed.entity)
-        roots = {a.name: "/".join(self._same.root(entity, a)) for a in entity.attributes}
-        return keys.renamed(self.partition(placed), roots)
+        entity, partition = self._entity(placed.entity), self.partition(placed)
+        names = keys.fields_of(partition)
+        roots = {a.name: "/".join(self._same.root(entity, a)) for a in entity.attributes if a.name in names}
+        return keys.renamed(partition, roots)
 
     def partition(self, placed: Placement) -> str:
         """The partition key as a template. It uses the words of existing keys, if there are any."""
+        if placed not in self._partitions:
+            self._partitions[placed] = self._partition_of(placed)
+        return self._partitions[placed]
+
+    def _partition_of(self, placed: Placement) -> str:
         if placed.candidate.fixed:
             return self._fixed.facets[placed.entity, placed.item, placed.slot].pk[0]
         own = self._signature(placed.entity, placed.candidate)

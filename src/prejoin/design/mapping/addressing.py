@@ -78,6 +78,16 @@ def _named_by(workload: Workload, write: Write, action: Action, count: int) -> l
 
 def known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
     """The attributes of an action's items whose values before the write are known to the caller."""
+    if workload.pattern(write.id) is not write:
+        return _known(workload, write, action)
+    key = ("known", write.id, action)
+    if key not in workload.memo:
+        workload.memo[key] = _known(workload, write, action)
+    found: frozenset[str] = workload.memo[key]
+    return found
+
+
+def _known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
     entity = workload.entity(action.entity)
     if entity is None:
         return frozenset()

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import lru_cache
 
 from prejoin import keys
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot, When
-from prejoin.types import Kind, Type
+from prejoin.types import Kind
 from prejoin.workload.constants import constant_or_text
 from prejoin.workload.contents import contents_of
 from prejoin.workload.model import VERSION, Entity, Workload
 
 _MOMENTS = frozenset({Kind.DATETIME, Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL})
 """Types of a TTL attribute: a time, or the seconds since 1970."""
-
-
-def types_of(entity: Entity) -> Mapping[str, Type]:
-    return {a.name: a.type for a in entity.attributes}
 
 
 def planner_facets(design: Design, workload: Workload) -> tuple[keys.Facet, ...]:
@@ -41,7 +36,7 @@ def _parts(design: Design, workload: Workload, facets: Iterable[keys.Facet]) -> 
         entity, item = workload.entity(base.entity), design.item(base.entity)
         if entity and item and base.slot == TABLE and not base.copy and base.sk:
             for attribute in contents_of(entity):
-                types = types_of(entity)
+                types = entity.types
                 yield keys.part_facet(item.tag, attribute.name, base.pk, base.sk.attributes, types, design.separator)
 
 
@@ -79,7 +74,7 @@ def counter_templates(design: Design, entity: Entity) -> tuple[keys.Template, ke
     facet = planner_facet(design, entity, item, item.facets[0])
     assert isinstance(facet.pk, keys.Template)
     assert isinstance(facet.sk, keys.Template)
-    return keys.counter_key(item.tag, facet.pk, facet.sk, types_of(entity), design.separator)
+    return keys.counter_key(item.tag, facet.pk, facet.sk, entity.types, design.separator)
 
 
 def history_key(design: Design, entity: Entity) -> tuple[str, str]:
@@ -122,7 +117,7 @@ def unsaid_ending(design: Design, workload: Workload) -> str:
 
 
 def _form(design: Design, entity: Entity, texts: tuple[str, ...], attributes: tuple[KeyAttribute, ...]) -> keys.KeyForm:
-    types = types_of(entity)
+    types = entity.types
     if is_natural(texts, attributes) and all(a.name in types for a in attributes):
         return keys.Natural.of([a.name for a in attributes], types)
     if len(texts) != 1:
@@ -130,17 +125,16 @@ def _form(design: Design, entity: Entity, texts: tuple[str, ...], attributes: tu
             f"{' + '.join(texts)} of {entity.name}: a key of several attributes is made of attributes as they stand, "
             f"and the slot has {' + '.join(a.name for a in attributes)}"
         )
-    return _template(texts[0], tuple(types.items()), design.separator, design.raw_keys)
-
-
-@lru_cache(maxsize=4096)  # the solver maps thousands of designs of the same few keys
-def _template(text: str, types: tuple[tuple[str, Type], ...], separator: str, raw: bool) -> keys.Template:
-    return keys.Template.of(text, dict(types), separator, raw)
+    key = (texts[0], design.separator, design.raw_keys)
+    if key not in entity.memo:  # the solver maps thousands of designs of the same few keys
+        entity.memo[key] = keys.Template.of(texts[0], types, design.separator, design.raw_keys)
+    template: keys.Template = entity.memo[key]
+    return template
 
 
 def _unsaid(design: Design, entity: Entity, item: Item) -> Iterator[Facet]:
     """The facet of an item that is in an index without a key for it: it has the attributes of the index's key."""
-    types, held = types_of(entity), held_by(design, entity, item)
+    types, held = entity.types, held_by(design, entity, item)
     for slot in design.indexes:
         # A local index has the table's partitions.
         names = [a.name for a in (slot.sk if slot.local else (*slot.pk, *slot.sk))]
@@ -178,11 +172,11 @@ def _holds(design: Design, item: Item, facet: Facet, entity: Entity) -> frozense
     held = held_by(design, entity, item)
     slot = design.slot(facet.slot)
     if slot is not None and slot.projection.kind is not ProjectionKind.ALL:
-        included = (frozenset(slot.projection.attributes) | _natural_names(design, slot)) & types_of(entity).keys()
+        included = (frozenset(slot.projection.attributes) | _natural_names(design, slot)) & entity.types.keys()
         held = included if held is None else included & held
         if slot.projection.kind is ProjectionKind.KEYS_ONLY:
             return held
-    return None if held is not None and held >= types_of(entity).keys() else held
+    return None if held is not None and held >= entity.types.keys() else held
 
 
 def held_by(design: Design, entity: Entity, item: Item) -> frozenset[str] | None:

@@ -23,7 +23,7 @@ from prejoin.design.mapping.addressing import (
     sought,
     unknown,
 )
-from prejoin.design.mapping.facets import counter_templates, ending, history_key, planner_facets, types_of
+from prejoin.design.mapping.facets import counter_templates, ending, history_key, planner_facets
 from prejoin.design.mapping.map_reads import sort_condition
 from prejoin.design.model import Call, Design, Did, Facet, Guard, Item, ItemAction, ItemName, Operation, Request, Slot
 from prejoin.keys import Plan, fields_of, guard_key
@@ -281,7 +281,7 @@ def _guard(
     """The actions on a guard: put with a new item, deleted with it, exchanged if the value changes."""
     own = design.item(entity.name)
     tag = own.tag if own else entity.name
-    templates = guard_key(tag, guard.attributes, types_of(entity), design.separator, bool(design.slots[0].sk))
+    templates = guard_key(tag, guard.attributes, entity.types, design.separator, bool(design.slots[0].sk))
     pk, sk = (template.text if template else "" for template in templates)
     name = design.partition_key
     item = guard.name

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from prejoin import keys
 from prejoin.design.codes import NO_TEMPLATE, NOT_A_DESIGN, REPEATED
 from prejoin.design.counters import MOST_SHARDS, obstacle
-from prejoin.design.mapping.facets import is_natural, planner_facet, types_of
+from prejoin.design.mapping.facets import is_natural, planner_facet
 from prejoin.design.model import TABLE, ContentStore, Counter, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import Code, Diagnostic
 from prejoin.keys import TemplateError, fields_of
@@ -163,7 +163,7 @@ class _Fitting:
 
     def _template(self, text: str, entity: Entity, path: Path) -> Iterator[Diagnostic]:
         try:
-            keys.Template.of(text, types_of(entity), self._design.separator, self._design.raw_keys)
+            keys.Template.of(text, entity.types, self._design.separator, self._design.raw_keys)
         except TemplateError as problem:
             yield self._say(path, str(problem), f"name attributes of `{entity.name}`")
             return
@@ -187,7 +187,7 @@ class _Fitting:
         yield from unknown
         if not unknown:
             try:
-                keys.guard_key(entity.name, guard.attributes, types_of(entity), self._design.separator)
+                keys.guard_key(entity.name, guard.attributes, entity.types, self._design.separator)
             except TemplateError as problem:
                 yield self._say(path, str(problem), "make something else unique: a text, a number, a date")
 

@@ -41,7 +41,7 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import peak
-from prejoin.design.cost.heat import Load, hottest, partition_share
+from prejoin.design.cost.heat import Load, read_share
 from prejoin.design.cost.objective import WEIGHTS, pattern_weight
 from prejoin.design.layout.key_words import Alike
 from prejoin.design.mapping.addressing import known
@@ -273,7 +273,7 @@ class Formulation:
             self._units[way.read] = collection_units(self._workload, question)
         need = question.needs[0]
         names = [a for a in need.given if question.ask.name(need.entity, a) in way.names]
-        share = max(hottest(question.read.rate), partition_share(self._workload, self._entity(need.entity), names))
+        share = read_share(self._workload, self._entity(need.entity), names, question.read)
         calls = peak(question.read.rate)
         return Load(need.entity, "", "", calls, calls * self._units[way.read], share, way.read).hot
 

@@ -48,7 +48,7 @@ from prejoin.design.stores import stores_of
 from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
 from prejoin.workload.lookup import alternatives
-from prejoin.workload.model import Combine, Entity, Workload, Write
+from prejoin.workload.model import Action, Combine, Entity, Workload, Write
 
 _INDEX = "index"
 _COPY = "copy"
@@ -101,6 +101,31 @@ class Price(msgspec.Struct, frozen=True):
     """Joins that send a Query for each item of the entity, because their ids are not this key in the table."""
 
 
+class _Probe:
+    """A design with the items of one entity only, and what it makes of their writes."""
+
+    def __init__(self, design: Design, workload: Workload, entity: Entity) -> None:
+        self.design = design
+        self.figures = Estimates(design, workload)
+        self._entity = entity
+        self._requests: dict[str, list[tuple[Action, Request]]] = {}
+
+    def requests(self, write: Write) -> list[tuple[Action, Request]]:
+        """Each action of a write on the entity, with its request."""
+        if write.id not in self._requests:
+            found = entity_actions(write, self.figures.workload, self.design, self._entity)
+            self._requests[write.id] = found
+        return self._requests[write.id]
+
+    def actions(self, write: Write) -> int:
+        """The number of items of the entity, its copies and guards that a write writes."""
+        return sum(len(request.actions) for _, request in self.requests(write))
+
+    def with_slots(self, slots: tuple[Slot, ...]) -> _Probe:
+        design = msgspec.structs.replace(self.design, slots=slots)
+        return _Probe(design, self.figures.workload, self._entity)
+
+
 class Prices:
     """The prices of the keys of one entity."""
 
@@ -114,9 +139,9 @@ class Prices:
         self._own = self._facet(Placement(entity.name, OWN, BASE, self._ids), TABLE)
         self._forced = self._common_guards()
         self._writes = writes_to(self._workload, entity)
-        self._without = self._design(self._own, guards=self._forced)
+        self._without = self._probe(self._own, guards=self._forced)
         self._always = self._first(self._without)
-        self._plain = self._design(self._own)
+        self._plain = self._probe(self._own)
         self._plain_table = self._table(self._plain)
         self._guarded: dict[tuple[Guard, ...], Price] = {}
         """What guards cost; they are all that depends on the key in the table, except for the reads."""
@@ -125,22 +150,22 @@ class Prices:
         """The own item with this key in the table. Its entries cost the same with every key."""
         facet = facet or self._facet(Placement(self._entity.name, OWN, BASE, candidate), TABLE)
         guards = tuple(guards_of(self._workload, self._entity, candidate)) if not candidate.fixed else self._forced
-        answers, finds, cut = self._answered(self._design(facet, guards=guards), facet, candidate)
+        answers, finds, cut = self._answered(self._probe(facet, guards=guards), facet, candidate)
         if guards not in self._guarded:
-            more = self._design(self._own, guards=tuple(g for g in guards if g not in self._forced))
+            more = self._probe(self._own, guards=tuple(g for g in guards if g not in self._forced))
             self._guarded[guards] = Price(
                 self._table(more) - self._plain_table,
                 {},
-                self._first(self._design(self._own, guards=guards)) - self._always,
-                self._together(more, self._plain),
-                guards=sum(self._halves(guard) for guard in more.guards),
+                self._first(self._probe(self._own, guards=guards)) - self._always,
+                self._together(more),
+                guards=sum(self._halves(guard) for guard in more.design.guards),
             )
         return msgspec.structs.replace(
             self._guarded[guards],
             answers=answers,
             finds=finds,
             cut=cut,
-            hot=self._is_hot(self._design(facet), TABLE, atomic=self._guarded[guards].atomic),
+            hot=self._is_hot(self._probe(facet), TABLE, atomic=self._guarded[guards].atomic),
             length=len(facet.pk[0]) + sum(map(len, facet.sk)),
             queries_each=sum(not ids.issuperset(candidate.attributes) for ids in self._joined),
         )
@@ -149,36 +174,35 @@ class Prices:
         """The own item with this key in an index."""
         facet = facet or self._facet(Placement(self._entity.name, OWN, 1, candidate), _INDEX)
         facet = msgspec.structs.replace(facet, slot=_INDEX)
-        design = self._design(self._own, facet)
-        answers, finds, cut = self._answered(design, facet, candidate)
-        narrowest = self._narrowest(design, candidate, [self._questions[read] for read in answers])
-        guarded = self._design(self._own, guards=tuple(guards_of(self._workload, self._entity, self._ids)))
+        probe = self._probe(self._own, facet)
+        answers, finds, cut = self._answered(probe, facet, candidate)
+        narrowest = self._narrowest(probe, candidate, [self._questions[read] for read in answers])
         return Price(
-            self._entries(design, _INDEX) + self._stored(design, self._entity.name, _INDEX),
+            self._entries(probe, _INDEX) + self._stored(probe, _INDEX),
             answers,
-            self._first(design) - self._always,
+            self._first(probe) - self._always,
             finds=finds,
             cut=cut,
-            without_id=self._first_without_id(design),
+            without_id=self._first_without_id(probe),
             hot=self._is_hot(narrowest, _INDEX),
-            hot_if_guarded=self._is_hot(narrowest, _INDEX, atomic=self._together(guarded, self._plain)),
+            hot_if_guarded=self._is_hot(narrowest, _INDEX, atomic=self._atomic_if_guarded),
         )
 
     def copy(self, candidate: Candidate) -> Price:
         """A copy with this key in the table."""
         facet = self._facet(Placement(self._entity.name, OWN + 1, BASE, candidate), TABLE)
         copy = Item(self._entity.name, _COPY, (facet,), _COPY)
-        design = self._design(self._own, copy=copy)
-        answers, finds, cut = self._answered(design, facet, candidate, copy)
+        probe = self._probe(self._own, copy=copy)
+        answers, finds, cut = self._answered(probe, facet, candidate, copy)
         return Price(
-            self._table(design) - self._plain_table,
+            self._table(probe) - self._plain_table,
             answers,
-            self._first(design) - self._always,
-            self._together(design, self._plain),
+            self._first(probe) - self._always,
+            self._together(probe),
             finds,
             cut,
-            self._first_without_id(design),
-            hot=self._is_hot(design, TABLE, _COPY),
+            self._first_without_id(probe),
+            hot=self._is_hot(probe, TABLE, _COPY),
         )
 
     def _common_guards(self) -> tuple[Guard, ...]:
@@ -205,18 +229,27 @@ class Prices:
 
     def transaction(self, write: Write) -> float:
         """What it costs in a month that the own items of this entity are written in a transaction."""
-        design = self._without
-        return self._month(write, self._units(design, write, TABLE, True) - self._units(design, write, TABLE, False))
+        probe = self._without
+        return self._month(write, self._units(probe, write, TABLE, True) - self._units(probe, write, TABLE, False))
+
+    @cached_property
+    def _plain_writes(self) -> frozenset[str]:
+        """The writes of this entity that are no transactions, if only forced guards are written with it."""
+        return frozenset(write.id for write in self._writes if self._is_plain(write))
+
+    @cached_property
+    def _atomic_if_guarded(self) -> frozenset[tuple[str, str]]:
+        """The writes that become transactions with all guards that the entity may have."""
+        return self._together(self._probe(self._own, guards=tuple(guards_of(self._workload, self._entity, self._ids))))
 
     def _is_plain(self, write: Write) -> bool:
-        """Whether a write of this entity is not a transaction, if only forced guards are written with it."""
         written = {action.entity for action in write.actions}
         if any(entity.name not in written for entity, _ in looked_at(self._workload, write.checks)):
             return False
         if write.atomic is not False and len(actions_of(self._workload, write)) > 1:
             return False
-        requests = entity_actions(write, self._workload, self._without, self._entity)
-        return all(len(r.actions) == 1 and not (r.actions[0].many and write.atomic is not False) for _, r in requests)
+        requests = [request for _, request in self._without.requests(write)]
+        return all(len(r.actions) == 1 and not (r.actions[0].many and write.atomic is not False) for r in requests)
 
     def read_first(self, write: Write) -> float:
         """What it costs in a month to read the items before the write, one by one."""
@@ -255,31 +288,36 @@ class Prices:
         chosen = Selection((placed,), (), (), 1, 0, 0)
         return KeyWords(self._problem, chosen, self._problem.fixed.design.separator, self._same).facet(placed, slot)
 
-    def _design(
+    def _probe(
         self, own: Facet, index: Facet | None = None, copy: Item | None = None, guards: tuple[Guard, ...] = ()
-    ) -> Design:
+    ) -> _Probe:
         item = Item(self._entity.name, self._entity.name, (own, *([index] if index else ())))
-        ends = next((a.name for a in self._entity.attributes if a.ttl), "")
+        items = (item, *([copy] if copy else ()))
+        design = msgspec.structs.replace(self._empty, items=items, guards=guards)
+        return _Probe(design, self._workload, self._entity)
+
+    @cached_property
+    def _empty(self) -> Design:
+        """A design without items."""
+        kept = self._problem.fixed.design
         return msgspec.structs.replace(
-            self._problem.fixed.design,
+            kept,
             table="probe",
             slots=_SLOTS,
-            items=(item, *([copy] if copy else ())),
-            guards=guards,
-            counters=with_kept(self._problem.fixed.design.counters, counters_of(self._workload)),
-            stores=stores_of(self._workload, self._problem.fixed.design.stores),
+            counters=with_kept(kept.counters, counters_of(self._workload)),
+            stores=stores_of(self._workload, kept.stores),
             operations=(),
-            ttl_attribute=ends,
+            ttl_attribute=next((a.name for a in self._entity.attributes if a.ttl), ""),
         )
 
     def _answered(
-        self, design: Design, facet: Facet, candidate: Candidate, copy: Item | None = None
+        self, probe: _Probe, facet: Facet, candidate: Candidate, copy: Item | None = None
     ) -> tuple[dict[str, Answer], frozenset[str], bool]:
         """What a key is good for, by the planner: the reads of this entity alone that it answers, the writes that find
         their items by it, and whether its partitions are split.
         """
         place = Placement(self._entity.name, OWN + bool(copy), BASE if facet.slot == TABLE else 1, candidate)
-        planned = planner_facet(design, self._entity, copy or design.items[0], facet)
+        planned = planner_facet(probe.design, self._entity, copy or probe.design.items[0], facet)
         found = {}
         for question in self._questions.values():
             if not placement_answers(place, question.needs[0]):
@@ -287,14 +325,12 @@ class Prices:
             read = msgspec.structs.replace(question.read, entities=(self._entity.name,), combine=None)
             operation = map_read(read, self._workload, (planned,))
             if operation.requests:
-                units = predict_units(operation, design, self._workload)
+                units = predict_units(operation, probe.design, self._workload, probe.figures)
                 money = _dollars(reads=per_second(read.rate) * units.read)
                 joins = question.read.combine is Combine.JOIN
                 hot = peak(read.rate) * units.read > PARTITION_READ_UNITS and any(
                     load.hot
-                    for load in read_loads(
-                        self._workload, self._narrowest(design, candidate, [question]), read, operation
-                    )
+                    for load in read_loads(self._narrowest(probe, candidate, [question]).figures, read, operation)
                 )
                 found[read.id] = Answer(hot, joins or fans_out(operation), money)
         return found, self._found(planned, candidate), any(field.encoding.derived for field in planned.pk.fields)
@@ -309,84 +345,77 @@ class Prices:
                     found.add(write.id)
         return frozenset(found)
 
-    def _first_without_id(self, design: Design) -> frozenset[str]:
+    def _first_without_id(self, probe: _Probe) -> frozenset[str]:
         """The further writes that have to read the item first, if the key in the table is a unique value."""
         if not unique_keys(self._workload, self._entity):
             return frozenset()
-        return self._first(design, frozenset()) - self._first(design) - self._always
+        return self._first(probe, frozenset()) - self._first(probe) - self._always
 
-    def _first(self, design: Design, given: frozenset[str] | None = None) -> frozenset[str]:
+    def _first(self, probe: _Probe, given: frozenset[str] | None = None) -> frozenset[str]:
         """The writes that have to read the item first. They know its id, or what is `given` instead."""
         ids = frozenset(a.name for a in self._entity.id) if given is None else given
         return frozenset(
             write.id
             for write in self._writes
-            for action, _ in entity_actions(write, self._workload, design, self._entity)
-            if unknown(write, action, self._entity, design, known(self._workload, write, action) | ids)
+            for action, _ in probe.requests(write)
+            if unknown(write, action, self._entity, probe.design, known(self._workload, write, action) | ids)
         )
 
-    def _together(self, design: Design, plain: Design) -> frozenset[tuple[str, str]]:
+    def _together(self, probe: _Probe) -> frozenset[tuple[str, str]]:
         """The writes that become transactions, because they write more items in this design than in the plain one."""
         return frozenset(
             (write.id, self._entity.name)
             for write in self._writes
-            if self._is_plain(write) and self._number(write, design) > self._number(write, plain)
+            if write.id in self._plain_writes and probe.actions(write) > self._plain.actions(write)
         )
 
     def _is_hot(
-        self, design: Design, slot: str, copy: str = "", atomic: frozenset[tuple[str, str]] = frozenset()
+        self, probe: _Probe, slot: str, copy: str = "", atomic: frozenset[tuple[str, str]] = frozenset()
     ) -> bool:
         """Whether writes are too many for a partition of a key, if some are `atomic`. Those of copies always are."""
         if not self._is_busy:
             return False
         requests = []
         for write in self._writes:
-            alone = not copy and self._is_plain(write) and (write.id, self._entity.name) not in atomic
-            for _, request in entity_actions(write, self._workload, design, self._entity):
+            alone = not copy and write.id in self._plain_writes and (write.id, self._entity.name) not in atomic
+            for _, request in probe.requests(write):
                 call = Call.PUT if alone else Call.TRANSACT_WRITE
                 requests.append((write, msgspec.structs.replace(request, call=call)))
-        loads = write_loads(self._workload, design, requests)
+        loads = write_loads(probe.figures, requests)
         return any(load.hot for load in loads if (load.slot, load.copy) == (slot, copy))
 
-    def _narrowest(self, design: Design, candidate: Candidate, questions: Iterable[ReadNeeds]) -> Design:
+    def _narrowest(self, probe: _Probe, candidate: Candidate, questions: Iterable[ReadNeeds]) -> _Probe:
         """The design with an index that holds no more than these reads want, beside its keys.
 
         What an index holds is decided after the keys, so a key counts as hot only if it is hot with any projection.
         """
         wanted = [question.ask.needs for question in questions]
         if not wanted or None in wanted:
-            return design
+            return probe
         names = frozenset().union(*(needs for needs in wanted if needs is not None)) - set(candidate.attributes)
         projection = Projection(ProjectionKind.INCLUDE, tuple(sorted(names)))
-        table, index = design.slots
-        return msgspec.structs.replace(design, slots=(table, msgspec.structs.replace(index, projection=projection)))
+        table, index = probe.design.slots
+        return probe.with_slots((table, msgspec.structs.replace(index, projection=projection)))
 
-    def _number(self, write: Write, design: Design) -> int:
-        requests = entity_actions(write, self._workload, design, self._entity)
-        return sum(len(request.actions) for _, request in requests)
-
-    def _table(self, design: Design) -> float:
+    def _table(self, probe: _Probe) -> float:
         """The cost of all items in the table, each written in a transaction."""
-        stored = {name for name, slot, _, _ in Estimates(design, self._workload).stored() if slot == TABLE}
-        return self._entries(design, TABLE) + sum(self._stored(design, name, TABLE) for name in stored)
+        return self._entries(probe, TABLE) + self._stored(probe, TABLE)
 
-    def _entries(self, design: Design, slot: str) -> float:
-        return sum(self._month(write, self._units(design, write, slot, True)) for write in self._writes)
+    def _entries(self, probe: _Probe, slot: str) -> float:
+        return sum(self._month(write, self._units(probe, write, slot, True)) for write in self._writes)
 
-    def _units(self, design: Design, write: Write, slot: str, transactional: bool) -> float:
+    def _units(self, probe: _Probe, write: Write, slot: str, transactional: bool) -> float:
         """The write units of one call in a slot."""
-        facts = Estimates(design, self._workload)
         return sum(
             entry.times * units_of(entry, transactional)
-            for _, request in entity_actions(write, self._workload, design, self._entity)
-            for entry in facts.entries(Operation(write.id), request)
+            for _, request in probe.requests(write)
+            for entry in probe.figures.entries(Operation(write.id), request)
             if entry.slot == slot
         )
 
-    def _stored(self, design: Design, name: str, slot: str) -> float:
-        facts = Estimates(design, self._workload)
-        found = [one for one in facts.stored() if one[:2] == (name, slot)]
-        return sum(_dollars(stored=entries * (size + STORAGE_OVERHEAD)) for _, _, entries, size in found)
+    def _stored(self, probe: _Probe, slot: str) -> float:
+        found = [(entries, size) for _, where, entries, size in probe.figures.stored() if where == slot]
+        return sum(_dollars(stored=entries * (size + STORAGE_OVERHEAD)) for entries, size in found)
 
     def _month(self, write: Write, units: float) -> float:
         return _dollars(writes=per_second(write.rate) * units)

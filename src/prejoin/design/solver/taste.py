@@ -1,20 +1,22 @@
 """The preference among keys of the same cost: what an expert would write.
 
 Short keys are better than long ones. A partition is best made of the id of one entity: of a parent that the document
-declares, if the item is in the table. One partition for everything is the worst.
+declares, if the item is in the table. Of two parents it is the one whose items are read more often. One partition for
+everything is the worst.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from math import log10
 
-from prejoin.design.cost.assumptions import count_by, size_of
+from prejoin.design.cost.assumptions import count_by, per_second, size_of
 from prejoin.design.solver.candidates import Candidate, unique_keys
 from prejoin.design.solver.placement import BASE, OWN, Placement
 from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.types import Kind
-from prejoin.workload.lookup import root
+from prejoin.workload.lookup import bindings, equalities, foreign_key, root
 from prejoin.workload.model import Attribute, Entity, RelationshipKind, Workload
 
 Roots = frozenset[tuple[str, str]]
@@ -29,6 +31,8 @@ class Taste:
         self._ids = [self._roots(e, [a.name for a in e.id]) for e in workload.entities if e.id]
         self._parents = {e.name: self._parents_of(e) for e in workload.entities}
         self._pages = cache(self._pages_of)
+        self._asked = cache(self._asked_of)
+        self._foreign = cache(self._foreign_of)
 
     def __call__(self, place: Placement) -> int:
         candidate = place.candidate
@@ -39,7 +43,7 @@ class Taste:
         known = max((len(ids) for ids in self._ids if ids <= roots), default=0)
         if not known and _is_series(entity, candidate):
             known = 1
-        elsewhere = False
+        elsewhere = rarely = False
         large = 0
         base = (place.item, place.slot) == (OWN, BASE)
         if base and entity.id:
@@ -50,6 +54,7 @@ class Taste:
             alone = any(group <= set(candidate.pk) for group in ({a.name for a in entity.id}, *unique))
             elsewhere = roots not in parents if parents else alone and _has_series(entity)
             large = 20 * (not alone and self._pages(entity.name, candidate.pk) > 1)
+            rarely = not alone and self._is_asked_less(entity, candidate.pk)
         elif candidate.pk:
             # A partition of many pages is better split by what every read of it gives.
             large = min(20, int(5 * log10(max(1.0, self._pages(entity.name, candidate.pk)))))
@@ -59,14 +64,15 @@ class Taste:
             + 4 * len(candidate.sk)
             + 6 * abs(len(candidate.pk) - max(known, 1))
             + 6 * elsewhere
+            + 2 * rarely
             + large
-            + min(3, _inversions(entity, candidate))
+            + _disorder(entity, candidate)
             # Rather an index than the table by something that is no id.
             + (30 if base else 20) * (bool(candidate.pk) and not known)
             + (12 if candidate.sparse else 40) * everything
         )
 
-    def _roots(self, entity: Entity, names: list[str] | tuple[str, ...]) -> Roots:
+    def _roots(self, entity: Entity, names: Iterable[str]) -> Roots:
         return frozenset(root(self._workload, entity, a) for name in names if (a := entity.attribute(name)))
 
     def _parents_of(self, entity: Entity) -> list[Roots]:
@@ -79,18 +85,47 @@ class Taste:
                 found.append(self._roots(entity, via) if via else self._roots(parent, [a.name for a in parent.id]))
         return found
 
+    def _is_asked_less(self, entity: Entity, pk: tuple[str, ...]) -> bool:
+        """Whether another parent's items are read more often than those of a partition."""
+        here = self._roots(entity, pk)
+        mine = self._asked(entity.name, frozenset(pk))
+        others = [key for key in self._foreign(entity.name) if self._roots(entity, key) != here]
+        return any(self._asked(entity.name, key) > mine for key in others)
+
+    def _foreign_of(self, name: str) -> list[frozenset[str]]:
+        """The attributes of an entity that hold the id of another one, for each of them."""
+        entity = self._workload.entity(name)
+        assert entity is not None
+        others = [e for e in self._workload.entities if e is not entity]
+        return [key for other in others if (key := foreign_key(self._workload, entity, other))]
+
+    def _asked_of(self, name: str, pk: frozenset[str]) -> float:
+        """The calls a second of the reads of an entity that give a partition, and nothing more."""
+        given = [
+            (read, {bindings(self._workload, read.entities, one).get(name) for one in equalities(read)})
+            for read in self._workload.reads
+            if name in read.entities
+        ]
+        return sum(per_second(read.rate) for read, names in given if names == pk)
+
     def _pages_of(self, name: str, pk: tuple[str, ...]) -> float:
         """The number of pages with the items of an entity in one partition."""
         entity = self._workload.entity(name)
         return count_by(self._workload, entity, pk) * size_of(entity) / PAGE_SIZE if entity else 0.0
 
 
-def _inversions(entity: Entity, candidate: Candidate) -> int:
-    """How many pairs of attributes are in another order than in the document. Within a partition it does not matter."""
+def _disorder(entity: Entity, candidate: Candidate) -> int:
+    """0 to 3: how far the attributes are in another order than in the document. Within a partition it does not matter.
+
+    Parts of the id in the sort key count most: mostly they only make it unique, and nothing asks for another order.
+    """
     places = {a.name: at for at, a in enumerate(entity.attributes)}
     order = [places[name] for name in candidate.attributes if name in places]
     size = len(candidate.pk)
-    return sum(one > other for at, one in enumerate(order) for other in order[max(at + 1, size) :])
+    ids = [places[a.name] for one in candidate.sk if (a := entity.attribute(one.attribute)) and a.id]
+    if ids != sorted(ids):
+        return 3
+    return min(2, sum(one > other for at, one in enumerate(order) for other in order[max(at + 1, size) :]))
 
 
 def _is_series(entity: Entity, candidate: Candidate) -> bool:

@@ -12,6 +12,7 @@ class Capacity:
     """The units that one request consumed on one table."""
 
     __slots__ = ("_indexes", "_table", "_units")
+    counts = True
 
     def __init__(self, table: TableDefinition) -> None:
         self._table = table
@@ -57,6 +58,8 @@ class Capacity:
 
 class UncountedCapacity(Capacity):
     """Counts nothing, for requests that do not return consumed capacity."""
+
+    counts = False
 
     def add(self, units: float, index: IndexDefinition | None = None) -> None:
         pass

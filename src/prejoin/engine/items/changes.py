@@ -8,7 +8,6 @@ bytes of the item's row, and the keys are stored only where no image has them.
 from __future__ import annotations
 
 import time
-from zlib import adler32
 
 import msgspec
 
@@ -91,7 +90,7 @@ def record_change(
         event = b"INSERT"
     elif after is None:
         event = b"REMOVE"
-    elif before.content == after.content or _are_equal(before, after):
+    elif before.content == after.content or rows.are_equal(before, after):
         return
     else:
         event = b"MODIFY"
@@ -108,18 +107,6 @@ def record_change(
             keyed = rows.decode_item(before.content)
         keys = _encode({name: keyed[name] for name in table.keys.names})
     session.append_record(table.id, stream.first, _FORM, event, time.time(), keys, new, old, size, by_service)
-
-
-def _are_equal(before: StoredRow, after: StoredRow) -> bool:
-    """Whether two items are equal although their attributes may be in another order.
-
-    Items are decoded only if their bytes have the same sum, which is the same in any order: the low half of Adler-32.
-    """
-    return (
-        before.size == after.size
-        and (adler32(before.content) ^ adler32(after.content)) & 0xFFFF == 0
-        and rows.decode_item(before.content) == rows.decode_item(after.content)
-    )
 
 
 def next_number(session: Session, table: TableDefinition, stream: StreamDefinition) -> int:

@@ -30,12 +30,10 @@ def update_time_to_live(database: Database, request: UpdateTimeToLiveInput) -> d
         table = database.catalog.get(session, name)
         if table is None:
             raise not_found(f"Requested resource not found: Table: {name} not found")
-        if specification.enabled and table.ttl is not None:
-            refuse("TimeToLive is already enabled")
-        if not specification.enabled and table.ttl is None:
-            refuse("TimeToLive is already disabled")
-        if not specification.enabled and table.ttl != specification.attribute_name:
+        if table.ttl is not None and table.ttl != specification.attribute_name:
             refuse(f"TimeToLive is active on a different AttributeName: current AttributeName is {table.ttl}")
+        if specification.enabled == (table.ttl is not None):
+            refuse(f"TimeToLive is already {'enabled' if specification.enabled else 'disabled'}")
         changed = replace(table, ttl=specification.attribute_name if specification.enabled else None)
         database.catalog.change(session, changed)
         rows.set_expiries(session, changed)

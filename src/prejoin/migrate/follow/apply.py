@@ -18,6 +18,7 @@ from typing import Any
 from prejoin.migrate import codes
 from prejoin.migrate.follow.log import SourceTransaction
 from prejoin.migrate.follow.touched import EntityItems, ItemKey, RowKey, Touched
+from prejoin.migrate.load.contents import HeldContent, LargeContents
 from prejoin.migrate.load.encode import EncodedPut, row_encoder
 from prejoin.migrate.load.state import DeadLetter
 from prejoin.migrate.load.write import RowWriter, dead_letter, is_about_item, is_plain, refusal_code
@@ -51,6 +52,10 @@ class _Target:
     """The key of the object."""
     put: EncodedPut | None = None
     """The put of the object, if it is made of the row alone."""
+    stored: bool = False
+    """Whether large contents were stored for the object."""
+    unused: list[HeldContent] = field(default_factory=list)
+    """Large contents that no item refers to when the row is written."""
     gone: set[ItemKey] = field(default_factory=set)
     """Items to delete."""
     letter: DeadLetter | None = None
@@ -71,11 +76,14 @@ class Applied:
 class Applier:
     """Writes the rows that transactions of the source changed."""
 
-    def __init__(self, migration: Migration, touched: Touched, client: Client, throttle: Throttle) -> None:
+    def __init__(
+        self, migration: Migration, touched: Touched, client: Client, throttle: Throttle, contents: LargeContents
+    ) -> None:
         self._package = migration.package
         self._touched = touched
         self._client = client
         self._throttle = throttle
+        self._contents = contents
         self._reading = {one.name for one in touched.entities.values() if not is_plain(client, one.cls)}
         self._encoders = {name: row_encoder(migration.package, one.rows) for name, one in touched.entities.items()}
         self._refused: list[tuple[_Target, Exception]] = []
@@ -87,6 +95,10 @@ class Applier:
 
         `again` are rows that were refused before, and may be written now.
         """
+        with self._contents.attempt():
+            return self._apply(snapshot, transactions, again)
+
+    def _apply(self, snapshot: Snapshot, transactions: Sequence[SourceTransaction], again: Iterable[RowKey]) -> Applied:
         self._refused = []
         targets: dict[RowKey, _Target] = {key: _Target(key) for key in again}
         groups: list[list[RowKey]] = [[key] for key in targets]
@@ -100,6 +112,11 @@ class Applier:
                     targets.setdefault(row, _Target(row)).gone.add(item)
                 keys |= dict.fromkeys([*rows, *(row for row, _ in items)])
             groups.append(list(keys))
+        applied = Applied()
+        emptied = {c.table for one in transactions for c in one.changes if not c.images}
+        for entity in self._touched.entities.values():
+            if emptied.intersection(entity.tables):
+                self._refill(snapshot, entity, applied)
         known = set(targets)
         self._read(snapshot, targets)
         groups.append([key for key in targets if key not in known])
@@ -108,15 +125,18 @@ class Applier:
             target.gone -= kept
             if target.letter is not None:
                 target.gone.clear()  # the item stays as it was, until the row is corrected
-        applied = Applied(len(targets), dead=[t.letter for t in targets.values() if t.letter is not None])
-        emptied = {c.table for one in transactions for c in one.changes if not c.images}
-        for entity in self._touched.entities.values():
-            if emptied.intersection(entity.tables):
-                self._refill(snapshot, entity, applied)
+            for name, key in target.gone:
+                entity = self._touched.entities[name]
+                target.unused += self._contents.held(entity.cls, entity.named((name, key)))
+        applied.rows = len(targets)
+        applied.dead += [t.letter for t in targets.values() if t.letter is not None]
         self._write([[targets[key] for key in group] for group in connected(groups, targets)], applied)
         self._again(applied)
         failed = {(one.entity, one.key) for one in applied.dead}
         applied.done = [key for key in targets if key not in failed]
+        self._contents.remove([one for key in applied.done for one in targets[key].unused])
+        if any(targets[key].stored for key in targets.keys() & failed):
+            self._contents.note_unused()
         return applied
 
     def _read(self, snapshot: Snapshot, targets: dict[RowKey, _Target]) -> None:
@@ -137,6 +157,9 @@ class Applier:
             target.letter = dead_letter(entity.name, row, problem.code, problem.reason)
         except (TypeError, ValueError) as problem:
             target.letter = dead_letter(entity.name, row, codes.VALUE, str(problem))
+        if target.letter is None and self._contents.of(entity.cls):
+            (placed,) = self._contents.place([target.record])
+            target.record, target.stored, target.unused = placed.record, bool(placed.new), list(placed.old)
         encode = self._encoders[entity.name]
         if encode and target.letter is None:
             with suppress(Exception):  # a row that does not fit: the transaction says why
@@ -146,7 +169,8 @@ class Applier:
         """Deletes all items of an entity whose table was truncated, and loads the rows that it has by now."""
         for page in self._client.everything(entity.cls, hidden=True, consistent=True):
             self._client.delete_many(entity.cls, page.items, read=True)
-        writer = RowWriter(self._client, self._package, entity.rows, self._throttle)
+            self._contents.remove_of(page.items)
+        writer = RowWriter(self._client, self._package, entity.rows, self._throttle, self._contents)
         for rows in entity.rows.pages(snapshot):
             applied.dead += writer.write(rows).dead
 
@@ -211,17 +235,21 @@ class Applier:
                 self._refused.append((target, problem))
 
     def _again(self, applied: Applied) -> None:
-        """Tries the refused rows once more, when all others are written: a unique value may be free by now."""
-        left = [(target, problem) for target, _ in self._refused if (problem := self._refusal(target))]
+        """Tries the refused rows again, when all others are written: a unique value may be free by now."""
+        left = self._refusals(target for target, _ in self._refused)
         taken = [target for target, problem in left if isinstance(problem, NotUnique)]
         if len(taken) > 1:  # they may hold the values for each other: all are deleted, then written
             for target in taken:
                 self._send([_Target(target.row, gone=target.gone | ({target.item} if target.item else set()))])
-            left = [(target, problem) for target, _ in left if (problem := self._refusal(target))]
+        if len(self._refused) > 1:  # the first of them may have waited for one that was accepted after it
+            left = self._refusals(target for target, _ in left)
         for target, problem in left:
             values = self._package.values(target.record)[1] if target.record is not None else {}
             row = Row(target.row[1], values)
             applied.dead.append(dead_letter(target.row[0], row, refusal_code(problem), str(problem)))
+
+    def _refusals(self, targets: Iterable[_Target]) -> list[tuple[_Target, Exception]]:
+        return [(target, problem) for target in targets if (problem := self._refusal(target))]
 
     def _refusal(self, target: _Target) -> Exception | None:
         """Writes one row, and returns why it was refused."""

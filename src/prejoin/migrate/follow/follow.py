@@ -19,6 +19,7 @@ from prejoin.migrate.follow.apply import Applied, Applier
 from prejoin.migrate.follow.log import LOAD_AGAIN, ChangeLog, LogPart
 from prejoin.migrate.follow.logs import open_log
 from prejoin.migrate.follow.touched import Touched
+from prejoin.migrate.load.contents import LargeContents
 from prejoin.migrate.load.load import opened_table, require_state
 from prejoin.migrate.load.state import FOLDER, LoadState, now_text
 from prejoin.migrate.migration import Migration
@@ -92,15 +93,18 @@ def follow_table(
             raise PipelineError(codes.NO_CHANGES, f"there is nothing to follow: {why}", fix)
         with opened_table(migration, name, place, throttle) as client:
             touched = Touched(migration)
+            contents = LargeContents(client)
             run = _Follower(
                 migration,
                 open_log(migration, kept, touched.columns()),
-                Applier(migration, touched, client, throttle),
+                Applier(migration, touched, client, throttle, contents),
                 kept,
                 progress,
                 result,
             )
-            run.until((lambda: True) if once else (lambda: result.caught_up) if until_caught_up else stop, patience)
+            enough = (lambda: True) if once else (lambda: result.caught_up) if until_caught_up else stop
+            with contents.run(kept):
+                run.until(enough, patience)
         file = kept.write_dead_letters()
         result.dead, result.dead_file = sum(kept.dead_counts().values()), str(file) if file.exists() else ""
     result.units, result.seconds = throttle.units, time.monotonic() - began

@@ -42,18 +42,20 @@ def export_items(
     *,
     state: str | Path = FOLDER,
     restart: bool = False,
+    store: str | None = None,
     progress: Progress = SILENT,
 ) -> ExportResult:
     """Writes all items as compressed DynamoDB JSON, `{"Item": {…}}` in each line, into a new folder.
 
     The items are in `items/`. Beside it are the requests that read them from a bucket: `import-table.json` for
     ImportTable, which creates the table, and `start-bulk-put-items.json` for StartBulkPutItems, into an existing one.
+    Large contents that the design keeps in a store are written to `store`.
     """
     target = Path(folder)
     if target.exists() and any(target.iterdir()):
         message = f"{target} is not empty"
         raise RefusedError(pipeline_codes.WOULD_OVERWRITE, message, "name a new folder", str(target))
-    place = TablePlace(db=str(Path(state) / "export.db"))
+    place = TablePlace(db=str(Path(state) / "export.db"), store=store)
     if restart:
         Path(place.db or "").unlink(missing_ok=True)
     Path(state).mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from prejoin.migrate import codes
 from prejoin.migrate.follow.logs import begin_log, end_log
+from prejoin.migrate.load.contents import LargeContents
 from prejoin.migrate.load.state import FOLDER, EntityProgress, LoadState, now_text
 from prejoin.migrate.load.write import RowWriter
 from prejoin.migrate.mapping.rows import EntityRows
@@ -85,7 +86,7 @@ def load_table(
             if not resumed:
                 if not force:
                     _require_empty(client, name, place)
-                mark = migration.fingerprint(name, str(place))
+                mark = migration.fingerprint(name, place)
                 kept.say(fingerprint=mark, began=now_text(), table=name, place=str(place), source=str(migration.source))
             # A log that was named before a kill is begun, even if this call does not ask for it: it may exist already.
             if follow or outbox or kept.about("log"):
@@ -94,8 +95,10 @@ def load_table(
                     raise RefusedError(codes.NO_CHANGES, message, "pass `--restart --force` to begin again")
                 begin_log(migration, kept, outbox, progress)
             threads = workers or (WORKERS if getattr(client._transport, "concurrent", False) else 1)
-            run = _Load(migration, client, kept, throttle, threads, progress)
-            rows = run.replay() if replay else run.all()
+            contents = LargeContents(client)
+            run = _Load(migration, client, kept, throttle, threads, progress, contents)
+            with contents.run(kept):
+                rows = run.replay() if replay else run.all()
         if all(kept.progress(one.entity.name).done for one in migration.rows):
             kept.say(finished=now_text())
         file = kept.write_dead_letters()
@@ -129,7 +132,7 @@ def require_not_cut_over(state: LoadState) -> None:
 
 
 def require_same_plan(migration: Migration, state: LoadState, table: str, place: TablePlace) -> None:
-    if state.about("fingerprint") != migration.fingerprint(table, str(place)):
+    if state.about("fingerprint") != migration.fingerprint(table, place):
         message = f"the state in {state.folder} is of a load with another mapping, design, table or database"
         raise RefusedError(codes.OTHER_PLAN, message, "pass `--restart` to begin again, or another `--state`")
 
@@ -139,8 +142,9 @@ def opened_table(
     migration: Migration, table: str, place: TablePlace, throttle: Throttle, create: bool = False
 ) -> Iterator[Client]:
     """A client of the target table, whose consumption is observed."""
-    with connect(migration.package.schema, table, place) as connected:
-        client = Client(migration.package.schema, table, connected._transport, observe=throttle.observe)
+    schema = migration.schema(place)
+    with connect(schema, table, place) as connected:
+        client = Client(schema, table, connected._transport, observe=throttle.observe)
         if create:
             client.create_table(if_absent=True)
         yield client
@@ -167,6 +171,7 @@ class _Load:
         throttle: Throttle,
         workers: int,
         progress: Progress,
+        contents: LargeContents,
     ) -> None:
         self.migration = migration
         self.client = client
@@ -174,10 +179,12 @@ class _Load:
         self.throttle = throttle
         self.workers = workers
         self.progress = progress
+        self.contents = contents
         self.read = 0
 
     def _writer(self, rows: EntityRows) -> RowWriter:
-        return RowWriter(self.client, self.migration.package, rows, self.throttle, self.workers, self.state)
+        package = self.migration.package
+        return RowWriter(self.client, package, rows, self.throttle, self.contents, self.workers, self.state)
 
     def all(self) -> int:
         """Loads what is left of each entity, all from one snapshot of the database."""

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from prejoin.engine import Embedded
+from prejoin.migrate.load.contents import LargeContents
 from prejoin.migrate.load.state import DeadLetter, row_json
 from prejoin.migrate.load.write import RowWriter
 from prejoin.migrate.mapping.rows import EntityRows
@@ -99,9 +100,10 @@ def _entity_plan(migration: Migration, snapshot: Snapshot, rows: EntityRows) -> 
     with Embedded() as engine:
         client = Client(migration.package.schema, "plan", engine, observe=throttle.observe)
         client.create_table()
-        written = RowWriter(client, migration.package, rows, throttle).write(sample[:1])
+        writer = RowWriter(client, migration.package, rows, throttle, LargeContents(client))
+        written = writer.write(sample[:1])
         first = client.call("Scan")["Items"] if sample else []
-        rest = RowWriter(client, migration.package, rows, throttle).write(sample[1:])
+        rest = writer.write(sample[1:])
         units = throttle.units
         items = _scan(client)
     dead = (*written.dead, *rest.dead)

@@ -24,6 +24,8 @@ FOLDER = ".prejoin-migrate"
 """The usual folder of the state."""
 FILE = "state.db"
 DEAD_LETTERS = "dead-letters.jsonl"
+_SHOWN = 10_000
+"""Characters of a value that a dead letter has. The row itself is in the database."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -107,9 +109,10 @@ class LoadState:
         self._db.execute(f"INSERT OR REPLACE INTO about VALUES {marks}", parts)  # noqa: S608 - marks only
 
     def restart(self) -> None:
-        """Forgets the load."""
+        """Forgets the load, but not that it left large contents without items."""
         with self._transaction():
-            for table in ("about", "progress", "dead", "ids"):
+            self._db.execute("DELETE FROM about WHERE name <> 'contents'")
+            for table in ("progress", "dead", "ids"):
                 self._db.execute(f"DELETE FROM {table}")  # noqa: S608 - one of these names
 
     # --- Progress ---------------------------------------------------------------------------------------------------
@@ -288,14 +291,17 @@ def row_json(values: Mapping[str, Any]) -> dict[str, Any]:
 
     def shown(value: Any) -> Any:
         match value:
-            case None | bool() | int() | float() | str():
+            case None | bool() | int() | float():
                 return value
             case dict():
                 return {str(k): shown(v) for k, v in value.items()}
             case list() | tuple() | set() | frozenset():
                 return [shown(one) for one in value]
             case bytes() | bytearray() | memoryview():
-                return bytes(value).hex()
-        return str(value)
+                return short(bytes(value).hex())
+        return short(str(value))
+
+    def short(text: str) -> str:
+        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text):,} characters)"
 
     return {name: shown(value) for name, value in values.items()}

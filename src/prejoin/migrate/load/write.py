@@ -15,10 +15,12 @@ from typing import Any, TypeVar
 
 from prejoin.diagnostics import Code
 from prejoin.migrate import codes
+from prejoin.migrate.load.contents import LargeContents
 from prejoin.migrate.load.encode import EncodedPut, row_encoder
 from prejoin.migrate.load.state import DeadLetter, LoadState, decode_key, encode_key, now_text, row_json
 from prejoin.migrate.mapping.rows import EntityRows, Row, RowError
 from prejoin.migrate.verify.compare import canonical_text
+from prejoin.patterns.large.large import LargePattern
 from prejoin.pipeline.throttle import Throttle
 from prejoin.proof.package import LoadedPackage
 from prejoin.protocol.errors import DynamoDBError
@@ -55,6 +57,7 @@ class RowWriter:
         package: LoadedPackage,
         rows: EntityRows,
         throttle: Throttle,
+        contents: LargeContents,
         workers: int = 1,
         state: LoadState | None = None,
     ) -> None:
@@ -63,7 +66,9 @@ class RowWriter:
         self._rows = rows
         self._throttle = throttle
         self._workers = workers
-        self._plain = is_plain(client, package.classes[rows.entity.name])
+        cls = package.classes[rows.entity.name]
+        self._contents = contents if contents.of(cls) else None
+        self._plain = is_plain(client, cls)
         self._ids = [a.name for a in rows.entity.id]
         # Two rows can only have the same id if the id is not the key of the table.
         self._encode = row_encoder(package, rows) if rows.keeps_key else None
@@ -76,7 +81,8 @@ class RowWriter:
         for found in self._each(self._send_encoded, _chunks(self._encoded(rows, left), self._size(len(rows)))):
             dead += found
         records = self._records(left, dead)
-        for found in self._each(self._send, _chunks(iter(records), self._size(len(records)))):
+        send = self._send_with_contents if self._contents else self._send
+        for found in self._each(send, _chunks(iter(records), self._size(len(records)))):
             dead += found
         return Written(len(rows), tuple(dead))
 
@@ -122,7 +128,8 @@ class RowWriter:
 
     def _size(self, rows: int) -> int:
         """The rows of a chunk, so that each worker gets some."""
-        return CHUNK if self._workers == 1 else max(BATCH_WRITE_REQUESTS, min(CHUNK, -(-rows // self._workers)))
+        least = 1 if self._contents else BATCH_WRITE_REQUESTS
+        return CHUNK if self._workers == 1 else max(least, min(CHUNK, -(-rows // self._workers)))
 
     def _each(
         self, send: Callable[[list[T]], list[DeadLetter]], chunks: Iterator[list[T]]
@@ -165,6 +172,17 @@ class RowWriter:
         dead: list[DeadLetter] = []
         records = self._records([row for row, _ in chunk], dead)  # each is sent alone, to see which one is refused
         return dead + [letter for row, record in records if (letter := self._alone(row, record))]
+
+    def _send_with_contents(self, chunk: Sequence[tuple[Row, Any]]) -> list[DeadLetter]:
+        contents = self._contents
+        assert contents is not None
+        with contents.attempt():
+            placed = contents.place([record for _, record in chunk])
+            letters = self._send([(row, one.record) for (row, _), one in zip(chunk, placed, strict=True)])
+            refused = {letter.key for letter in letters}
+            for (row, _), one in zip(chunk, placed, strict=True):
+                contents.remove(one.new if row.key in refused else one.old)
+        return letters
 
     def _send(self, chunk: Sequence[tuple[Row, Any]]) -> list[DeadLetter]:
         records = [record for _, record in chunk]
@@ -212,9 +230,10 @@ def _chunks(given: Iterator[T], size: int) -> Iterator[list[T]]:
 def is_plain(client: Client, cls: type[Any]) -> bool:
     """Whether a write of the entity needs not know the item that it replaces.
 
-    TimeToLive adds nothing to a put; copies and unique values depend on the stored item.
+    TimeToLive and Large add nothing to a put; copies and unique values depend on the stored item.
     """
-    return all(type(p).__name__.endswith("TimeToLive") for p in client.schema.entity(cls).patterns)
+    patterns = client.schema.entity(cls).patterns
+    return all(isinstance(p, LargePattern) or type(p).__name__.endswith("TimeToLive") for p in patterns)
 
 
 def dead_letter(entity: str, row: Row, code: Code, reason: str) -> DeadLetter:

@@ -11,9 +11,7 @@ from prejoin.migrate.mapping.convert import FORMS, zone_of
 from prejoin.migrate.mapping.model import AttributeSource, Children, EntityMapping, TableMapping, as_source
 from prejoin.migrate.mapping.rows import never_null
 from prejoin.migrate.source.model import Database, Table
-from prejoin.patterns.large.large import MOST_INLINE
 from prejoin.types import Kind
-from prejoin.workload.contents import CONTENT
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Entity, Workload
 
@@ -130,11 +128,6 @@ class _Check:
         if source.null == "null" and (why := never_null(attribute, source)):
             message = f'{entity.name}.{name}: `null = "null"` cannot be: {why}'
             yield codes.NULL.at(span, message, "remove `null`, or mark the attribute optional in the document")
-        if attribute.type == CONTENT and (attribute.size or 0) > MOST_INLINE:
-            limit = f"a load writes up to {MOST_INLINE:,}"
-            message = f"{entity.name}.{name} has contents of {attribute.size:,} bytes, and {limit}"
-            fix = f"remove `{name}` here, ignore its column, and use `write_large` when the data is moved"
-            yield codes.CONTENT.at(span, message, fix)
         yield from self._zone(source.zone, span)
         if source.column:
             join, _, column = source.column.rpartition(".")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from prejoin.patterns.large.large import LargeValue
+from prejoin.patterns.large.large import PART_SIZE, LargeValue
 from prejoin.types import Kind, Type
 
 FORMS: Mapping[Kind, frozenset[str]] = {
@@ -85,7 +86,7 @@ def converter(type_: Type, form: str = "", zone: tzinfo = UTC, members: Mapping[
         case Kind.BINARY:
             return lambda value: _bytes(value, form)
         case Kind.CONTENT:
-            return _content
+            return content_value
         case Kind.INTEGER:
             return lambda value: value if type(value) is int and not form else _integer(value, form, zone)
         case kind:
@@ -305,13 +306,12 @@ def _map(value: Any) -> dict[str, Any]:
     return found
 
 
-def _content(value: Any) -> LargeValue:
-    data = value.encode() if isinstance(value, str) else _bytes(value, "")
-    try:
-        return LargeValue.of(data)
-    except ValueError:
-        what = f"a content of {len(data):,} bytes is larger than an item"
-        raise ConversionError(f"{what}: leave it out of the load, and store it with `write_large` afterwards") from None
+def content_value(value: Any) -> LargeValue:
+    """A content of any size, in its value until it is stored. One that was converted already stays as it is."""
+    if isinstance(value, LargeValue):
+        return value
+    data = _bytes(value, "")
+    return LargeValue("item", len(data), hashlib.sha256(data).hexdigest(), "", PART_SIZE, data)
 
 
 def _json(text: str | bytes) -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple
+
+import msgspec
 
 from prejoin.diagnostics import Code
 from prejoin.migrate import codes
-from prejoin.migrate.mapping.convert import ConversionError, Converter, converter, plain, zone_of
+from prejoin.migrate.mapping.convert import ConversionError, Converter, content_value, converter, plain, zone_of
 from prejoin.migrate.mapping.model import AttributeSource, Children, EntityMapping, TableMapping, as_source
 from prejoin.migrate.source.connection import Snapshot
 from prejoin.migrate.source.model import Database
@@ -17,6 +20,10 @@ from prejoin.workload.model import Attribute, Entity, Workload
 PAGE = 2_000
 """Rows of one SELECT."""
 PAGE_WITH_CHILDREN = 200
+_CONTENT_BYTES = 64 * 1024 * 1024
+"""Large contents of one SELECT, which are in memory together."""
+_CONTENT_SIZE = 1024 * 1024
+"""The size of contents whose document does not say one."""
 _MAIN = "t"
 _OURS = "prejoin_"
 """Begins the names of our columns: so the statistics of the database tell our statements from the application's."""
@@ -57,7 +64,18 @@ class EntityRows:
         table = database.table(mapping.table)
         self.key: tuple[str, ...] = mapping.key or (table.key if table else ())
         self.values = [self._value(a) for a in entity.attributes if a.name in mapping.attributes]
+        self._contents = [v.name for v in self.values if v.attribute.type.kind is Kind.CONTENT]
+        self._summed = False
+        sizes = [v.attribute.size or _CONTENT_SIZE for v in self.values if v.name in self._contents]
         self.page = PAGE_WITH_CHILDREN if mapping.children else PAGE
+        if sizes:
+            self.page = max(1, min(self.page, _CONTENT_BYTES // sum(sizes)))
+
+    def summed(self) -> EntityRows:
+        """The same rows, with the size and the checksum of large contents instead of the contents."""
+        found = copy(self)
+        found._summed = True
+        return found
 
     def _value(self, attribute: Attribute) -> MappedValue:
         source = self.mapping.source(attribute.name)
@@ -110,8 +128,9 @@ class EntityRows:
     def matching(self, snapshot: Snapshot, columns: Sequence[str], wanted: Sequence[Sequence[Any]]) -> Iterator[Row]:
         """The rows whose columns have one of the wanted combinations of values."""
         names = [self._quoted(snapshot, c) for c in columns]
-        for at in range(0, len(wanted), PAGE_WITH_CHILDREN):
-            some = wanted[at : at + PAGE_WITH_CHILDREN]
+        page = min(PAGE_WITH_CHILDREN, self.page)
+        for at in range(0, len(wanted), page):
+            some = wanted[at : at + page]
             each = [" AND ".join(f"{name} = :p{n}_{c}" for c, name in enumerate(names)) for n in range(len(some))]
             values = {f"p{n}_{c}": value for n, one in enumerate(some) for c, value in enumerate(one)}
             yield from self.where(snapshot, f"({' OR '.join(f'({one})' for one in each)})", values)
@@ -172,6 +191,10 @@ class EntityRows:
         rows = [Row(row[:width], dict(zip(selected, row[width:], strict=False))) for row in found]
         for row in rows if constant else ():
             row.values.update(constant)
+        for name in self._contents if self._summed else ():
+            for row in rows:
+                if row.values[name] is not None:
+                    row.values[name] = msgspec.structs.replace(content_value(row.values[name]), data=None)
         self._add_children(snapshot, rows, found)
         return rows
 

@@ -130,7 +130,7 @@ def readable(rate: Rate | None) -> Rate | None:
     """A rate per second in a unit that gives a figure of at least one.
 
     >>> readable(Rate(value=0.0123456))
-    Rate(level=None, value=44.0, per=<Per.HOUR: 'h'>, peak=None, weight=None, hottest=None)
+    Rate(level=None, value=44.0, per=<Per.HOUR: 'h'>, peak=None, weight=None, hottest=None, hottest_of='')
     """
     if rate is None or rate.value is None or rate.per is not Per.SECOND:
         return rate

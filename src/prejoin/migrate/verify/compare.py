@@ -16,6 +16,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from prejoin.patterns.large.large import LargeValue
+
 BUCKETS = 4096
 GROUP = 200_000
 """Items that are compared in memory at a time."""
@@ -141,6 +143,8 @@ def shown(value: Any) -> Any:
             return f"0x{value.hex()}"
         case datetime():
             return value.astimezone(UTC).isoformat()
+        case LargeValue():
+            return f"{value.size:,} bytes with SHA-256 {value.sha256}"
         case set() | frozenset():
             return sorted((shown(one) for one in value), key=str)
         case list() | tuple():
@@ -176,6 +180,9 @@ def canonical(value: Any) -> Any:
             return f"'{value.astimezone(UTC).isoformat()}"
         case date() | UUID():
             return f"'{value}"
+        case LargeValue():
+            # Neither the place of a content nor its compression matters.
+            return f"content {value.size} {value.sha256}"
         case set() | frozenset():
             return sorted((canonical(one) for one in value), key=str)
         case list() | tuple():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from prejoin.keys import TABLE
@@ -26,6 +26,8 @@ from prejoin.migrate.verify.compare import (
 )
 from prejoin.migrate.verify.patterns import PatternComparison, Sample, compare_pattern
 from prejoin.patterns.integrity.audit import audit
+from prejoin.patterns.large.content import LargeContentError, stream_large
+from prejoin.patterns.large.large import LargeValue
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.progress import SILENT, Progress
 from prejoin.pipeline.throttle import Throttle
@@ -85,9 +87,11 @@ def verify_table(
 ) -> VerifyResult:
     """Compares all rows with all items, copies and guards with their items, and the answers of access patterns.
 
-    Nothing is written on either side. While the application writes, recent changes are differences.
+    Large contents are read, and compared by checksum. Nothing is written on either side. While the application writes,
+    recent changes are differences.
     """
     name = table or migration.table
+    migration = replace(migration, rows=tuple(one.summed() for one in migration.rows))
     with opened_table(migration, name, place, Throttle()) as client, migration.source.snapshot() as snapshot:
         run = _Verification(migration, client, snapshot, progress)
         entities = run.items()
@@ -169,12 +173,15 @@ class _Verification:
         for page in self.client.everything(hidden=True, unreadable="keep", consistent=True):
             for record in page.items:
                 entity, values = package.values(record)
-                yield entity, tuple(values.get(i) for i in ids[entity]), values
+                key = tuple(values.get(i) for i in ids[entity])
+                if report:
+                    self._read_contents(entity, key, record, values)
+                yield entity, key, values
             if report:
                 names = self.client.schema.keys(TABLE).names
                 for bad in page.unreadable:
-                    key = " / ".join(str(text) for name in names for text in bad.item[name].values())
-                    self.found.add(Difference("unreadable", "", key, found=str(bad.error)))
+                    shown = " / ".join(str(text) for name in names for text in bad.item[name].values())
+                    self.found.add(Difference("unreadable", "", shown, found=str(bad.error)))
 
     def nulls(self) -> None:
         """Compares the form of NULL with the mapping, where it is stored. Objects do not show it: both are None."""
@@ -211,6 +218,14 @@ class _Verification:
             for a in wrong:
                 wanted = "NULL" if a in rows.nulls else "absent"
                 self.found.add(Difference("different", name, key, a, wanted, _stored(item.get(wires[a]))))
+
+    def _read_contents(self, entity: str, key: tuple[Any, ...], record: Any, values: Values) -> None:
+        """Reads the large contents of an object. The end of a content compares its checksum."""
+        for name in (n for n, value in values.items() if isinstance(value, LargeValue)):
+            try:
+                deque(stream_large(self.client, record, self.migration.package.fields[entity][name]), maxlen=0)
+            except LargeContentError as problem:
+                self.found.add(Difference("unreadable", entity, shown_key(key), name, found=str(problem)))
 
     def integrity(self) -> None:
         """Compares copies, guards and index keys with the items that they belong to."""

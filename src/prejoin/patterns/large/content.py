@@ -28,8 +28,9 @@ from prejoin.table.write.batch import write_requests
 from prejoin.table.write.execute import ATTEMPTS, write_one
 from prejoin.table.write.from_call import check_known, delete_write, update_write
 from prejoin.table.write.model import key_texts
+from prejoin.transport.errors import TransportError
 
-from .large import OBJECT_SIZE, PART_SIZE, LargePattern, LargeValue, large_pattern
+from .large import OBJECT_SIZE, PART_SIZE, LargePattern, LargeValue, Place, large_pattern
 
 if TYPE_CHECKING:
     from prejoin.table.client.async_client import AsyncClient
@@ -63,7 +64,7 @@ def store_large(db: Any, cls: type[Any], attribute: str, source: Source, /, **ke
     The item needs not exist. Write the value with it, by any write: `db.insert(Document("1", body=value))`. If that
     fails, `remove_garbage` deletes the content a day later.
     """
-    return db._run(_Contents(db.schema, db.table, cls, attribute, key).store(source))
+    return db._run(Contents(db.schema, db.table, cls, attribute, key).store(source))
 
 
 @overload
@@ -78,7 +79,7 @@ def write_large(db: Any, cls: type[Any], attribute: str, source: Source, /, **ke
     Raise NotFound if there is no item. If it is interrupted, the item has the old content or the new one, and
     `remove_garbage` deletes the other.
     """
-    return db._run(_Contents(db.schema, db.table, cls, attribute, key).replace(source))
+    return db._run(Contents(db.schema, db.table, cls, attribute, key).replace(source))
 
 
 @overload
@@ -139,12 +140,12 @@ async def _awaiting(db: AsyncClient, reading: _Reading) -> AsyncIterator[bytes]:
         yield await db._run(reading.next())
 
 
-def _of_record(db: Client | AsyncClient, record: Any, attribute: str) -> _Contents:
+def _of_record(db: Client | AsyncClient, record: Any, attribute: str) -> Contents:
     schema: Schema = db.schema
     entity = schema.entity(type(record))
     values = entity.codec.values(record)
     key = {name: values[name] for name in entity.base.attributes}
-    return _Contents(schema, db.table, type(record), attribute, key)
+    return Contents(schema, db.table, type(record), attribute, key)
 
 
 def _delete(schema: Schema, table: str, cls: type[Any], given: Mapping[str, Any]) -> Steps[bool]:
@@ -162,12 +163,12 @@ def _delete(schema: Schema, table: str, cls: type[Any], given: Mapping[str, Any]
                 raise
             continue  # a content was replaced
         for one in patterns:
-            yield from _Contents(schema, table, cls, one.attribute, key).remove(known[one.attribute])
+            yield from Contents(schema, table, cls, one.attribute, key).remove(known[one.attribute])
         return True
     raise Conflict(f"the contents of {cls.__name__} changed at each of {ATTEMPTS} attempts. Nothing was deleted")
 
 
-class _Contents:
+class Contents:
     """The contents of one attribute of one item."""
 
     def __init__(self, schema: Schema, table: str, cls: type[Any], attribute: str, key: Mapping[str, Any]) -> None:
@@ -199,14 +200,14 @@ class _Contents:
                 size += len(part)
             yield from self._put(upload, count, parts)
             count += len(parts)
-        place = "objects" if declared.store else "parts"
-        return LargeValue(place, size, sha256.hexdigest(), upload, part_size)  # type: ignore[arg-type]
+        return LargeValue(self.pattern.place(self.schema), size, sha256.hexdigest(), upload, part_size)
 
     def _put(self, upload: str, first: int, parts: Sequence[bytes]) -> Steps[None]:
         store = self.pattern.declared.store
         if store is not None:
             for at, part in enumerate(parts, first):
-                yield Blocking(partial(store.put, self._object(upload, at), part))
+                object_key = self._object(self.pattern.place(self.schema), upload, at)
+                yield Blocking(partial(store.put, object_key, part))
             return
         owner = {"M": self.schema.facet_key(self.entity.base, self.key)}
         tag = {"S": self.pattern.facets[0].entity}
@@ -256,9 +257,9 @@ class _Contents:
         if value is None or value.place == "item":
             return
         parts = range(value.parts)
-        if value.place == "objects":
+        if value.place != "parts":
             for part in parts:
-                yield Blocking(partial(self._store().delete, self._object(value.upload, part)))
+                yield Blocking(partial(self._store().delete, self._object(value.place, value.upload, part)))
             return
         keys = [self.pattern.key(self.schema, self.key, value.upload, part) for part in parts]
         yield from write_requests(
@@ -275,7 +276,7 @@ class _Contents:
                 while not reading.done:
                     pieces.append((yield from reading.next()))
                 return b"".join(pieces)
-            except LargeContentError:
+            except (LargeContentError, TransportError):  # a bucket that may not be listed denies a missing object
                 now = yield from get_steps(self.schema, self.table, self.cls, self.key, True, None)
                 other = None if now is None else getattr(now, self.pattern.attribute)
                 if other is None or other == value:
@@ -294,7 +295,8 @@ class _Contents:
 
     def object(self, value: LargeValue, part: int, start: int, end: int) -> Steps[bytes]:
         """Read the bytes from `start` up to `end` of one part of a content from the object store."""
-        data = yield Blocking(partial(self._store().get, self._object(value.upload, part), start, end))
+        key = self._object(value.place, value.upload, part)
+        data = yield Blocking(partial(self._store().get, key, start, end))
         self._check(value, part, data, end - start)
         found: bytes = data
         return found
@@ -328,8 +330,8 @@ class _Contents:
             raise self.incomplete("it is in an object store, and Large(…) has none. Pass store=")
         return store
 
-    def _object(self, upload: str, part: int) -> str:
-        return self.pattern.object_key(self.schema, self.table, self.key, upload, part)
+    def _object(self, place: Place, upload: str, part: int) -> str:
+        return self.pattern.object_key(self.schema, self.table, self.key, place, upload, part)
 
     def incomplete(self, why: str) -> LargeContentError:
         return LargeContentError(f"{self.pattern.attribute} of {self.entity.tag} {_said(self.key)}: {why}")
@@ -338,7 +340,7 @@ class _Contents:
 class _Reading:
     """A content that is read from one position to another, piece by piece."""
 
-    def __init__(self, contents: _Contents, value: LargeValue | None, start: int, end: int | None) -> None:
+    def __init__(self, contents: Contents, value: LargeValue | None, start: int, end: int | None) -> None:
         if start < 0 or (end is not None and end < start):
             raise ArgumentError(f"the bytes from {start} up to {end} are no part of a content")
         self._contents = contents
@@ -360,7 +362,7 @@ class _Reading:
         else:
             first = self._at // value.part_size
             offset = first * value.part_size
-            if value.place == "objects":
+            if value.place != "parts":
                 end = min(self._end - offset, value.part_size)
                 found = yield from self._contents.object(value, first, self._at - offset, end)
             else:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
 
-from prejoin.keys import PART, UPLOAD, part_facet
+from prejoin.keys import PART, UPLOAD, object_folder, part_facet, safe_segment, tenant_folder
 from prejoin.patterns.history import HistoryPattern
 from prejoin.table.codec.values import Json
 from prejoin.table.errors import SchemaError, TableError
@@ -31,10 +31,14 @@ MOST_KEY = 1024
 """Bytes of the key of an object, the limit of S3."""
 
 
+Place = Literal["item", "parts", "objects", "tenant"]
+"""Where a content is: in the item, in parts beside it, in objects of a store, or in objects in the tenant's folder."""
+
+
 class LargeValue(msgspec.Struct, frozen=True):
     """What an item knows of a content: its size and checksum, and where it is. `store_large` makes it."""
 
-    place: Literal["item", "parts", "objects"]
+    place: Place
     size: int
     sha256: str
     upload: str
@@ -150,12 +154,35 @@ class LargePattern(BoundPattern):
 
     def prefix(self, table: str) -> str:
         """Return the beginning of the keys of all objects."""
-        return f"{table}/{_safe(self.entity.tag.encode())}/{_safe(self.attribute.encode())}/"
+        return f"{table}/{object_folder(self.entity.tag, self.attribute)}"
 
-    def object_key(self, schema: Schema, table: str, owner: Mapping[str, Any], upload: str, part: int) -> str:
+    def tenant(self, schema: Schema) -> str:
+        """Return the attribute that is the tenant of the items; empty if they have none."""
+        from prejoin.table.schema.tenancy import is_tenants  # only schemas with tenants need it
+
+        tenancy, entity = schema.tenancy, self.entity
+        if tenancy is None or not is_tenants(entity, entity.base, tenancy.attribute, tenancy.separator):
+            return ""
+        return tenancy.attribute
+
+    def place(self, schema: Schema) -> Place:
+        """Return where new contents are that are too large for an item."""
+        if self.declared.store is None:
+            return "parts"
+        return "tenant" if self.tenant(schema) else "objects"
+
+    def object_key(
+        self, schema: Schema, table: str, owner: Mapping[str, Any], place: Place, upload: str, part: int
+    ) -> str:
         """Return the key of an object, which contains the key of its item."""
-        own = _safe(msgspec.json.encode(schema.facet_key(self.entity.base, owner)))
-        found = f"{self.prefix(table)}{own}/{upload}/{part:06}"
+        folder = ""
+        if place == "tenant":
+            attribute = self.tenant(schema)
+            if not attribute:
+                raise SchemaError(f"a content of {self.entity.tag} is in the folder of a tenant, and it has none")
+            folder = tenant_folder(str(owner[attribute]))
+        own = safe_segment(msgspec.json.encode(schema.facet_key(self.entity.base, owner)))
+        found = f"{self.prefix(table)}{folder}{own}/{upload}/{part:06}"
         if len(found) > MOST_KEY:
             raise TableError(
                 f"the key of {self.entity.tag} is too long for an object of {self.attribute}: {len(found)} bytes, "
@@ -167,10 +194,6 @@ class LargePattern(BoundPattern):
         """Return the key of the item and the upload of an object."""
         *_, own, upload, _ = key.split("/")
         return msgspec.json.decode(base64.urlsafe_b64decode(own + "=" * (-len(own) % 4))), upload
-
-
-def _safe(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def large_pattern(schema: Schema, cls: type[Any], attribute: str) -> LargePattern:

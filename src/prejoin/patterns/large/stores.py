@@ -12,7 +12,7 @@ from prejoin.table.errors import SchemaError
 
 
 class ObjectStore(Protocol):
-    """A place for objects by key. Keys consist of letters, digits, `-`, `_`, `.` and `/`."""
+    """A place for objects by key. Keys consist of ASCII letters, digits, `-`, `_`, `.`, `!` and `/`."""
 
     def put(self, key: str, data: bytes) -> None:
         """Write an object completely, or not at all."""

@@ -232,20 +232,16 @@ def _check_appending(reader: ExpressionReader, update: Update) -> None:
 
 
 def _set_value(reader: ExpressionReader) -> Operand:
-    """One operand, or two with + or - between them. The whole may be in parentheses."""
-    if reader.token.text == "(":
-        start = reader.index
-        reader.advance()
-        left = reader.operand()
-        if reader.token.text in ("+", "-"):
-            value = Arithmetic(reader.advance().text, left, reader.operand())
-            reader.expect(")")
-            return value
-        reader.index = start
-    left = reader.operand()
+    """One operand, or two with + or - between them. Either operand and the whole may be in parentheses."""
+    opened = reader.opened()
+    value = reader.operand()
+    while opened and reader.accept(")"):
+        opened -= 1
     if reader.token.kind == "sign" and reader.token.text in ("+", "-"):
-        return Arithmetic(reader.advance().text, left, reader.operand())
-    return left
+        value = Arithmetic(reader.advance().text, value, reader.operand())
+    for _ in range(opened):
+        reader.expect(")")
+    return value
 
 
 @lru_cache(maxsize=2048)

@@ -223,10 +223,20 @@ class ExpressionReader:
             raise invalid(
                 f"Invalid {self.parameter}: The expression is nested too deeply; maximum depth: {_OPERAND_DEPTH}"
             )
-        if self.accept("("):
-            inner = self.operand(depth + 1)
+        opened = self.opened()
+        operand = self._bare_operand(depth)
+        for _ in range(opened):
             self.expect(")")
-            return inner
+        return operand
+
+    def opened(self) -> int:
+        """Skip opening parentheses, and return how many there were."""
+        start = self.index
+        while self.accept("("):
+            pass
+        return self.index - start
+
+    def _bare_operand(self, depth: int) -> Operand:
         token = self.token
         if token.kind == "value":
             self.index += 1

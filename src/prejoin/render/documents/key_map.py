@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from prejoin.design.document.cells import write_code, write_list, write_prose, write_title, write_when
-from prejoin.design.mapping.facets import counter_templates, history_key, types_of
+from prejoin.design.mapping.facets import counter_templates, history_key
 from prejoin.design.model import TABLE, Counter, Design, Did, Facet, Guard, Item, ItemName, Request, Slot
 from prejoin.keys import TemplateError, fields_of, guard_key
 from prejoin.render.documents.tables import write_table
@@ -87,9 +87,7 @@ class _KeyMap:
         )
         if entity and own and guard.attributes:
             try:
-                made = guard_key(
-                    own.tag, guard.attributes, types_of(entity), self.design.separator, bool(base and base.sk)
-                )
+                made = guard_key(own.tag, guard.attributes, entity.types, self.design.separator, bool(base and base.sk))
                 pk, sk = (template.text if template else "" for template in made)
             except TemplateError:
                 pass  # the checks say so

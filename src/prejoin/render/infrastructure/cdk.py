@@ -14,8 +14,8 @@ from prejoin.design.model import TABLE, ProjectionKind
 from prejoin.workload.model import Model
 
 from .options import Encryption, TableClass
-from .policies import BUCKET, OBJECTS, STREAM, Policy, policy_document
-from .stack import ABORT_DAYS, Scaled, Stack, scaled, split_words
+from .policies import BUCKET, STREAM, Policy, policy_document
+from .stack import ABORT_DAYS, RECOVERY_DAYS, Scaled, Stack, scaled, split_words
 from .table import TableIndex
 
 _TYPES = {"S": "STRING", "N": "NUMBER", "B": "BINARY"}
@@ -38,8 +38,10 @@ class Own(Model, frozen=True):
     """A member of the construct, or an attribute of it: `table`, `table.table_arn`."""
 
     path: str
+    middle: str = ""
+    """A variable that follows it, after a slash."""
     suffix: str = ""
-    """Text that follows it."""
+    """Text that follows."""
     given: bool = False
     """Whether its type allows nothing to be there, and something is."""
 
@@ -121,9 +123,13 @@ def _bucket(stack: Stack) -> Make:
     props: dict[str, Any] = {"encryption": Name(f"s3.BucketEncryption.{'KMS' if customer else 'S3_MANAGED'}")}
     if customer:
         props |= {"encryption_key": Own("key"), "bucket_key_enabled": True}
-    props["block_public_access"] = Name("s3.BlockPublicAccess.BLOCK_ALL")
-    unfinished = {"abort_incomplete_multipart_upload_after": Name(f"Duration.days({ABORT_DAYS})")}
-    props["lifecycle_rules"] = [Props("s3.LifecycleRule", unfinished)]
+    props |= {"block_public_access": Name("s3.BlockPublicAccess.BLOCK_ALL"), "enforce_ssl": True}
+    leftovers: dict[str, Any] = {"abort_incomplete_multipart_upload_after": Name(f"Duration.days({ABORT_DAYS})")}
+    if stack.options.point_in_time_recovery:
+        props["versioned"] = True
+        leftovers["noncurrent_version_expiration"] = Name(f"Duration.days({RECOVERY_DAYS})")
+        leftovers["expired_object_delete_marker"] = True
+    props["lifecycle_rules"] = [Props("s3.LifecycleRule", leftovers)]
     props["removal_policy"] = _removal(stack)
     return Make("bucket", "s3.Bucket", "Bucket", props)
 
@@ -215,9 +221,10 @@ def _scaling(one: Scaled) -> Do:
 
 
 def _policy(policy: Policy, stack: Stack) -> Make:
-    indexes = {one.name: Own("table.table_arn", f"/index/{one.name}") for one in stack.table.indexes}
+    indexes = {one.name: Own("table.table_arn", suffix=f"/index/{one.name}") for one in stack.table.indexes}
     arns = {**indexes, TABLE: Own("table.table_arn"), STREAM: Own("table.table_stream_arn", given=True)}
-    arns |= {BUCKET: Own("bucket.bucket_arn"), OBJECTS: Own("bucket.bucket_arn", "/*")}
+    arns |= {one: Own("bucket.bucket_arn", "table_name", f"/{one}*") for one in stack.folders}
+    arns[BUCKET] = Own("bucket.bucket_arn")
     written = policy_document(policy, arns, Own("key.key_arn"))
     statements = []
     for one in written["Statement"]:

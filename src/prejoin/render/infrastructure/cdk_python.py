@@ -100,7 +100,8 @@ def _value(value: Any, room: int, lead: str = "") -> Lines:
             return [f"{lead}{value.text}"]
         case Own():
             path = f"str(self.{value.path})" if value.given else f"self.{value.path}"
-            return [f"{lead}f{string(f'{{{path}}}{value.suffix}')}" if value.suffix else f"{lead}{path}"]
+            middle = f"/{{{value.middle}}}" if value.middle else ""
+            return [f"{lead}f{string(f'{{{path}}}{middle}{value.suffix}')}" if value.suffix else f"{lead}{path}"]
         case Props():
             return laid_out(f"{lead}{value.type}(", _named(value.values, inner), ")", space, _STEP)
         case bool() | int():

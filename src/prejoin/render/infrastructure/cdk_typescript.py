@@ -15,6 +15,8 @@ from .options import Infrastructure
 from .stack import NOTICE, Stack, split_words, stack_of
 from .typescript import STEP, WIDTH, TypeScriptCall, TypeScriptRaw, called, camel, quoted
 
+_SPELLED = {"enforce_ssl": "enforceSSL"}
+
 
 def render_cdk_typescript(
     workload: Workload, design: Design, options: Infrastructure | None = None
@@ -91,7 +93,7 @@ def _done(step: Do, room: int) -> Lines:
 
 
 def _object(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {camel(name): _value(one) for name, one in values.items()}
+    return {_SPELLED.get(name) or camel(name): _value(one) for name, one in values.items()}
 
 
 def _value(value: Any) -> Any:
@@ -101,7 +103,8 @@ def _value(value: Any) -> Any:
             return TypeScriptRaw(_path(value.text))
         case Own():
             path = f"this.{_path(value.path)}{'!' if value.given else ''}"
-            return TypeScriptRaw(f"`${{{path}}}{value.suffix}`" if value.suffix else path)
+            middle = f"/${{{camel(value.middle)}}}" if value.middle else ""
+            return TypeScriptRaw(f"`${{{path}}}{middle}{value.suffix}`" if value.suffix else path)
         case Props(type="iam.PolicyStatement"):
             return TypeScriptCall(f"new {value.type}(", _object(value.values))
         case Props():

@@ -12,8 +12,8 @@ from prejoin.design.model import TABLE, Design, ProjectionKind
 from prejoin.workload.model import Workload
 
 from .options import Encryption, Infrastructure, TableClass
-from .policies import BUCKET, OBJECTS, STREAM, policy_document
-from .stack import ABORT_DAYS, NOTICE, STREAM_ATTEMPTS, Scaled, Stack, scaled, stack_of
+from .policies import BUCKET, STREAM, policy_document
+from .stack import ABORT_DAYS, NOTICE, RECOVERY_DAYS, STREAM_ATTEMPTS, Scaled, Stack, scaled, stack_of
 from .table import TableIndex
 
 FILE = PurePosixPath("template.yaml")
@@ -49,7 +49,7 @@ def template(stack: Stack) -> dict[str, Any]:
         resources["TableKey"] = _key(stack)
     resources["Table"] = _table(stack, key)
     if stack.bucket:
-        resources["Bucket"] = _bucket(stack, key)
+        resources |= {"Bucket": _bucket(stack, key), "BucketPolicy": _bucket_policy()}
     for one in scaled(stack):
         resources |= _scaling(one)
     for policy in stack.every_policy:
@@ -148,14 +148,20 @@ def _bucket(stack: Stack, key: Any) -> dict[str, Any]:
     encrypted = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key} if key else {"SSEAlgorithm": "AES256"}
     rule = {"ServerSideEncryptionByDefault": encrypted, **({"BucketKeyEnabled": True} if key else {})}
     blocked = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
-    aborted = {"Id": "Unfinished", "Status": "Enabled"}
     properties: dict[str, Any] = {
         "BucketEncryption": {"ServerSideEncryptionConfiguration": [rule]},
         "PublicAccessBlockConfiguration": dict.fromkeys(blocked, True),
-        "LifecycleConfiguration": {
-            "Rules": [{**aborted, "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": ABORT_DAYS}}]
-        },
     }
+    leftovers: dict[str, Any] = {
+        "Id": "Leftovers",
+        "Status": "Enabled",
+        "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": ABORT_DAYS},
+    }
+    if stack.options.point_in_time_recovery:
+        properties["VersioningConfiguration"] = {"Status": "Enabled"}
+        leftovers["NoncurrentVersionExpiration"] = {"NoncurrentDays": RECOVERY_DAYS}
+        leftovers["ExpiredObjectDeleteMarker"] = True
+    properties["LifecycleConfiguration"] = {"Rules": [leftovers]}
     if stack.options.tags:
         properties["Tags"] = _tags(stack)
     return {
@@ -163,6 +169,23 @@ def _bucket(stack: Stack, key: Any) -> dict[str, Any]:
         "DeletionPolicy": kept,
         "UpdateReplacePolicy": kept,
         "Properties": properties,
+    }
+
+
+def _bucket_policy() -> dict[str, Any]:
+    """The policy of the bucket: no access without TLS."""
+    denied = {
+        "Sid": "OnlyTls",
+        "Effect": "Deny",
+        "Principal": {"AWS": "*"},
+        "Action": "s3:*",
+        "Resource": [Tagged("GetAtt", "Bucket.Arn"), Tagged("Sub", "${Bucket.Arn}/*")],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    document = {"Version": "2012-10-17", "Statement": [denied]}
+    return {
+        "Type": "AWS::S3::BucketPolicy",
+        "Properties": {"Bucket": Tagged("Ref", "Bucket"), "PolicyDocument": document},
     }
 
 
@@ -252,12 +275,13 @@ def _scaling(one: Scaled) -> dict[str, Any]:
 
 def _arns(stack: Stack) -> dict[str, Any]:
     indexes = {one.name: Tagged("Sub", f"${{Table.Arn}}/index/{one.name}") for one in stack.table.indexes}
+    folders = {one: Tagged("Sub", f"${{Bucket.Arn}}/${{Table}}/{one}*") for one in stack.folders}
     return {
         **indexes,
+        **folders,
         TABLE: Tagged("GetAtt", "Table.Arn"),
         STREAM: Tagged("GetAtt", "Table.StreamArn"),
         BUCKET: Tagged("GetAtt", "Bucket.Arn"),
-        OBJECTS: Tagged("Sub", "${Bucket.Arn}/*"),
     }
 
 

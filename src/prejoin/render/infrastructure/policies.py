@@ -11,6 +11,8 @@ import msgspec
 
 from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, Operation, Request
+from prejoin.keys import object_folder
+from prejoin.render.python.names import names_of
 from prejoin.workload.contents import contents_of
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Entity, Model, Pattern, Read, Workload
@@ -25,8 +27,8 @@ CONSUMER = Role("Stream consumer")
 """The role that reads the stream, and updates what follows by it."""
 STREAM = "the stream"
 """The place of actions on the stream. No index has a name with a space."""
-BUCKET, OBJECTS = "the bucket", "the objects"
-"""The places of actions on the bucket of large contents."""
+BUCKET = "the bucket"
+"""The place of actions on the bucket of large contents."""
 MOST_CHARACTERS = 6144
 """The limit of a managed policy, without white space."""
 _LONGEST_ARN = "arn:aws-us-gov:dynamodb:ap-southeast-99:123456789012:table/"
@@ -44,6 +46,7 @@ class Statement(Model, frozen=True):
     sid: str
     actions: tuple[str, ...]
     places: tuple[str, ...]
+    """The table, indexes, the stream, the bucket, or folders of the bucket."""
     condition: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     service: str = "dynamodb"
 
@@ -170,16 +173,32 @@ def _content_operations(workload: Workload, design: Design, patterns: Sequence[P
 
 def _object_statements(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> tuple[Statement, ...]:
     """What a role may do with the objects of large contents."""
-    stored = {one.entity for one in design.stores}
-    used = [writes for entity, writes in _content_users(workload, design, patterns) if entity.name in stored]
-    if not used:
-        return ()
-    actions = ("DeleteObject", "GetObject", "PutObject") if any(used) else ("GetObject",)
-    return (
-        Statement("Objects", actions, (OBJECTS,), service="s3"),
+    folders = content_folders(workload, design)
+    read: list[str] = []
+    written: list[str] = []
+    for entity, writes in _content_users(workload, design, patterns):
+        (written if writes else read).extend(folders.get(entity.name, ()))
+    found = []
+    if written:
+        found.append(Statement("Objects", ("DeleteObject", "GetObject", "PutObject"), tuple(written), service="s3"))
+    if read:
+        found.append(Statement("ReadObjects", ("GetObject",), tuple(read), service="s3"))
+    if found:
         # Without it S3 says of a missing object that access is denied, and not that it is missing.
-        Statement("MissingObjects", ("ListBucket",), (BUCKET,), service="s3"),
-    )
+        found.append(Statement("MissingObjects", ("ListBucket",), (BUCKET,), service="s3"))
+    return tuple(found)
+
+
+def content_folders(workload: Workload, design: Design) -> dict[str, list[str]]:
+    """The folders of the bucket, in that of the table, with the objects of each entity that has contents there."""
+    fields = names_of(workload).fields
+    found: dict[str, list[str]] = {}
+    for one in design.stores:
+        item = design.item(one.entity)
+        assert item is not None  # one with contents
+        folder = object_folder(item.tag, fields[one.entity][one.attribute])
+        found.setdefault(one.entity, []).append(folder)
+    return found
 
 
 def _content_users(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> Iterator[tuple[Entity, bool]]:

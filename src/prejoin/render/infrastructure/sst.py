@@ -12,8 +12,8 @@ from prejoin.workload.model import Workload
 from .cdk import class_name
 from .layout import Lines
 from .options import Encryption, Infrastructure, TableClass
-from .policies import BUCKET, OBJECTS, STREAM, Policy, policy_document
-from .stack import ABORT_DAYS, NOTICE, Scaled, Stack, scaled, stack_of
+from .policies import BUCKET, STREAM, Policy, policy_document
+from .stack import ABORT_DAYS, NOTICE, RECOVERY_DAYS, Scaled, Stack, scaled, stack_of
 from .table import TableIndex
 from .typescript import TypeScriptCall, TypeScriptRaw, called, quoted
 
@@ -41,7 +41,9 @@ def render_sst(
     parts = [[f"// {NOTICE}"]]
     if stack.makes_key:
         key = {"description": f"Encrypts the table of {stack.title}", "enableKeyRotation": True}
-        parts.append(called(f"export const key = new aws.kms.Key({quoted(f'{class_name(stack)}Key')}, ", key))
+        # Without the key nobody can read the table and the bucket.
+        kept = ", { retainOnDelete: true });"
+        parts.append(called(f"export const key = new aws.kms.Key({quoted(f'{class_name(stack)}Key')}, ", key, kept))
     if _adjusted(stack):
         parts += [called("const units = ", _units(stack), ";"), called("const settings = ", _settings(stack), ";")]
         parts.append(_ADJUST)
@@ -74,7 +76,10 @@ def _table(stack: Stack) -> dict[str, Any]:
 
 
 def _bucket(stack: Stack) -> list[Lines]:
-    """The bucket of large contents. The component blocks public access."""
+    """The bucket of large contents. The component blocks public access, and access without TLS.
+
+    By itself it would delete all objects with the bucket, and let the pages of every web site use it.
+    """
     name = f"{class_name(stack)}Bucket"
     on = TypeScriptRaw("bucket.name")
     customer = stack.options.encryption is Encryption.CUSTOMER
@@ -83,15 +88,24 @@ def _bucket(stack: Stack) -> list[Lines]:
     if customer:
         rule["bucketKeyEnabled"] = True
     after = {"daysAfterInitiation": ABORT_DAYS}
-    aborted = {"id": "unfinished", "status": "Enabled", "abortIncompleteMultipartUpload": after}
-    tags = {"transform": {"bucket": {"tags": dict(sorted(stack.options.tags.items()))}}} if stack.options.tags else {}
+    leftovers: dict[str, Any] = {"id": "leftovers", "status": "Enabled", "abortIncompleteMultipartUpload": after}
+    kept: dict[str, Any] = {"forceDestroy": False}
+    if stack.options.tags:
+        kept["tags"] = dict(sorted(stack.options.tags.items()))
     encryption = f"new aws.s3.BucketServerSideEncryptionConfigurationV2({quoted(f'{name}Encryption')}, "
     lifecycle = f"new aws.s3.BucketLifecycleConfigurationV2({quoted(f'{name}Lifecycle')}, "
-    return [
-        called(f"export const bucket = new sst.aws.Bucket({quoted(name)}, ", tags),
+    found = [
+        called(
+            f"export const bucket = new sst.aws.Bucket({quoted(name)}, ", {"cors": False, "transform": {"bucket": kept}}
+        ),
         called(encryption, {"bucket": on, "rules": [rule]}),
-        called(lifecycle, {"bucket": on, "rules": [aborted]}),
     ]
+    if stack.options.point_in_time_recovery:
+        versioning = f"new aws.s3.BucketVersioningV2({quoted(f'{name}Versioning')}, "
+        found.append(called(versioning, {"bucket": on, "versioningConfiguration": {"status": "Enabled"}}))
+        leftovers["noncurrentVersionExpiration"] = {"noncurrentDays": RECOVERY_DAYS}
+        leftovers["expiration"] = {"expiredObjectDeleteMarker": True}
+    return [*found, called(lifecycle, {"bucket": on, "rules": [leftovers]})]
 
 
 def _adjusted(stack: Stack) -> bool:
@@ -172,7 +186,8 @@ def _scaling(one: Scaled, stack: Stack) -> Lines:
 def _policy(policy: Policy, stack: Stack) -> Lines:
     indexes = {one.name: TypeScriptRaw(f"$interpolate`${{table.arn}}/index/{one.name}`") for one in stack.table.indexes}
     arns = {**indexes, TABLE: TypeScriptRaw("table.arn"), STREAM: TypeScriptRaw("table.nodes.table.streamArn")}
-    arns |= {BUCKET: TypeScriptRaw("bucket.arn"), OBJECTS: TypeScriptRaw("$interpolate`${bucket.arn}/*`")}
+    arns |= {one: TypeScriptRaw(f"$interpolate`${{bucket.arn}}/${{table.name}}/{one}*`") for one in stack.folders}
+    arns[BUCKET] = TypeScriptRaw("bucket.arn")
     written = policy_document(policy, arns, _key(stack))
     member = f"{policy.name[0].lower()}{policy.name[1:]}Policy"
     values = {"description": policy.text, "policy": TypeScriptCall("$jsonStringify(", written)}

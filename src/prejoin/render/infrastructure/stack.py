@@ -15,7 +15,7 @@ from prejoin.workload.model import Model, Need, OwnTable, Workload
 
 from .errors import InfrastructureError
 from .options import Encryption, Infrastructure, Stream
-from .policies import Policy, consumer_policy, policies_of
+from .policies import Policy, consumer_policy, content_folders, policies_of
 from .table import Table, TableIndex, table_of
 
 NOTICE = "Written by prejoin from the table's design: change that, and write this again."
@@ -23,6 +23,8 @@ STREAM_ATTEMPTS = 100
 """How often Lambda delivers a record that fails. Without a limit it stops its shard for a day."""
 ABORT_DAYS = 7
 """Days after which S3 deletes the parts of an upload that was not finished."""
+RECOVERY_DAYS = 35
+"""Days that deleted objects are kept, as long as a table can be restored: its earlier items refer to them."""
 
 
 class Stack(Model, frozen=True):
@@ -33,8 +35,13 @@ class Stack(Model, frozen=True):
     options: Infrastructure
     consumer: Policy | None = None
     """The policy of the function that reads the stream, if there is one."""
-    bucket: bool = False
-    """Whether there is a bucket for large contents."""
+    folders: tuple[str, ...] = ()
+    """The folders of the bucket for large contents, in that of the table."""
+
+    @property
+    def bucket(self) -> bool:
+        """Whether there is a bucket."""
+        return bool(self.folders)
 
     @property
     def every_policy(self) -> tuple[Policy, ...]:
@@ -82,7 +89,8 @@ def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Sta
         raise problem
     consumer = consumer_policy(workload, design, options) if options.stream else None
     policies = policies_of(workload, design, options)
-    return Stack(title or table.name, table, policies, options, consumer, bucket=bool(design.stores))
+    folders = tuple(one for each in content_folders(workload, design).values() for one in each)
+    return Stack(title or table.name, table, policies, options, consumer, folders)
 
 
 def _streamed(workload: Workload, options: Infrastructure) -> Infrastructure:

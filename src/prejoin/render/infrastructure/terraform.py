@@ -12,8 +12,8 @@ from prejoin.workload.model import Workload
 
 from .hcl import HclBlock, HclCall, HclRaw, file_text
 from .options import Encryption, Infrastructure, TableClass
-from .policies import BUCKET, OBJECTS, STREAM, Policy, policy_document
-from .stack import ABORT_DAYS, NOTICE, STREAM_ATTEMPTS, Scaled, Stack, scaled, split_words, stack_of
+from .policies import BUCKET, STREAM, Policy, policy_document
+from .stack import ABORT_DAYS, NOTICE, RECOVERY_DAYS, STREAM_ATTEMPTS, Scaled, Stack, scaled, split_words, stack_of
 from .table import TableIndex
 
 FOLDER = PurePosixPath("terraform")
@@ -70,7 +70,7 @@ def _main(stack: Stack) -> list[HclBlock]:
     found = []
     if stack.makes_key:
         key = {"description": f"Encrypts the table of {stack.title}", "enable_key_rotation": True}
-        found.append(HclBlock("resource", "aws_kms_key", "table", attributes=key))
+        found.append(HclBlock("resource", "aws_kms_key", "table", attributes=key, blocks=_kept(stack)))
     found.append(_table(stack))
     if stack.bucket:
         found += _bucket(stack)
@@ -132,7 +132,6 @@ def _bucket(stack: Stack) -> list[HclBlock]:
     made: dict[str, Any] = {"bucket_prefix": f"{'-'.join(words)[:_LONGEST_PREFIX].strip('-') or 'contents'}-"}
     if stack.options.tags:
         made["tags"] = dict(sorted(stack.options.tags.items()))
-    kept = [HclBlock("lifecycle", attributes={"prevent_destroy": True})] if stack.options.deletion_protection else []
     customer = stack.options.encryption is Encryption.CUSTOMER
     encrypted: dict[str, Any] = {"sse_algorithm": "aws:kms" if customer else "AES256"}
     if customer:
@@ -144,22 +143,42 @@ def _bucket(stack: Stack) -> list[HclBlock]:
     )
     blocked = ("block_public_acls", "block_public_policy", "ignore_public_acls", "restrict_public_buckets")
     aborted = HclBlock("abort_incomplete_multipart_upload", attributes={"days_after_initiation": ABORT_DAYS})
-    unfinished = {"id": "unfinished", "status": "Enabled"}
-    every = HclBlock("filter")
+    leftovers = [HclBlock("filter"), aborted]
+    after: dict[str, Any] = {}
+    blocking = "aws_s3_bucket_public_access_block.contents"
+    denied = {
+        "Sid": "OnlyTls",
+        "Effect": "Deny",
+        "Principal": {"AWS": "*"},
+        "Action": "s3:*",
+        "Resource": [HclRaw("aws_s3_bucket.contents.arn"), HclRaw('"${aws_s3_bucket.contents.arn}/*"')],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    policy = HclCall("jsonencode", {"Version": "2012-10-17", "Statement": [denied]})
 
     def settings(kind: str, attributes: dict[str, Any], *blocks: HclBlock) -> HclBlock:
         return HclBlock("resource", kind, "contents", attributes={"bucket": name, **attributes}, blocks=blocks)
 
-    return [
-        HclBlock("resource", "aws_s3_bucket", "contents", attributes=made, blocks=kept),
+    found = [
+        HclBlock("resource", "aws_s3_bucket", "contents", attributes=made, blocks=_kept(stack)),
         settings("aws_s3_bucket_public_access_block", dict.fromkeys(blocked, True)),
+        # S3 refuses both at the same time.
+        settings("aws_s3_bucket_policy", {"policy": policy, "depends_on": [HclRaw(blocking)]}),
         settings("aws_s3_bucket_server_side_encryption_configuration", {}, rule),
-        settings(
-            "aws_s3_bucket_lifecycle_configuration",
-            {},
-            HclBlock("rule", attributes=unfinished, blocks=[every, aborted]),
-        ),
     ]
+    if stack.options.point_in_time_recovery:
+        enabled = HclBlock("versioning_configuration", attributes={"status": "Enabled"})
+        found.append(settings("aws_s3_bucket_versioning", {}, enabled))
+        after["depends_on"] = [HclRaw("aws_s3_bucket_versioning.contents")]
+        leftovers.append(HclBlock("noncurrent_version_expiration", attributes={"noncurrent_days": RECOVERY_DAYS}))
+        leftovers.append(HclBlock("expiration", attributes={"expired_object_delete_marker": True}))
+    rule = HclBlock("rule", attributes={"id": "leftovers", "status": "Enabled"}, blocks=leftovers)
+    return [*found, settings("aws_s3_bucket_lifecycle_configuration", after, rule)]
+
+
+def _kept(stack: Stack) -> list[HclBlock]:
+    protected = HclBlock("lifecycle", attributes={"prevent_destroy": True})
+    return [protected] if stack.options.deletion_protection else []
 
 
 def _index(index: TableIndex, stack: Stack) -> HclBlock:
@@ -254,7 +273,7 @@ def _policy(stack: Stack, policy: Policy) -> HclBlock:
     indexes = {one.name: HclRaw(f'"${{aws_dynamodb_table.table.arn}}/index/{one.name}"') for one in stack.table.indexes}
     arns = {**indexes, TABLE: HclRaw("aws_dynamodb_table.table.arn")}
     arns |= {STREAM: HclRaw("aws_dynamodb_table.table.stream_arn"), BUCKET: HclRaw("aws_s3_bucket.contents.arn")}
-    arns[OBJECTS] = HclRaw('"${aws_s3_bucket.contents.arn}/*"')
+    arns |= {one: HclRaw(f'"${{aws_s3_bucket.contents.arn}}/${{var.table_name}}/{one}*"') for one in stack.folders}
     attributes = {
         # Policies are one for the account, tables one for each region.
         "name_prefix": f"{stack.table.name[:40]}-{policy.name[:40]}-",

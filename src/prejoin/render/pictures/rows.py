@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from prejoin.design.document.samples import held_attributes, plain, sample_values, varying, written_key
-from prejoin.design.mapping.facets import counter_templates, history_key, is_natural, types_of
+from prejoin.design.mapping.facets import counter_templates, history_key, is_natural
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, ProjectionKind, Slot
 from prejoin.keys import SHARD, KeyValueError, Template, TemplateError, guard_key
 from prejoin.workload.model import Entity, Workload
@@ -104,7 +104,7 @@ def _guard(workload: Workload, design: Design, slot: Slot, guard: Guard) -> Iter
     if entity is None or own is None or not guard.attributes:
         return
     try:
-        templates = guard_key(own.tag, guard.attributes, types_of(entity), design.separator, bool(slot.sk))
+        templates = guard_key(own.tag, guard.attributes, entity.types, design.separator, bool(slot.sk))
         built = [one.build(sample_values(workload, entity, design)) for one in templates if one]
     except (TemplateError, KeyValueError):
         return  # a guard that no key can be made of is for the checks to tell
@@ -128,7 +128,7 @@ def _kept(workload: Workload, design: Design, slot: Slot, entity: Entity) -> Ite
         if entity.history:
             texts = history_key(design, entity)
             found.append(
-                ("earlier version", tuple(Template.of(text, types_of(entity), design.separator) for text in texts))
+                ("earlier version", tuple(Template.of(text, entity.types, design.separator) for text in texts))
             )
         for note, templates in found:
             pk, sk = (template.build(values) for template in templates)

@@ -68,7 +68,7 @@ def tenancy(
         if not free:
             _check_attribute(entity, attribute)
         for facet in entity.facets:
-            if free and not _is_tenants(entity, facet, attribute, separator):
+            if free and not is_tenants(entity, facet, attribute, separator):
                 outside.append((entity, facet))
             else:
                 heads.setdefault(facet.slot, {}).setdefault(_head(facet, attribute, separator), facet)
@@ -87,8 +87,8 @@ def tenancy(
     return Tenancy(attribute, by_slot, separator, _shared(outside, attribute))
 
 
-def _is_tenants(entity: Bound[Any], facet: Facet, attribute: str, separator: str) -> bool:
-    """Return whether a key of an exempt entity begins with the tenant, as that of the tenant's own record."""
+def is_tenants(entity: Bound[Any], facet: Facet, attribute: str, separator: str) -> bool:
+    """Return whether a key begins with the tenant. Of exempt entities, that of the tenant's own record does."""
     if attribute not in entity.codec.attributes or entity.codec.attributes[attribute].optional:
         return False
     try:

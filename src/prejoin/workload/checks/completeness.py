@@ -51,13 +51,16 @@ def _free_id(r: Reporter) -> str:
 
 
 def _entity(r: Reporter, path: Path, entity: Entity) -> None:
-    if not entity.attributes and "Attributes" not in entity.verbatim:
+    unread = "Attributes" in entity.verbatim  # which is reported
+    if not entity.attributes and not unread:
         r.say(codes.NO_ATTRIBUTES, path, f"`{entity.name}` has no attributes", "list them below `- **Attributes**:`")
     elif not entity.id and not entity.singleton:
         likely = _likely_id(entity)
+        if unread and not likely:
+            return
         line = write_attribute(replace(likely, id=True, text="")) if likely else ""
         fix = f"mark it: `` {line} ``" if line else "mark what identifies an item: `(string, id)`"
-        r.say(codes.NO_ID, path, f"no attribute identifies a `{entity.name}`", fix)
+        r.say(codes.NO_ID, path, f"no attribute identifies an item of `{entity.name}`", fix)
     elif entity.id and entity.singleton:
         message = f"`{entity.name}` is a singleton and has an id"
         r.say(codes.CONTRADICTION, path, message, "take away `singleton`, or the flag `id`")
@@ -80,7 +83,7 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
         )
     if len(read.entities) > 1 and read.combine is None and "Multi-Entity" not in read.verbatim:
         message = f"{name} reads {name_list(list(read.entities))} and is not marked Multi-Entity"
-        r.say(codes.NOT_MARKED, (*path, "combine"), message, "write `Collection` or `Join`")
+        r.say(codes.NOT_MARKED, (*path, "combine"), message, "write `Collection` or `Join` in the column Multi-Entity")
     if len(read.entities) == 1 and read.combine is not None:
         message = f"{name} is marked `{read.combine}` and names one entity"
         r.say(codes.ONE_ENTITY, (*path, "combine"), message, "name the others too, or write `No`")
@@ -97,7 +100,9 @@ def _related(r: Reporter, path: Path, read: Read) -> None:
         return
     for name in known[1:] if read.combine is Combine.JOIN else known:
         bound = any(name in bindings(r.workload, known, a) for a in asked)
-        if bound or (read.combine is Combine.JOIN and _named(r, known, name)):
+        entity = r.workload.entity(name)
+        unread = entity is not None and "Attributes" in entity.verbatim  # which is reported
+        if bound or unread or (read.combine is Combine.JOIN and _named(r, known, name)):
             continue
         fix = f"give `{name}` the attribute, or one that refers to it: `(…, → Entity)`; a read of two steps is a `Join`"
         message = f"`{name}` has no attribute for {_called(read)} ({name_list(list(asked))})"
@@ -183,7 +188,7 @@ def _upsert(r: Reporter, path: Path, write: Write, action: Action, entity: Entit
     said = {c.attribute for c in changes(write, action, entity) if c.op is not ChangeOp.REMOVE}
     needed = [a for a in entity.attributes if not (a.id or a.optional or a.default is not None or a.name in said)]
     if missing := [a.name for a in needed if a.type.kind is not Kind.SET]:
-        message = f"{_called(write)} may create a `{entity.name}` without {name_list(missing)}"
+        message = f"{_called(write)} may create an item of `{entity.name}` without {name_list(missing)}"
         fix = f"add {name_list(missing)} to the upsert, mark it `optional`, or give it a `default`"
         r.say(codes.CANNOT_CREATE, path, message, fix)
 

@@ -56,7 +56,7 @@ def _unreferred(r: Reporter, entity: Entity, a: Attribute, source: Entity) -> tu
     options = [one.name for one in leads(r.workload, entity, a)]
     if len(options) > 1:
         fix = f"say which: `follows {a.follows.source} via {write_name(options[0])}`"
-        return f"{name_list(options)} lead to a `{source.name}`, and nothing says which `{a.name}` is of", fix
+        return f"{name_list(options)} lead to an item of `{source.name}`, and nothing says which `{a.name}` is of", fix
     id_ = source.id[0] if source.id else Attribute("id")
     fix = f"add a reference for each part of its id: `` `{id_.name}` ({id_.type}, → {source.name}) ``"
     return f"nothing in `{entity.name}` leads to the `{source.name}` that `{a.name}` is of", fix

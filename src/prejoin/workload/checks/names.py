@@ -20,6 +20,7 @@ from prejoin.workload.model import (
     FixedKey,
     OutOfScope,
     OwnTable,
+    Pattern,
     Read,
     RelationshipKind,
     Spread,
@@ -58,6 +59,7 @@ def check_names(r: Reporter) -> None:
             _read(r, path, pattern, tuple(known))
         else:
             _write(r, path, pattern)
+        _hottest(r, path, pattern)
     _collections(r)
     _decisions(r)
 
@@ -195,6 +197,15 @@ def _read(r: Reporter, path: Path, read: Read, entities: tuple[str, ...]) -> Non
         for one in name.split(EITHER):
             if not bindings(r.workload, entities, one):
                 _unknown_attribute(r, (*path, part), one, found)
+
+
+def _hottest(r: Reporter, path: Path, pattern: Pattern) -> None:
+    actions = () if isinstance(pattern, Read) else pattern.actions
+    names = (*pattern.entities, *(action.entity for action in actions))
+    known = [e for e in map(r.workload.entity, dict.fromkeys(names)) if e]
+    whose = pattern.rate.hottest_of if pattern.rate else ""
+    if whose and known and not any(e.attribute(whose) for e in known):
+        _unknown_attribute(r, (*path, "rate"), whose, known)
 
 
 def _write(r: Reporter, path: Path, write: Write) -> None:

@@ -99,7 +99,7 @@ def _asked(r: Reporter) -> frozenset[tuple[str, str]]:
 def _other_side(r: Reporter, path: Path, entity: Entity, asked: Asked) -> None:
     for index, attribute in enumerate(entity.attributes):
         if attribute.unique and not attribute.id and (entity.name, attribute.name) not in asked:
-            message = f"nothing finds a `{entity.name}` by its unique `{attribute.name}`"
+            message = f"nothing finds an item of `{entity.name}` by its unique `{attribute.name}`"
             r.say(codes.OTHER_SIDE, (*path, "attributes", index), message, "if that is asked, add the read")
     tenant = common_tenant(r.workload, entity.name)
     holders = [a for a in entity.attributes if a.references and a.name not in tenant]

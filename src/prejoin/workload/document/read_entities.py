@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from prejoin.workload import codes
 from prejoin.workload.document.markdown import ListItem, MarkdownBlock, MarkdownSection, Text
@@ -20,6 +20,7 @@ from prejoin.workload.reading import Notes, Path
 _LABELS = KnownNames(ENTITY_LABELS)
 LABEL = re.compile(r"\*\*([^*\n]{1,60}?):?\*\*\s*+:?\s*+")
 _TYPED_NAME = re.compile(r"`[^`]+`\s*\([^()]*\)")
+_REFERENCE = re.compile(r"`[^`]++`\s*+\(\s*+(?:→|->)")
 _BETWEEN = re.compile(r"\)\s*+,\s*+(?=`[^`]++`\s*+\()")
 """What is between two attributes on one line."""
 _BARE_LABEL = re.compile(rf"({'|'.join(ENTITY_LABELS)})\s*:\s*", re.IGNORECASE)
@@ -103,13 +104,15 @@ def _entry(item: ListItem, draft: _Draft, notes: Notes, path: Path) -> bool:
         _label_or_keep(labelled[0], labelled[1], item.items, draft, notes, path, item.rest)
         return True
     if _is_attribute(item.text.text):  # it needs no label above it
-        _attribute(item, draft, notes, path)
+        _attributes(item, draft, notes, path)
         return True
     return False
 
 
 def _is_attribute(text: str) -> bool:
     """Whether a list item is meant as an attribute: as a whole, or up to its type, so that the rest is reported."""
+    if _REFERENCE.match(text):
+        return True
     start = _TYPED_NAME.match(text)
     for part in (text, start[0] if start else ""):
         try:
@@ -152,8 +155,8 @@ def _label(label: str, text: Text, items: tuple[ListItem, ...], draft: _Draft, n
     entries = [ListItem(text), *items] if text else list(items)
     match label:
         case "Attributes":
-            for item in (*map(ListItem, _one_by_one(text)), *items):
-                _attribute(item, draft, notes, path)
+            for item in entries:
+                _attributes(item, draft, notes, path)
         case "Relationships":
             for item in entries:
                 read = notes.attempt(codes.RELATIONSHIP, item.text, lambda t: read_relationship(t, draft.name))
@@ -169,14 +172,23 @@ def _label(label: str, text: Text, items: tuple[ListItem, ...], draft: _Draft, n
             _quantity(label, _joined(entries, text), draft, notes, path)
 
 
+def _attributes(item: ListItem, draft: _Draft, notes: Notes, path: Path) -> None:
+    """Read the attributes of one line: `` `userId` (ulid, id), `name` (string) - as it is shown ``."""
+    texts = list(_one_by_one(item.text))
+    for text in texts[:-1]:
+        _attribute(ListItem(text), draft, notes, path)
+    _attribute(replace(item, text=texts[-1]), draft, notes, path)
+
+
 def _one_by_one(text: Text) -> Iterator[Text]:
-    """The attributes after the label, on one line: `` `userId` (ulid, id), `name` (string) ``."""
     start = 0
     for comma in _BETWEEN.finditer(text.text):
-        yield text.slice(start, comma.start() + 1)
+        part = text.slice(start, comma.start() + 1)
+        if not _TYPED_NAME.fullmatch(part.text):  # a comma in the text of an attribute
+            break
+        yield part
         start = comma.end()
-    if text:
-        yield text.slice(start)
+    yield text.slice(start)
 
 
 def _attribute(item: ListItem, draft: _Draft, notes: Notes, path: Path) -> None:

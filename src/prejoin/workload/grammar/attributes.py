@@ -184,7 +184,8 @@ def read_type(tokens: CellTokens) -> Type:
     if token.kind is TokenKind.STRING or tokens.peek().text == "|":
         return _enum(tokens)
     if token.kind is not TokenKind.WORD:
-        raise tokens.inexact("the type is missing", TYPE_FIX, token)
+        fix = f"write the type of the id before it: `(string, {token.raw} …)`" if token.text == "->" else TYPE_FIX
+        raise tokens.inexact("the type is missing", fix, token)
     tokens.take()
     kind = _TYPES.get(token.text.lower())
     if kind is None:

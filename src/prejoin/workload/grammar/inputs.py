@@ -36,14 +36,27 @@ def read_inputs(text: str) -> tuple[Input, ...]:
 
 
 def _alternatives(tokens: CellTokens) -> list[Input]:
-    """An input, or several with `or` between them, which are filters."""
+    """An input, or several with `or` between them, which are filters. Constants of one attribute are one `in`.
+
+    >>> write_inputs(tuple(_alternatives(CellTokens("state = OPEN or state = WAITING"))))
+    'state in (OPEN, WAITING)'
+    """
     found = [_input(tokens)]
     while tokens.word("or"):
         found.append(_input(tokens))
     if len(found) == 1:
         return found
+    if is_membership(found):
+        values = tuple(dict.fromkeys(value for one in found for value in one.values))
+        return [replace(found[0], op=Op.IN, values=values)]
     *others, last = (replace(one, filter=True) for one in found)
     return [*(replace(one, either=True) for one in others), last]
+
+
+def is_membership(group: list[Input]) -> bool:
+    """Whether alternatives only say that one attribute has one of some constants."""
+    constant = all(one.op in (Op.EQ, Op.IN) and one.values and not (one.many or one.optional) for one in group)
+    return constant and all(one.keeps is None for one in group) and len({one.attribute for one in group}) == 1
 
 
 def _input(tokens: CellTokens) -> Input:

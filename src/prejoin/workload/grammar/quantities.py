@@ -159,7 +159,7 @@ _FIGURE = re.compile(
 )
 _PEAK = re.compile(rf"peak\s++({_NUMBER})\s*+([kKmMbB]?)\s*+/\s*+s\Z", re.IGNORECASE)
 _WEIGHT = re.compile(rf"weight\s++({_NUMBER})\Z", re.IGNORECASE)
-_HOTTEST = re.compile(rf"hottest\s++({_NUMBER})\s*+%\Z", re.IGNORECASE)
+_HOTTEST = re.compile(rf"hottest\s++(?:({_WORD})\s++)?({_NUMBER})\s*+%\Z", re.IGNORECASE)
 _PER = {"sec": "s", "second": "s", "minute": "min", "hour": "h"}
 
 
@@ -167,7 +167,7 @@ def read_rate(text: str) -> Rate:
     """Read a rate.
 
     >>> read_rate("2M/day peak 555/s")
-    Rate(level=None, value=2000000.0, per=<Per.DAY: 'day'>, peak=555.0, weight=None, hottest=None)
+    Rate(level=None, value=2000000.0, per=<Per.DAY: 'day'>, peak=555.0, weight=None, hottest=None, hottest_of='')
     """
     fields: dict[str, object] = {}
     for part in re.split(r"(?:,\s++|(?<!\s)\s++(?=peak\b|hottest\b))", text.strip(), flags=re.IGNORECASE):
@@ -182,7 +182,7 @@ def read_rate(text: str) -> Rate:
         elif match := _WEIGHT.match(part):
             fields["weight"] = float(_number(match[1]))
         elif match := _HOTTEST.match(part):
-            fields["hottest"] = float(_number(match[1]))
+            fields |= {"hottest": float(_number(match[2])), "hottest_of": (match[1] or "").strip("`")}
         if len(fields) == known:
             raise Inexact(f"`{part}` is not a frequency", RATE_FIX, text.find(part), part)
     return Rate(**fields)  # type: ignore[arg-type]
@@ -201,7 +201,8 @@ def write_rate(rate: Rate) -> str:
     if rate.peak is not None:
         parts.append(f"peak {_figure(rate.peak)}/s")
     if rate.hottest is not None:
-        parts.append(f"hottest {plain_number(rate.hottest)}%")
+        whose = f"{write_name(rate.hottest_of)} " if rate.hottest_of else ""
+        parts.append(f"hottest {whose}{plain_number(rate.hottest)}%")
     return ", ".join(parts)
 
 
