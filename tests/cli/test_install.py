@@ -80,7 +80,7 @@ def test_commands_that_choose_no_keys_run_without_solver(arguments: tuple[object
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize("name", _NEEDS_SOLVER)
 def test_missing_solver_is_named_with_install_command(name: str, tmp_path: Path) -> None:
-    shutil.copy(SHOP, tmp_path)
+    shutil.copy(ROOT / "examples" / "teams" / SHOP.name, tmp_path)
     ran = _without(SOLVER, name, SHOP.name, cwd=tmp_path)
     assert ran.returncode == 3
     assert "error PJ002: this needs `highspy`, which is not installed" in ran.stderr

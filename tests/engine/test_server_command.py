@@ -18,6 +18,7 @@ import pytest
 from botocore.exceptions import ClientError
 from tests.signals import default_interrupt
 
+from prejoin.cli.run import run
 from prejoin.engine import Embedded
 
 from .test_server import Client
@@ -125,19 +126,29 @@ def test_foreign_address_raises_readable_error(tmp_path: Path) -> None:
     assert "cannot listen on port 0 of 192.0.2.1" in process.said
 
 
-def test_serve_leaves_foreign_file_unchanged(tmp_path: Path) -> None:
+def test_serve_leaves_foreign_file_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("not a database" * 100)
-    with serving("--db", "notes.txt", folder=tmp_path) as process:
-        assert process.wait()[0] == 1
-    assert "notes.txt" in process.said
+    assert run(["serve", "--port", "0", "--db", str(tmp_path / "notes.txt")]) == 1
+    assert "notes.txt" in capsys.readouterr().err
     assert (tmp_path / "notes.txt").read_text() == "not a database" * 100
 
 
-@pytest.mark.everyday(1)
-@pytest.mark.parametrize("arguments", [("--durability", "full"), ("--access-key", "a"), ("--secret-key", "b")])
-def test_access_key_needs_secret_key(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    with serving(*arguments, folder=tmp_path, PREJOIN_SECRET_KEY="") as process:
-        assert process.wait()[0] == 2
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--durability", "full"), "--db"),
+        (("--access-key", "a"), "secret"),
+        (("--secret-key", "b"), "--access-key"),
+        (("--weather", '{"rain": 1}'), "rain"),
+        (("--snapshot", __file__, "--db", "shop.db"), "--db"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_a_usage_error(
+    arguments: tuple[str, ...], named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("PREJOIN_SECRET_KEY", raising=False)
+    assert run(["serve", "--port", "0", *arguments]) == 2
+    assert named in capsys.readouterr().err
 
 
 def test_server_with_keys_verifies_signatures(tmp_path: Path) -> None:
@@ -160,13 +171,6 @@ def test_a_server_starts_in_bad_weather(tmp_path: Path) -> None:
         assert [client.ask("Scan", {"TableName": "shop"}).status for _ in range(2)] == [500, 200]
 
 
-def test_a_mistake_in_the_weather_is_a_usage_error(tmp_path: Path) -> None:
-    with serving("--weather", '{"rain": 1}', folder=tmp_path) as process:
-        status, said = process.wait()
-    assert status == 2
-    assert "rain" in said
-
-
 def test_a_server_starts_with_the_tables_of_a_snapshot(tmp_path: Path) -> None:
     with Embedded(tmp_path / "fixture.db") as engine:
         engine.send("CreateTable", json.dumps(TABLE).encode())
@@ -175,5 +179,3 @@ def test_a_server_starts_with_the_tables_of_a_snapshot(tmp_path: Path) -> None:
             assert client.ask("ListTables").json == {"TableNames": ["shop"]}
             assert client.ask("DeleteTable", {"TableName": "shop"}).status == 200
             assert process.end()[0] == 0
-    with serving("--snapshot", "fixture.db", "--db", "shop.db", folder=tmp_path) as process:
-        assert process.wait()[0] == 2
