@@ -14,6 +14,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sess
 
 from prejoin import (
     PipelineError,
+    TableError,
     TablePlace,
     design_table,
     design_target,
@@ -260,6 +261,29 @@ def test_changes_of_contents_are_followed(
     after = uploads(migration, place)
     assert after[1] != before[1]
     assert after[3] == before[3]  # the content is the same, and is not stored again
+
+
+@pytest.mark.slow
+def test_row_whose_content_cannot_be_stored_is_a_dead_letter(
+    migration: Migration, sessions: sessionmaker[Session], place: TablePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Contents.store
+
+    def refusing(self: Contents, source: bytes) -> Any:
+        if self.key == {"paper_id": 2}:
+            raise TableError("the key is too long for an object")
+        return store(self, source)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Contents, "store", refusing)
+        loaded = load_table(migration, place, create=True, outbox=True)
+        assert (loaded.rows, loaded.dead) == (6, 1)
+        with sessions.begin() as db:
+            db.get_one(Paper, 2).body = content(60, 200_000)
+            db.get_one(Paper, 1).body = content(61, 200_000)
+        assert follow_table(migration, place, until_caught_up=True).dead == 1
+    assert load_table(migration, place, replay=True).dead == 0
+    assert_moved(migration, place)
 
 
 @pytest.mark.slow
