@@ -11,6 +11,7 @@ import pytest
 from .conftest import Ask, item, refusal, value
 
 KEY = item(pk="a", sk="1")
+EXISTS = "EXISTS can only be used in ExecuteTransaction write requests."
 MALFORMED = "Statement wasn't well formed, can't be processed: "
 
 
@@ -89,7 +90,10 @@ def test_columns_are_named_after_the_end_of_their_path(filled: Ask) -> None:
 
 
 def test_an_index_is_read_by_its_name(filled: Ask) -> None:
-    assert filled('SELECT n FROM "shop"."by-city" WHERE city = \'Köln\'') == [{}]  # the index does not project it
+    error = refusal(filled, 'SELECT pk, n FROM "shop"."by-city" WHERE city = \'Köln\'')
+    assert error.message == (
+        "One or more parameter values were invalid: Global secondary index by-city does not project [n]"
+    )
     assert filled('SELECT pk FROM "shop"."by-city" WHERE city = ?', "Köln") == [item(pk="b")]
     assert refusal(filled, 'SELECT * FROM shop."none"').message == "The table does not have the specified index"
 
@@ -154,7 +158,7 @@ def test_a_delete_needs_a_key_and_may_have_a_condition(filled: Ask) -> None:
         ("DROP TABLE shop", "Unsupported operation: DropTable"),
         ("SELECT * FROM shop WHERE pk = ?", "Number of parameters in request and statement don't match."),
         ("INSERT INTO shop VALUE 1", "Unsupported format in item expression. Please use struct format {...} to express "
-         "item values for insert statement."),
+         "item values for insert statement. at 1:24:1"),
         ("UPDATE shop SET n = 1 WHERE pk = 'a'", "Where clause does not contain a mandatory equality on all key attributes"),
         ("DELETE FROM shop", "Where clause does not contain a mandatory equality on all key attributes"),
         ("UPDATE shop SET pk = 'b' WHERE pk = 'a' AND sk = '1'", "One or more parameter values were invalid: Cannot update "
@@ -166,7 +170,7 @@ def test_a_delete_needs_a_key_and_may_have_a_condition(filled: Ask) -> None:
         ("SELECT * FROM shop WHERE pk = 1", "One or more parameter values were invalid: Condition parameter type does not "
          "match schema type"),
         ("UPDATE shop SET s = set_add(s, 1) WHERE pk = 'a' AND sk = '1'", "set_add takes a set, as <<'a', 'b'>>"),
-        ("EXISTS(SELECT * FROM shop WHERE pk = 'a')", "EXISTS is only supported in ExecuteTransaction"),
+        ("EXISTS(SELECT * FROM shop WHERE pk = 'a')", EXISTS),
     ],
 )  # fmt: skip
 def test_invalid_statements_are_refused(filled: Ask, statement: str, message: str) -> None:
@@ -179,6 +183,50 @@ def test_deep_and_long_statements_are_refused(run: Ask) -> None:
         assert "nested too deeply" in refusal(run, f"SELECT * FROM shop WHERE {deep}").message
     assert "less than or equal to 8192" in refusal(run, "SELECT * FROM shop WHERE a = 1" + " " * 9000).message
     assert refusal(run, "SELECT * FROM none").code == "ResourceNotFoundException"
+
+
+def test_clauses_that_dynamodb_does_not_have_are_named(filled: Ask) -> None:
+    one = "Only select from a single table or index is supported."
+    index = "This operation is not supported on an index"
+    for statement, message in {
+        "SELECT n AS m FROM shop": "Aliasing is not supported",
+        "SELECT n m FROM shop": "Aliasing is not supported",
+        "SELECT * FROM shop s WHERE s.pk = 'a'": "Aliasing is not supported",
+        "SELECT n, FROM shop": MALFORMED + "SELECT n, FROM shop",
+        "SELECT DISTINCT n FROM shop": "Unsupported token in expression: DISTINCT",
+        "SELECT pk,\n n+1 FROM shop": "Unexpected path component at 2:3:1",
+        "SELECT 'n' FROM shop": "Unexpected path component at 1:8:3",
+        "SELECT ? FROM shop": "Unexpected path component at 1:8:1",
+        "SELECT * FROM shop, shop": one,
+        "SELECT * FROM shop JOIN shop ON true": one,
+        "SELECT * FROM shop.gsi1.x": "A path may contain at most 2 components in the FROM clause",
+        "SELECT * FROM shop ORDER BY pk": "Must have WHERE clause in the statement when using ORDER BY clause.",
+        "SELECT * FROM shop WHERE pk = 'a' LIMIT 1": "Unsupported clause: LIMIT at 1:41:1",
+        "SELECT * FROM shop GROUP BY n": "Unsupported clause: GROUP BY",
+        "SELECT * FROM shop WHERE pk LIKE 'a%'": "Unsupported operator in Condition Expression. Operator: like",
+        "SELECT * FROM shop WHERE n + 1 = 2": "Unsupported operator in Condition Expression. Operator: +",
+        "UPDATE shop.gsi1 SET n = 1 WHERE g1pk = 'a'": index,
+        "DELETE FROM shop.gsi1 WHERE g1pk = 'a'": index,
+        "INSERT INTO shop.gsi1 VALUE {'pk': 'a'}": (
+            "FROM clause may only contain a single table name in data manipulation statements"
+        ),
+        "INSERT INTO shop VALUE {'pk': 'a', 'pk': 'b'}": "Duplicate keys in tuple. Key: pk under root at 1:36:4",
+        "INSERT INTO shop VALUE {'x': <<>>}": "Empty bags are not supported at 1:30:2",
+        "INSERT INTO shop VALUE {'x': <<1, 'a'>>}": (
+            "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"
+        ),
+        "INSERT INTO shop VALUE {'pk': 'a'} RETURNING ALL OLD *": "RETURNING is not supported in INSERT",
+        "DELETE FROM shop WHERE pk = 'a' AND sk = '1' RETURNING MODIFIED NEW *": (
+            "Invalid returning clause: RETURNING MODIFIED NEW *. "
+            "Only RETURNING ALL OLD * is allowed in DELETE statements."
+        ),
+    }.items():
+        assert refusal(filled, statement).message == message
+
+
+def test_comments_and_parentheses_around_columns_are_allowed(filled: Ask) -> None:
+    assert filled("SELECT /* a 'b' * */ ((n)) -- the number\nFROM shop WHERE pk = 'a' AND sk = '1'") == [item(n=1)]
+    assert refusal(filled, "SELECT n FROM shop /* open").message == MALFORMED + "SELECT n FROM shop /* open"
 
 
 def test_a_batch_answers_each_statement(filled: Ask, shop: Ask) -> None:
@@ -197,7 +245,7 @@ def test_a_batch_answers_each_statement(filled: Ask, shop: Ask) -> None:
         "ValidationError",
     ]
     writes = [
-        {"Statement": "INSERT INTO shop VALUE {'pk': 'a', 'sk': '1'}"},
+        {"Statement": "INSERT INTO shop VALUE {'pk': 'a', 'sk': '0'}"},
         {"Statement": "UPDATE shop SET n = ? WHERE pk = 'a' AND sk = '1'", "Parameters": [value(7)]},
         {
             "Statement": "DELETE FROM shop WHERE pk = 'a' AND sk = '2' AND n = 0",
@@ -214,6 +262,15 @@ def test_a_batch_answers_each_statement(filled: Ask, shop: Ask) -> None:
         "Read and write requests together in the same batch is not supported."
     )
     assert "greater than or equal to 1" in refusal(shop, "BatchExecuteStatement", Statements=[]).message
+    for twice in (
+        [{"Statement": texts[0]}] * 2,
+        [writes[1], {"Statement": "DELETE FROM shop WHERE sk = '1' AND pk = 'a'"}],
+    ):
+        error = refusal(shop, "BatchExecuteStatement", Statements=twice)
+        assert error.message == "Provided list of item keys contains duplicates"
+    exists = [{"Statement": "EXISTS(SELECT * FROM shop WHERE pk = 'a' AND sk = '1')"}]
+    (answer,) = shop("BatchExecuteStatement", Statements=exists)["Responses"]
+    assert answer["Error"]["Message"] == EXISTS
 
 
 def test_a_transaction_happens_as_a_whole_and_once(filled: Ask, shop: Ask) -> None:
@@ -232,9 +289,41 @@ def test_a_transaction_happens_as_a_whole_and_once(filled: Ask, shop: Ask) -> No
     reads = "SELECT n FROM shop WHERE pk = 'a' AND sk = '1'", "SELECT * FROM shop WHERE pk = 'no' AND sk = '1'"
     assert transact(*reads) == {"Responses": [{"Item": item(n=1)}, {}]}
     update = "UPDATE shop SET n = 5 WHERE pk = 'a' AND sk = '1'"
-    assert refusal(transact, update, update).message == (
-        "Transaction request cannot include multiple operations on one item"
+    for twice in ((update, update), (reads[0], reads[0])):
+        error = refusal(transact, *twice)
+        assert error.message == "Transaction request cannot include multiple operations on one item"
+    assert refusal(transact, reads[0], update).message == (
+        "ExecuteTransaction API does not support both read and write operations in the same request."
     )
+
+
+def test_statements_that_do_not_fit_a_transaction_are_refused_or_cancel_it(filled: Ask, shop: Ask) -> None:
+    def transact(statement: str) -> Any:
+        first = "SELECT * FROM shop WHERE pk = 'a' AND sk = '0'"
+        if not statement.startswith("SELECT"):
+            first = "UPDATE shop SET n = 1 WHERE pk = 'a' AND sk = '0'"
+        return shop("ExecuteTransaction", TransactStatements=[{"Statement": first}, {"Statement": statement}])
+
+    only = "EXISTS() must contain a single item read with additional condition"
+    for statement, message in {
+        "SELECT * FROM shop WHERE pk = 'a'": (
+            "Select statements within ExecuteTransaction must specify the primary key in the where clause."
+        ),
+        "SELECT * FROM shop.gsi1 WHERE g1pk = 'a'": "Reads on indices are not supported within transactions.",
+        "DELETE FROM shop WHERE pk = 'a' AND sk = '1' RETURNING ALL OLD *": (
+            "RETURNING clause is not supported in ExecuteTransaction."
+        ),
+        "EXISTS(SELECT * FROM shop WHERE pk = 'a' AND n = 1)": only,
+        "EXISTS(SELECT * FROM shop WHERE pk = 'a' AND sk = '1')": only,
+    }.items():
+        assert refusal(transact, statement).message == f"Validation failed in TransactStatements[1]: {message}"
+    for statement in (
+        "UPDATE shop SET n = 1 WHERE pk = 'a'",
+        "INSERT INTO shop VALUE {'pk': 'a'}",
+        "INSERT INTO shop VALUE {'pk': 'a', 'sk': 1}",
+    ):
+        reasons = refusal(transact, statement).fields["CancellationReasons"]
+        assert [reason["Code"] for reason in reasons] == ["None", "ValidationError"]
 
 
 def test_consumed_capacity_is_that_of_the_same_request(filled: Ask, shop: Ask) -> None:

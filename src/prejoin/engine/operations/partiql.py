@@ -12,7 +12,7 @@ import msgspec
 from prejoin.engine.items import rows
 from prejoin.engine.items.capacity import Capacities, Capacity
 from prejoin.engine.items.keys import encode_key, storage_key
-from prejoin.engine.items.read import PageQuery, key_range, read_page
+from prejoin.engine.items.read import PageQuery, key_range, lacks_attributes, read_page
 from prejoin.engine.items.write import BoundWrite, PreparedWrite, WriteResult, bind, perform
 from prejoin.engine.items.write_expressions import WriteExpressions
 from prejoin.engine.operations.client_tokens import hashed_content, hashed_token
@@ -45,6 +45,8 @@ from prejoin.protocol.values import Item, canonical_item
 _STATEMENT_LENGTH = 8192
 _BATCH_STATEMENTS = 25
 _WHOLE_KEY = "Where clause does not contain a mandatory equality on all key attributes"
+_IN_TRANSACTION = "Validation failed in TransactStatements[{}]: "
+_EXISTS = "EXISTS can only be used in ExecuteTransaction write requests."
 _MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _CODES = {
     "ValidationException": "ValidationError",
@@ -79,7 +81,7 @@ def execute_statement(database: Database, request: ExecuteStatementInput) -> dic
     checked = _parsed(request)
     capacities = Capacities(request.return_consumed_capacity)
     if isinstance(checked.statement, Exists):
-        refuse("EXISTS is only supported in ExecuteTransaction")
+        refuse(_EXISTS)
     with _session(database, reads=checked.reads) as session:
         table = _table(database, session, checked.statement)
         capacity = capacities.of(table)
@@ -106,7 +108,10 @@ def batch_execute_statement(database: Database, request: BatchExecuteStatementIn
     parsed: list[_Checked | DynamoDBError] = []
     for each in statements:
         try:
-            parsed.append(_parsed(each))
+            checked = _parsed(each)
+            if isinstance(checked.statement, Exists):
+                refuse(_EXISTS)
+            parsed.append(checked)
         except DynamoDBError as error:
             parsed.append(error)
     reads = {checked.reads for checked in parsed if isinstance(checked, _Checked)}
@@ -114,8 +119,25 @@ def batch_execute_statement(database: Database, request: BatchExecuteStatementIn
         refuse("Read and write requests together in the same batch is not supported.")
     capacities = Capacities(request.return_consumed_capacity)
     with _session(database, reads=reads == {True}) as session:
+        places = [place for checked in parsed if (place := _batched_place(database, session, checked)) is not None]
+        if len(set(places)) < len(places):
+            refuse("Provided list of item keys contains duplicates")
         responses = [_batched(database, session, checked, capacities) for checked in parsed]
     return {"Responses": responses} | capacities.render({})
+
+
+def _batched_place(database: Database, session: Session, checked: _Checked | DynamoDBError) -> bytes | None:
+    """The key bytes of the item of a statement; None if the statement will be refused."""
+    if isinstance(checked, DynamoDBError):
+        return None
+    try:
+        table = _table(database, session, checked.statement)
+        if isinstance(checked.statement, Select):
+            key, _ = _whole_key(table, checked.statement.where, checked.values)
+            return None if key is None else encode_key(table, key)
+        return _bound(table, checked).key
+    except DynamoDBError:
+        return None
 
 
 def _batched(
@@ -133,7 +155,8 @@ def _batched(
             items = _returned(checked.statement, result)
             return name | ({"Item": items[0]} if items else {})
         factor = STRONG if checked.consistent else EVENTUAL
-        item = _single(session, table, checked, capacities.of(table), factor)
+        place, rest = _selected(table, checked, "BatchExecuteStatement")
+        item = _single(session, place, rest, checked, capacities.of(table), factor)
         return name | ({} if item is None else {"Item": item})
     except DynamoDBError as error:
         if error.code not in _CODES:
@@ -152,15 +175,25 @@ def execute_transaction(database: Database, request: ExecuteTransactionInput) ->
     constraints.finish()
     parsed = [_parsed(each) for each in request.transact_statements or ()]
     if len({checked.reads for checked in parsed}) > 1:
-        refuse("Read and write requests together in the same transaction is not supported.")
+        refuse("ExecuteTransaction API does not support both read and write operations in the same request.")
+    for number, checked in enumerate(parsed):
+        statement = checked.statement
+        if isinstance(statement, UpdateStatement | Delete) and statement.returning is not None:
+            refuse(f"{_IN_TRANSACTION.format(number)}RETURNING clause is not supported in ExecuteTransaction.")
+        if isinstance(statement, Select) and statement.index is not None:
+            refuse(f"{_IN_TRANSACTION.format(number)}Reads on indices are not supported within transactions.")
     capacities = Capacities(request.return_consumed_capacity)
     if parsed[0].reads:
+        items = []
         with database.store.reading(snapshot=True) as session:
             tables = [_table(database, session, checked.statement) for checked in parsed]
-            items = [
-                _single(session, table, checked, capacities.of(table), TRANSACTIONAL)
-                for table, checked in zip(tables, parsed, strict=True)
+            found = [
+                _selected(table, checked, "ExecuteTransaction", _IN_TRANSACTION.format(number))
+                for number, (table, checked) in enumerate(zip(tables, parsed, strict=True))
             ]
+            check_distinct({place for place, _ in found}, found)
+            for table, checked, (place, rest) in zip(tables, parsed, found, strict=True):
+                items.append(_single(session, place, rest, checked, capacities.of(table), TRANSACTIONAL))
         shown = [{} if item is None else {"Item": item} for item in items]
         return {"Responses": shown} | capacities.render({}, kind="Read")
     hashed = None if token is None else hashed_token(token)
@@ -168,30 +201,44 @@ def execute_transaction(database: Database, request: ExecuteTransactionInput) ->
     with database.store.writing() as session:
         if hashed is not None and (known := database.tokens.find_response(session, hashed, digest)) is not None:
             return known
-        writes = [_bound(_table(database, session, checked.statement), checked) for checked in parsed]
+        writes = _all_bound([(_table(database, session, checked.statement), checked) for checked in parsed])
         check_distinct({write.key for write in writes}, writes)
-        response = {"Responses": _performed(session, writes, parsed, capacities)}
-        response |= capacities.render({}, kind="Write")
+        _performed(session, writes, capacities)
+        response: dict[str, Any] = {"Responses": []} | capacities.render({}, kind="Write")
         if hashed is not None:
             database.tokens.remember(session, hashed, digest, response)
     return response
 
 
-def _performed(
-    session: Session, writes: list[BoundWrite], parsed: list[_Checked], capacities: Capacities
-) -> list[dict[str, Any]]:
+def _all_bound(statements: list[tuple[TableDefinition, _Checked]]) -> list[BoundWrite]:
+    """The writes of a transaction. A statement that does not fit its table cancels it."""
+    writes: list[BoundWrite] = []
     reasons: list[dict[str, Any]] = []
-    items: list[dict[str, Any]] = []
-    for write, checked in zip(writes, parsed, strict=True):
+    for number, (table, checked) in enumerate(statements):
+        if isinstance(checked.statement, Exists):
+            key, rest = _whole_key(table, checked.statement.select.where, checked.values)
+            if key is None or rest is None:
+                prefix = _IN_TRANSACTION.format(number)
+                refuse(f"{prefix}EXISTS() must contain a single item read with additional condition")
         try:
-            result = _written(session, write, capacities.of(write.table), transactional=True)
-            found = _returned(checked.statement, result)
-            items.append({"Item": found[0]} if found else {})
+            writes.append(_bound(table, checked))
             reasons.append({"Code": "None"})
         except DynamoDBError as error:
             reasons.append(reason_of(error))
     cancel_if_any(reasons)
-    return items if any(items) else []
+    return writes
+
+
+def _performed(session: Session, writes: list[BoundWrite], capacities: Capacities) -> None:
+    """Perform the writes of a transaction, or cancel it."""
+    reasons: list[dict[str, Any]] = []
+    for write in writes:
+        try:
+            _written(session, write, capacities.of(write.table), transactional=True)
+            reasons.append({"Code": "None"})
+        except DynamoDBError as error:
+            reasons.append(reason_of(error))
+    cancel_if_any(reasons)
 
 
 # --- Statements ------------------------------------------------------------------------------------------------------
@@ -303,8 +350,13 @@ def _select(
     else:
         bounds = under(table.prefix if index is None else table.index_prefix(index))
     start = None if request.next_token is None else _position(table, index, request.next_token, bounds)
-    page = read_page(session, PageQuery(table, index, bounds, start, request.limit, forward, sized=True))
-    capacity.add(read_units(page.size, STRONG if checked.consistent else EVENTUAL), index)
+    columns = frozenset(str(path.steps[0]) for path in statement.columns or ())
+    whole = lacks_attributes(table, index, columns)
+    page = read_page(session, PageQuery(table, index, bounds, start, request.limit, forward, whole, sized=True))
+    factor = STRONG if checked.consistent else EVENTUAL
+    capacity.add(read_units(page.size, factor), index)
+    for size in page.fetched_units:
+        capacity.add(read_units(size, factor))
     test = None if not rest else compile_condition(_all(rest))  # type: ignore[arg-type]
     items = list(map(rows.decode_item, page.items))
     found = [item for item in items if test is None or test(item, checked.values)]
@@ -364,16 +416,25 @@ def _column_name(path: DocumentPath) -> str:
     return name
 
 
-def _single(
-    session: Session, table: TableDefinition, checked: _Checked, capacity: Capacity, factor: float
-) -> Item | None:
-    """The item that a SELECT with a whole key selects."""
+def _selected(
+    table: TableDefinition, checked: _Checked, operation: str, prefix: str = ""
+) -> tuple[bytes, Condition | None]:
+    """The place of the one item that a SELECT names by its key, and the rest of its condition."""
     statement = checked.statement
     assert isinstance(statement, Select)
     key, rest = _whole_key(table, statement.where, checked.values)
     if key is None or statement.index is not None:
-        refuse("Select statements within BatchExecuteStatement must specify the primary key in the where clause.")
-    row = session.get(encode_key(table, key))
+        refuse(f"{prefix}Select statements within {operation} must specify the primary key in the where clause.")
+    return encode_key(table, key), rest
+
+
+def _single(
+    session: Session, place: bytes, rest: Condition | None, checked: _Checked, capacity: Capacity, factor: float
+) -> Item | None:
+    """The item at a place, if it fulfils the rest of a SELECT's condition."""
+    statement = checked.statement
+    assert isinstance(statement, Select)
+    row = session.get(place)
     capacity.add(read_units(row.size if row else 0, factor))
     if row is None:
         return None
@@ -453,7 +514,6 @@ def _returned(statement: Statement, result: WriteResult) -> list[Any]:
         return []
     if wish.startswith("ALL"):
         return [msgspec.Raw(row.content)]
-    if not isinstance(statement, UpdateStatement):
-        refuse("Invalid RETURNING clause: a DELETE returns ALL OLD *")
+    assert isinstance(statement, UpdateStatement), "DELETE returns all or nothing"
     part = project(rows.decode_item(row.content), Update(statement.actions).paths)
     return [part] if part else []
