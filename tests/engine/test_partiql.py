@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Ask, item, refusal, value
+from .conftest import Ask, item, key_schema, refusal, value
 
 KEY = item(pk="a", sk="1")
 EXISTS = "EXISTS can only be used in ExecuteTransaction write requests."
@@ -96,6 +96,48 @@ def test_an_index_is_read_by_its_name(filled: Ask) -> None:
     )
     assert filled('SELECT pk FROM "shop"."by-city" WHERE city = ?', "Köln") == [item(pk="b")]
     assert refusal(filled, 'SELECT * FROM shop."none"').message == "The table does not have the specified index"
+
+
+def test_several_partitions_are_read_one_after_the_other(ask: Ask) -> None:
+    keys = {"p": "N", "s": "S"}
+    ask(
+        "CreateTable",
+        TableName="numbers",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": kind} for name, kind in keys.items()],
+        KeySchema=key_schema("p", sort=("s",)),
+    )
+    for number in (3, 20, 1, 7):
+        for letter in "ba":
+            ask("PutItem", TableName="numbers", Item=item(p=number, s=letter))
+
+    def found(condition: str, **members: Any) -> tuple[str, Any]:
+        answer = ask("ExecuteStatement", Statement=f"SELECT * FROM numbers WHERE {condition}", **members)
+        return " ".join(each["p"]["N"] + each["s"]["S"] for each in answer["Items"]), answer.get("NextToken")
+
+    for condition, expected in {
+        "p IN [20, 3, 1, 99]": "1a 1b 3a 3b 20a 20b",
+        "p IN [20, 3, 1] ORDER BY p DESC": "20a 20b 3a 3b 1a 1b",
+        "p IN [20, 3, 3.0] ORDER BY s DESC": "3b 3a 20b 20a",
+        "p IN [20, 3] ORDER BY p DESC, s DESC": "20b 20a 3b 3a",
+        "(p = 20 OR 3 = p) AND s = 'a'": "3a 20a",
+        "p IN [20, 3] AND s IN ['b'] ORDER BY p": "3b 20b",
+        "(p = 3 OR s = 'a') AND p IN [7, 3]": "3a 3b 7a",
+        f"p IN {list(range(51))} AND s = 'a' AND p > 3": "7a 20a",
+    }.items():
+        assert found(condition)[0] == expected, condition
+    pages, token = [], None
+    while token is not None or not pages:
+        text, token = found("p IN [20, 3, 1] ORDER BY p", Limit=4, **({"NextToken": token} if token else {}))
+        pages.append(text)
+    assert pages == ["1a 1b 3a 3b", "20a 20b"]
+    token = found("p IN [20, 3]", Limit=1)[1]
+    assert refusal(found, "p IN [1, 7]", NextToken=token).message == "Invalid NextToken"
+    assert "ORDER BY clause" in refusal(found, f"p IN {list(range(51))} ORDER BY p").message
+    answer = ask(
+        "ExecuteStatement", Statement="SELECT * FROM numbers WHERE p IN [3, 7]", ReturnConsumedCapacity="TOTAL"
+    )
+    assert answer["ConsumedCapacity"]["CapacityUnits"] == 1.0
 
 
 def test_pages_continue_at_their_token(filled: Ask, shop: Ask) -> None:

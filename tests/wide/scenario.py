@@ -480,6 +480,9 @@ def run_statements(client: Any) -> dict[str, Any]:
     statement("statement type", f"SELECT sk FROM {name} WHERE pk = 'USER#5' AND attribute_type(m, 'M')")
     statement("statement index", f"SELECT sk FROM {name}.\"by-status\" WHERE status = 'OPEN' AND placed > 6")
     statement("statement order", f"SELECT sk FROM {name} WHERE pk = 'USER#1' AND sk > 'ORDER#008' ORDER BY sk DESC")
+    several = f"SELECT pk, sk FROM {name} WHERE pk IN ['USER#5', 'USER#1', 'none'] AND sk > 'ORDER#008'"
+    statement("statement partitions", several)
+    statement("statement partitions backwards", f"{several} ORDER BY pk DESC")
     statement("statement no index", f"SELECT sk FROM {name}.absent WHERE pk = 'x'")
     statement("statement wrong key", f"SELECT sk FROM {name} WHERE pk = ?", {"N": "1"})
     statement("statement few parameters", f"SELECT sk FROM {name} WHERE pk = ? AND sk = ?", user)
