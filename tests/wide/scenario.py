@@ -412,6 +412,8 @@ UPDATES = (
     *(
         "SET a = ((b))",
         "SET a = ((b + c))",
+        "SET a = list_append(b, c) + c",
+        "SET a = if_not_exists(b, list_append(b, c))",
         "SET a = ((b + c)",
         "SET a = ((b + c) + b)",
         "SET a = (((b) + (c)))",
