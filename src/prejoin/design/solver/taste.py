@@ -18,6 +18,7 @@ from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.types import Kind
 from prejoin.workload.lookup import bindings, equalities, foreign_key, root
 from prejoin.workload.model import Attribute, Entity, RelationshipKind, Workload
+from prejoin.workload.tenants import common_tenant
 
 Roots = frozenset[tuple[str, str]]
 """The origins of attributes: entity and attribute."""
@@ -76,14 +77,18 @@ class Taste:
         return frozenset(root(self._workload, entity, a) for name in names if (a := entity.attribute(name)))
 
     def _parents_of(self, entity: Entity) -> list[Roots]:
-        """The partitions of an entity's parents, by its relationships."""
+        """The partitions of an entity's parents: by relationships, or else of the parent that its id begins with."""
         found = []
         for one in (r for e in self._workload.entities for r in e.relationships if r.right == entity.name):
             parent = self._workload.entity(one.left)
             if one.kind is RelationshipKind.ONE_TO_MANY and parent and parent is not entity:
                 via = [name for name in one.via if entity.attribute(name)]
                 found.append(self._roots(entity, via) if via else self._roots(parent, [a.name for a in parent.id]))
-        return found
+        if found or not any(a.generated for a in entity.id):
+            return found
+        tenant = common_tenant(self._workload, entity.name)
+        held = [a.name for a in entity.id if a.references and a.name not in tenant]
+        return [self._roots(entity, [*tenant, *held])] if held else []
 
     def _is_asked_less(self, entity: Entity, pk: tuple[str, ...]) -> bool:
         """Whether another parent's items are read more often than those of a partition."""
