@@ -1290,3 +1290,39 @@ def test_advice_is_written_as_in_the_document() -> None:
     row = "| AP-001 | Incident | siteId exists | Collection | - | No | 50/s | Eventual |\n"
     (read,) = solve(workload(INCIDENTS.replace("immutable)", "optional, immutable)") + READS + row)).design.operations
     assert "`siteId exists (keeps 1%)`" in read.remedy
+
+
+VISITS = """# Visits
+
+## Entities
+
+### Visit
+
+- **Attributes**:
+  - `patient` (string, natural)
+  - `visitNo` (integer, natural, max=99)
+  - `changedAt` (datetime, mutable)
+
+### Change
+
+- **Attributes**:
+  - `patient` (string, id, → Visit.patient)
+  - `visitNo` (integer, id, → Visit.visitNo)
+  - `changeId` (ulid, generated)
+  - `at` (datetime, immutable)
+
+"""
+
+
+@pytest.mark.slow
+def test_item_whose_key_has_an_input_of_another_name_is_proven() -> None:
+    rows = "| AP-001 | Change | patient | Collection | visitNo ASC, at ASC | Yes (20) | 5/s | Eventual |\n"
+    write = "| AP-100 | Visit, Change | patient, visitNo, changedAt, changeId | update Visit (changedAt); "
+    write += "create Change (at = changedAt) | Yes | - | 1/s |\n"
+    document = workload(VISITS + READS + rows + WRITES + write)
+    design = solve(document).design
+    item = design.item("Change")
+    assert item is not None
+    assert item.facets[0].sk == ("CHANGE#{visitNo:02d}#{at}#{changeId}",)
+    with Embedded() as engine:
+        assert prove(document, design, engine).right
