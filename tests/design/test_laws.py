@@ -110,7 +110,7 @@ def test_no_key_gives_a_better_design(workload: Workload) -> None:
             assert_not_better(workload, ours, other, write_pin(pin))
 
 
-@given(workloads(most_reads=6))
+@given(workloads(most_reads=6, together=True))
 @HUNDREDS
 def test_brute_force_finds_no_better_design(workload: Workload) -> None:
     assert_not_better(workload, solve(workload).design, best_design(workload), "brute force")

@@ -291,6 +291,16 @@ FIRST = """# Things
 """
 
 
+def test_key_that_holds_what_a_read_wants_is_compared_with_a_sparse_one() -> None:
+    """An index of all states has more entries than one of open things, but needs no attribute beside its keys."""
+    row = "| AP-002 | Thing | state = OPEN, rank >= | Collection (thingId, state) | rank DESC | Yes | 5/s |\n"
+    before, after = FIRST.index("| AP-002"), FIRST.index("| AP-003")
+    text = (FIRST[:before] + row + FIRST[after:]).replace("3 KB", "200 B").replace("4,000/s", "5/s")
+    design = solve(workload(text)).design
+    assert [(facet.pk, facet.sk) for facet in design.items[0].facets[1:]] == [(("{state}",), ("{rank}",))]
+    assert [slot.projection.kind for slot in design.indexes] == [ProjectionKind.KEYS_ONLY]
+
+
 def test_indexes_change_places_where_the_first_one_need_not_answer_a_read_of_whole_items() -> None:
     """Both indexes answer AP-003, and clients take the first. As the second, the one by time holds two attributes."""
     design = solve(workload(FIRST)).design

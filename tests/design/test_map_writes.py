@@ -142,6 +142,12 @@ def test_a_key_that_nothing_finds_is_a_problem_with_a_remedy() -> None:
     assert "give at, userId as well" in found.remedy
 
 
+def test_no_filter_finds_an_item_that_is_not_identified() -> None:
+    """It would read all posts of the user, at the price of one."""
+    found = mapped("Post | Withdraw | userId, text | update Post (status = DRAFT) | No | - | Warm", UNDER_USER)
+    assert "no key finds it by text, userId" in found.problem
+
+
 def test_many_that_nothing_finds_are_a_problem_and_one_whose_id_is_not_given_is_assumed_to_be_known() -> None:
     many = mapped("Post | Clear | userId | delete Post[] | No | - | Warm")
     assert "no key finds it by userId" in many.problem

@@ -109,7 +109,29 @@ def test_write_by_the_id_keeps_the_id_in_the_key(changed: tuple[str, str]) -> No
 
 
 def test_read_by_the_id_keeps_the_id_in_the_key() -> None:
-    assert "sessionId" in key(sessions(reads=BY_ID))
+    assert key(sessions(reads=BY_ID)) == "SESSION#{sessionId} / SESSION"
+
+
+def test_read_of_several_entities_by_the_id_keeps_the_id_in_the_partition() -> None:
+    event = "`eventId` (string, generated)\n  - `sessionId` (string, immutable, → Session)"
+    head = "| ID | Entity | Input Parameters | Result | Paginated | Frequency | Multi-Entity |\n" + 7 * "| --- " + "|\n"
+    reads = f"{head}| AP-001 | Session, Event | sessionId | Collection | Yes | 50/s | Collection |\n"
+    rows = (
+        "| AP-023 | Event | Event | create Event | No | 5/s |\n| AP-024 | Event | eventId | delete Event | No | 5/s |"
+    )
+    workload = sessions(
+        ("## Access", f"### Event\n\n- **Attributes**:\n  - {event}\n\n## Access"),
+        (SESSIONS[SESSIONS.index("| ID") : SESSIONS.index("\n### Writes")], reads),
+        ("| AP-022 | Session | token | delete Session | No | 1/s |", rows),
+    )
+    assert key(workload) == "SESSION#{sessionId} / #SESSION"
+
+
+def test_unique_key_is_not_split_into_shards() -> None:
+    """Two items of the same value would be in two shards."""
+    busy = ("create Session | No | 5/s", "create Session | No | 4,000/s")
+    workload = sessions(("100K total", "5 total\n- **Size**: 3 KB"), busy)
+    assert key(workload) == "TOKEN#{token} / SESSION"
 
 
 def test_write_that_knows_both_is_served_by_the_unique_key() -> None:

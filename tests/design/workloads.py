@@ -40,7 +40,7 @@ def workloads(draw: st.DrawFn, most_reads: int = 4, together: bool = False) -> W
     entities: list[Entity] = []
     below: list[tuple[Entity, Entity]] = []
     for name in _NAMES[: draw(st.integers(1, 3))]:
-        parent = draw(st.sampled_from([None, *entities]))
+        parent = draw(st.sampled_from([None, *entities, *entities[::-1]]))
         entities.append(_entity(draw, name, parent))
         if parent is not None:
             below.append((parent, entities[-1]))
@@ -49,7 +49,7 @@ def workloads(draw: st.DrawFn, most_reads: int = 4, together: bool = False) -> W
     ]
     if together:
         reads = [_constant(draw, read) for read in reads]
-        pairs = [pair for pair in below if draw(st.booleans())]
+        pairs = [pair for pair in below if draw(st.integers(0, 3))]
         reads += [_collection(draw, f"R{len(reads) + number}", *pair) for number, pair in enumerate(pairs)]
     writes = [write for entity in entities for write in _writes(draw, entity)]
     return Workload(title="Random", entities=tuple(entities), reads=tuple(reads), writes=tuple(writes))

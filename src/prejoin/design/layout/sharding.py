@@ -25,7 +25,7 @@ from prejoin.design.solver.needs import ReadNeeds
 from prejoin.protocol.limits import GB
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
-from prejoin.workload.lookup import bare_name
+from prejoin.workload.lookup import bare_name, identified
 from prejoin.workload.model import AtMost, Attribute, Entity, Op, Read, Spread, Without, Workload
 
 MOST_BYTES = 10 * GB
@@ -60,10 +60,12 @@ def shards_of(
     """The number of shards of a partition: as decided, or as many as its writes and its size need.
 
     It is in the `table` or in an index. With a `bucket`, time cuts its size already. A partition of one
-    item is not split: see `spread_by`.
+    item is not split: see `spread_by`. Neither is a key in the table without the id, which keeps a value unique.
     """
     pins = [d.pin for d in workload.decisions]
     if Without("shards", entity.name) in pins or spread_by(workload, entity, candidate) is None:
+        return 1
+    if table and not {a.name for a in entity.id}.issubset(candidate.attributes):
         return 1
     # DynamoDB itself splits a large partition by its sort keys, but not one that grows at one end.
     grows_at_end = is_common(entity, candidate.pk) and not bucket
@@ -91,6 +93,8 @@ def spread_by(workload: Workload, entity: Entity, candidate: Candidate) -> str |
         is_time = attribute.type.kind in (Kind.DATE, Kind.DATETIME)
         return not is_time, not attribute.references, values_of(workload, entity, attribute.name)
 
+    if identified(entity, candidate.pk):
+        return None
     free = [a for a in entity.id if a.name not in candidate.pk]
     best = max(free, key=spreads, default=None)
     return best.name if best else None

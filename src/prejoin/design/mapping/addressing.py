@@ -202,12 +202,23 @@ def _places(workload: Workload, write: Write) -> dict[str, list[tuple[str, str]]
 
 
 def finding(facets: Iterable[keys.Facet], entity: Entity, names: frozenset[str]) -> Plan | None:
-    """The plan that finds the items with these attributes, by the table's key or an index."""
-    own = [f for f in facets if f.entity == entity.name]
+    """The plan that finds the items with these attributes, by the table's key or an index.
+
+    A filter tests only what is known of an identified item: otherwise it would read many items to find one.
+    """
     if not names:
         return None
-    found = keys.plan(own, Lookup.of(entity.name, equal=names, filtered=names))
+    ask = Lookup.of(entity.name, equal=names, filtered=names)
+    own = [f for f in facets if f.entity == entity.name and _finds(keys.plan((f,), ask), entity)]
+    found = keys.plan(own, ask)
     return found if isinstance(found, Plan) else None
+
+
+def _finds(found: Plan | keys.Refusal, entity: Entity) -> bool:
+    if not isinstance(found, Plan) or not found.filtered:
+        return isinstance(found, Plan)
+    given = {field.attribute for field in found.facets[0].pk.fields} | {*found.prefix}
+    return identified(entity, given) or any(a.generated and a.name in given for a in entity.id)
 
 
 def sought(write: Write, facets: Sequence[keys.Facet], entity: Entity, names: frozenset[str]) -> frozenset[str]:

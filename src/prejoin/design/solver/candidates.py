@@ -262,6 +262,8 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
         }
         # An item that is asked for by its id has the id as its key, and the unique value in an index.
         found |= {one for one in keys if _finds_all(entity, one, needs)}
+        # The same is true of a key that holds the id, too, if its partition is the unique value.
+        found -= {one for one in found if group.issubset(one.pk) and not _finds_all(entity, one, needs)}
     best = _best(workload, entity, ids)
     return sorted(
         one

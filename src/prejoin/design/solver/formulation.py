@@ -64,7 +64,7 @@ from prejoin.design.solver.placement import (
 from prejoin.design.solver.pricing import Answer, Price, Prices, collection_units
 from prejoin.design.solver.taste import Taste
 from prejoin.workload.lookup import root
-from prejoin.workload.model import Action, Entity, Result, Write
+from prejoin.workload.model import Action, Entity, Write
 
 _FINEST = 1e-4
 """The smallest difference between two prices that counts, in dollars a month."""
@@ -131,8 +131,8 @@ class Formulation:
         asked = (*component.reads, *(find for find in problem.finds if find.ask.entities[0] in names))
         self._asks = {(n.read, n.entity): q for q in asked for n in q.needs}
         self._needs = {name: [n for q in asked for n in q.needs if n.entity == name] for name in names}
-        self._knowing: dict[tuple[str, Action], frozenset[str]] = {}
         self._units: dict[str, float] = {}
+        self._wanted_of: dict[str, frozenset[str] | None] = {}
         alike = Alike(problem)
         self._prices = {e.name: Prices(problem, e, component.reads, alike) for e in component.entities}
         self._taste_of = Taste(problem.workload)
@@ -238,8 +238,12 @@ class Formulation:
         mine, theirs = one.price, other.price
         if self._shared and frozenset(one.place.candidate.pk) != frozenset(other.place.candidate.pk):
             return False  # another partition may have other neighbours
-        if self._is_narrow(one.place.entity) and mine.length > theirs.length:
-            return False  # the shorter key makes an index cheaper that holds less than whole items
+        named = self._named(one.place.entity)
+        if named is not None:
+            # A shorter key in the table, or attributes of the key, make an index cheaper that holds less than items.
+            held = named.intersection(other.place.candidate.attributes)
+            if mine.length > theirs.length or not held.issubset(one.place.candidate.attributes):
+                return False
         if self._holds_id(other.place) > self._holds_id(one.place):
             return False  # writes that know the key may have to read the id first, for the keys of indexes
         if self._problem.constraints.under and self._roots(one.place) != self._roots(other.place):
@@ -285,9 +289,7 @@ class Formulation:
         return frozenset((write.id, place.entity) for write, _ in changes if write.id not in blind)
 
     def _knows(self, write: Write, action: Action, place: Placement) -> bool:
-        if (write.id, action) not in self._knowing:
-            self._knowing[write.id, action] = known(self._workload, write, action)
-        return self._knowing[write.id, action].issuperset(place.candidate.attributes)
+        return known(self._workload, write, action).issuperset(place.candidate.attributes)
 
     # --- Alternatives -------------------------------------------------------------------------------------------------
 
@@ -298,7 +300,7 @@ class Formulation:
         """
         there = list(placed)
         for place in there:
-            if self._is_narrow(place.entity):
+            if self._named(place.entity) is not None:
                 for option in self._alternatives(place, there):
                     yield place, replace(place, candidate=option.place.candidate)
 
@@ -325,7 +327,7 @@ class Formulation:
         """
         there = list(placed)
         for base in there:
-            if (base.item, base.slot) != (OWN, BASE) or base.candidate.fixed or not self._is_narrow(base.entity):
+            if (base.item, base.slot) != (OWN, BASE) or base.candidate.fixed or self._named(base.entity) is None:
                 continue
             own = [p for p in there if p.entity == base.entity]
             for index in (p for p in own if p.slot >= self.new):
@@ -371,10 +373,13 @@ class Formulation:
             if option.place.candidate != place.candidate and alone <= _served(_moved(option, place.slot))
         ]
 
-    def _is_narrow(self, name: str) -> bool:
-        """Whether some read of an entity names the attributes that it wants."""
-        asked = (q.read for q in self._component.reads if name in q.ask.entities)
-        return any(read.needs or read.result is Result.COUNT for read in asked)
+    def _named(self, name: str) -> frozenset[str] | None:
+        """The attributes that reads of an entity name as all they want; None if each of them wants whole items."""
+        if name not in self._wanted_of:
+            asked = [q.ask for q in self._component.reads if name in q.ask.entities and q.ask.needs is not None]
+            names = frozenset(ask.attribute(name, one) for ask in asked for one in ask.needs or ())
+            self._wanted_of[name] = names if asked else None
+        return self._wanted_of[name]
 
     def _options(self, place: Placement) -> list[Option]:
         kind = self._copies if place.item != OWN else self._bases if place.slot == BASE else self._others

@@ -336,14 +336,12 @@ class Prices:
         return found, self._found(planned, candidate), any(field.encoding.derived for field in planned.pk.fields)
 
     def _found(self, planned: keys.Facet, candidate: Candidate) -> frozenset[str]:
-        """The writes that can find their items by a key that holds all they know, or that identifies the item."""
-        generated = {a.name for a in self._entity.id if a.generated}
+        """The writes that can find their items by a key."""
         found = set()
         for write, action in item_changes(self._workload):
             if action.entity == self._entity.name and not action.many:
                 names = known(self._workload, write, action)
-                plan = finding((planned,), self._entity, names) if names.issuperset(candidate.pk) else None
-                if plan and (not plan.filtered or generated & {*candidate.pk, *plan.prefix}):
+                if names.issuperset(candidate.pk) and finding((planned,), self._entity, names):
                     found.add(write.id)
         return frozenset(found)
 
