@@ -379,8 +379,7 @@ class KeyWords:
         """
         if not attribute.type.numeric or self._fixed.facets:
             return False
-        least, most = attribute.bounds
-        bounded = most is not None and (least or 0) >= 0
+        bounded = bool(padded_to(self._workload, entity, attribute))
         return partition or not (bounded or self._same.root(entity, attribute) in self._ordered)
 
     def _parents_first(self, entity: Entity, names: Sequence[str]) -> list[str]:
