@@ -8,6 +8,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from .random_expressions import RandomExpressions
+
 TABLE: dict[str, Any] = {
     "TableName": "scenario",
     "BillingMode": "PAY_PER_REQUEST",
@@ -77,6 +79,7 @@ def run_everywhere(url: str) -> dict[str, Any]:
     client = boto3.client("dynamodb", endpoint_url=url)
     streams = boto3.client("dynamodbstreams", endpoint_url=url, config=unchecked)
     answers = run(client) | run_expressions(client) | run_statements(client) | misuse_streams(client, streams)
+    answers |= run_random_expressions(client)
     return answers | {f"stream of {view}": run_stream(client, streams, view) for view in VIEWS}
 
 
@@ -455,6 +458,28 @@ def run_expressions(client: Any) -> dict[str, Any]:
         scenario.step(f"update {text}", "update_item", Key=key("USER#1", "PROFILE"), UpdateExpression=text)
     for text in PROJECTIONS:
         scenario.step(f"projection {text}", "scan", ProjectionExpression=text)
+    client.delete_table(TableName=TABLE["TableName"])
+    return scenario.answers
+
+
+def run_random_expressions(client: Any, number: int = 300) -> dict[str, Any]:
+    """Random updates of an item, each followed by a filter that tests it and a projection that reads it."""
+    client.create_table(**TABLE)
+    client.get_waiter("table_exists").wait(TableName=TABLE["TableName"], WaiterConfig={"Delay": 1})
+    scenario, where = Scenario(client), key("USER#1", "RANDOM")
+    for at in range(number):
+        if at % 5 == 0:
+            client.put_item(TableName=TABLE["TableName"], Item=where | RandomExpressions(at).item())
+        made = RandomExpressions(at)
+        text = made.update()
+        given = {"ExpressionAttributeValues": made.values} if made.values else {}
+        scenario.step(
+            f"random {at}: {text}", "update_item", Key=where, UpdateExpression=text, ReturnValues="ALL_NEW", **given
+        )
+        made = RandomExpressions(at)
+        text, path = made.filter(), made.path()
+        given = {"ExpressionAttributeValues": made.values} if made.values else {}
+        scenario.step(f"random {at}: {text}", "scan", FilterExpression=text, ProjectionExpression=path, **given)
     client.delete_table(TableName=TABLE["TableName"])
     return scenario.answers
 
