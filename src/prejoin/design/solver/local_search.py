@@ -83,7 +83,7 @@ def narrower(
         return
     yield from _exchanges(problem, chosen, finished(chosen))
     for component in components(problem):
-        for place, other in formulations.of(problem, component).narrowing(chosen.placed):
+        for place, other in formulations.of(problem, component).narrowing(chosen):
             replaced = _replaced(problem, chosen, {place}, {other})
             yield replaced
             # The planner prefers the first of equal indexes: there the key relieves others of their reads.
@@ -101,7 +101,7 @@ def narrower(
 def natural(problem: Problem, chosen: Selection, _: Finished, formulations: Formulations) -> Iterator[Selection]:
     """Steps to cheaper keys that are as good if they are natural."""
     for component in components(problem):
-        for place, other in formulations.of(problem, component).sparing(chosen.placed):
+        for place, other in formulations.of(problem, component).sparing(chosen):
             yield _replaced(problem, chosen, {place}, {other})
 
 
