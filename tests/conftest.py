@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
+from compileall import compile_dir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from _pytest.assertion.rewrite import PYC_TAIL, _rewrite_test, _write_pyc, assertstate_key, get_cache_dir, try_makedirs
 from _pytest.doctest import DoctestModule
 from _pytest.runner import runtestprotocol
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from tests.place import examples, leave, tidy
 
@@ -24,6 +28,9 @@ TESTS = Path(__file__).parent
 settings.register_profile("anywhere", deadline=None, print_blob=True, max_examples=examples(40))
 settings.register_profile("ci", deadline=None, print_blob=True, max_examples=examples(40), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "anywhere")
+if "PREJOIN_EXAMPLES" not in os.environ:
+    # Hypothesis parses all modules for constants to draw, in each process. The few examples of every day draw hardly any.
+    providers._get_local_constants = lambda: providers._local_constants
 
 REPRESENTATIVE = frozenset(
     {"documents", "files", "groups", "metrics", "organisation", "shop", "teams"}
@@ -96,9 +103,21 @@ SHARED = "PREJOIN_TEST_SOLUTIONS"
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Doctests())
     if SHARED not in os.environ:  # in the process that starts the others
+        if config.getoption("numprocesses", None) and not sys.dont_write_bytecode:
+            _compile(config)
         folder = TemporaryDirectory(prefix="prejoin-solutions-")
         os.environ[SHARED] = folder.name
         config.add_cleanup(lambda: (os.environ.pop(SHARED), folder.cleanup()))
+
+
+def _compile(config: pytest.Config) -> None:
+    """Compiles the package and the tests of a new clone once, and not in each process: it takes seconds."""
+    compile_dir(TESTS.parent / "src", quiet=2)
+    for path in TESTS.rglob("test_*.py"):
+        compiled = get_cache_dir(path) / f"{path.stem}{PYC_TAIL}"
+        if not compiled.exists() and try_makedirs(compiled.parent):
+            digest, code = _rewrite_test(path, config)
+            _write_pyc(config.stash[assertstate_key], code, digest, compiled)
 
 
 gc.disable()

@@ -10,13 +10,14 @@ from prejoin import Embedded
 from prejoin.design.checks import check_design
 from prejoin.design.cost.assumptions import assumptions, count_of, values_of
 from prejoin.design.explain.alternatives import add_alternatives
-from prejoin.design.explain.explanation import explain_design
+from prejoin.design.explain.explanation import claim_sentences, explain_design
 from prejoin.design.explain.model import AboutPattern, Explanation
 from prejoin.design.explain.relaxations import instead_of
 from prejoin.design.explain.simplifications import simplifications
+from prejoin.design.explain.text import as_text
 from prejoin.design.explain.workarounds import alternatives, dearest
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import TABLE
+from prejoin.design.model import TABLE, When
 from prejoin.design.solver.conflicts import conflicts
 from prejoin.proof.prove import prove
 from prejoin.workload.files import read_text, write_text
@@ -1152,3 +1153,118 @@ def test_index_of_what_is_asked_for_is_proposed_instead_of_a_dear_filter() -> No
     found = [one for one in simplifications(document, solve(document)) if "without a filter" in one.text]
     assert [one.take for one in found] == [("AP-001: siteId, state = OPEN",)]
     assert found[0].dollars < 0
+
+
+def test_value_of_an_item_is_in_the_partition_and_not_only_the_tenant() -> None:
+    rows = "| AP-001 | Ticket | reference | Single | - | No | 50/s | Eventual |\n"
+    rows += "| AP-002 | Ticket | eventId, ticketId | Single | - | No | 50/s | Eventual |\n"
+    item = solve(workload(TICKETS.format(context=TENANTS, flag="", unique="") + READS + rows)).design.item("Ticket")
+    assert item is not None
+    assert item.facets[1].pk == ("TENANT#{orgId}#REFERENCE#{reference}",)
+
+
+SETTLEMENTS = """# Settlements
+
+## Entities
+
+### Shop
+
+- **Attributes**:
+  - `chain` (string, natural)
+  - `number` (integer, natural)
+  - `city` (string, mutable)
+
+### Settlement
+
+- **Attributes**:
+  - `chain` (string, id, → Shop.chain)
+  - `number` (integer, id, → Shop.number)
+  - `week` (string, natural)
+  - `clerkId` (uuid, mutable, → Clerk)
+  - `amount` (integer, mutable)
+  - `paid` (boolean, mutable, default false)
+- **Cardinality**: ~100 per Shop
+
+### Clerk
+
+- **Attributes**:
+  - `clerkId` (uuid, generated)
+
+"""
+
+
+UPSERT = (
+    "| AP-100 | Settlement | chain, number, week, clerkId, amount | upsert Settlement (clerkId, {}) | No | - | 1/s |\n"
+)
+
+
+def test_upsert_that_may_create_an_item_of_a_sparse_index_reads_first() -> None:
+    rows = "| AP-002 | Settlement | week, paid = false | Collection | - | Yes (20) | 1/s | Eventual |\n"
+    document = workload(SETTLEMENTS + READS + rows + WRITES + UPSERT.format("amount += amount"))
+    design = solve(document).design
+    item = design.item("Settlement")
+    assert item is not None
+    index = replace(item.facets[1], pk=("WEEK#{week}#NOT_PAID",), when=(When("paid", ("false",)),))
+    items = tuple(replace(one, facets=(one.facets[0], index)) if one is item else one for one in design.items)
+    sparse = map_patterns(replace(design, items=items), document)
+    for mapped, requests in ((design, ["UpdateItem"]), (sparse, ["GetItem", "UpdateItem"])):
+        operation = mapped.operation("AP-100")
+        assert operation is not None
+        assert [one.call for one in operation.requests] == requests
+
+
+def test_explanation_of_what_is_only_counted_changed_or_never_written() -> None:
+    rows = "| AP-001 | Shop | city | Collection | - | Yes (20) | 1/s | Eventual |\n"
+    rows += "| AP-002 | Settlement | week, paid = false | Collection | - | Yes (20) | 1/s | Eventual |\n"
+    rows += "| AP-003 | Settlement | chain, number | Count | - | No | 1/s | Eventual |\n"
+    write = UPSERT.format("amount += amount, paid = false")
+    document = workload(SETTLEMENTS + READS + rows + WRITES + write)
+    solution = solve(document)
+    assert "Some reads only count items, so" in " ".join(claim_sentences(document, solution))
+    text = " ".join(" ".join(as_text(explain_design(document, solution.design))).split())
+    assert "No pattern uses it; it comes from the id." in text
+    assert "a second write with the same key changes the item" in text
+    assert "Only items where paid = false have this key" in text
+
+
+def test_other_side_of_a_relation_is_the_whole_id() -> None:
+    row = "| AP-001 | Settlement | clerkId | Collection | - | Yes (20) | 1/s | Eventual |\n"
+    hints = [one.message for one in read_text(SETTLEMENTS + READS + row, "md").diagnostics if one.code == "PJ402"]
+    assert "`Settlement` is asked by `clerkId` and never by `chain` + `number`" in hints
+
+
+VOUCHERS = """# Vouchers
+
+## Entities
+
+### Voucher
+
+- **Attributes**:
+  - `code` (string, natural)
+  - `open` (boolean, mutable)
+
+### User
+
+- **Attributes**:
+  - `userId` (uuid, generated)
+
+### Credit
+
+- **Attributes**:
+  - `userId` (uuid, id, → User)
+  - `creditId` (ulid, generated)
+  - `voucherCode` (string, unique, immutable, → Voucher)
+- **Cardinality**: ~60 per User
+
+"""
+
+
+@pytest.mark.slow
+def test_item_of_another_that_has_one_already_is_proven() -> None:
+    rows = "| AP-001 | Credit | voucherCode | Single | - | No | 1/s | Strong |\n"
+    rows += "| AP-002 | Credit | userId | Collection | - | Yes (20) | 1/s | Eventual |\n"
+    write = "| AP-100 | Voucher, Credit | code, userId, creditId | update Voucher (open = false); "
+    write += "create Credit (voucherCode = code) | Yes | Voucher.open = true | 1/s |\n"
+    document = workload(VOUCHERS + READS + rows + WRITES + write)
+    with Embedded() as engine:
+        assert prove(document, solve(document).design, engine).right

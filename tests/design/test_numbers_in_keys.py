@@ -105,8 +105,9 @@ def test_a_number_that_may_be_negative_is_not_padded() -> None:
         assert "USER#{userId:plain} / SCORE#{gameId}" in keys(solve(bounded(bound)).design)
 
 
-def test_the_order_of_a_padded_number_does_not_matter_where_nothing_is_sorted_by_it() -> None:
-    assert "USER#{userId:plain} / SCORE#{gameId:plain}" in keys(solve(bounded(more="")).design)
+def test_a_number_with_a_bound_is_padded_in_a_sort_key_even_if_nothing_is_sorted_by_it() -> None:
+    assert "USER#{userId:plain} / SCORE#{gameId:04d}" in keys(solve(bounded(more="")).design)
+    assert "USER#{userId:plain} / SCORE#{gameId:plain}" in keys(solve(bounded("min -1, max 9999", more="")).design)
 
 
 def test_a_design_in_use_is_not_padded_later_and_says_if_it_is_too_narrow() -> None:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from prejoin import TablePlace, design_table, design_target, discover_database, load_table, read_document, write_design
 from prejoin.migrate.migration import Migration, open_migration
 from tests.migrate.ledger import write_project
-from tests.migrate.ledger_app import create_application
+from tests.migrate.ledger_app import application_on, create_ledger
 from tests.migrate.shop import QUERIES, create_shop
 
 
@@ -60,6 +60,7 @@ def opened(shop: Path, request: pytest.FixtureRequest) -> Callable[[], Migration
 def ledger_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ledger")
     write_project(folder)
+    create_ledger(f"sqlite:///{folder / 'ledger.db'}")
     return folder
 
 
@@ -69,7 +70,7 @@ def sessions(ledger_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     shutil.copytree(ledger_template, tmp_path / "ledger")
     monkeypatch.chdir(tmp_path / "ledger")
     monkeypatch.setenv("PREJOIN_SOURCE", "sqlite:///ledger.db")
-    made = create_application("sqlite:///ledger.db")
+    made = application_on("sqlite:///ledger.db")
     yield made
     made.kw["bind"].dispose()
 

@@ -62,12 +62,17 @@ class Seat(Base):
     holder: Mapped[str | None]
 
 
-def create_application(url: str) -> sessionmaker[Session]:
-    """Creates a small ledger, and returns the sessions of its application."""
-    engine = sa.create_engine(url)
-    Base.metadata.create_all(engine)
-    made = sessionmaker(engine)
+def application_on(url: str) -> sessionmaker[Session]:
+    """The sessions of the application of a ledger."""
+    made = sessionmaker(sa.create_engine(url))
     record_changes(made)
+    return made
+
+
+def create_ledger(url: str) -> None:
+    """Creates a small ledger by its application."""
+    made = application_on(url)
+    Base.metadata.create_all(made.kw["bind"])
     with made.begin() as db:
         for n in range(1, 11):
             db.add(Customer(id=n, email=f"c{n}@x.org", name=f"Customer {n}"))
@@ -75,4 +80,4 @@ def create_application(url: str) -> sessionmaker[Session]:
             db.add(InvoiceLine(id=n, invoice_id=n, position=1, label="first"))
             db.add(Seat(id=n, room=f"R{n % 3}", number=n))
             db.add(Tag(id=n))
-    return made
+    made.kw["bind"].dispose()

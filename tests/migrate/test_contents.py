@@ -101,14 +101,32 @@ def content(seed: int, size: int) -> bytes:
     return random.Random(seed).randbytes(size)
 
 
-@pytest.fixture(scope="session", params=[False, True], ids=["parts", "store"])
-def template(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("archive")
-    (folder / "access-patterns.md").write_text(DOCUMENT + (STORE if request.param else ""), encoding="utf-8")
+def write_project(folder: Path, store: bool) -> None:
+    """Writes the document, its design and the mapping."""
+    (folder / "access-patterns.md").write_text(DOCUMENT + (STORE if store else ""), encoding="utf-8")
     (folder / "mapping.toml").write_text(MAPPING, encoding="utf-8")
     designed = design_table(read_document(folder / "access-patterns.md"), prove=False, alternatives=0)
     assert designed.fine, designed.diagnostics
     write_design(designed, design_target(folder / "table-design.md"))
+
+
+def application(url: str) -> sessionmaker[Session]:
+    """Creates some papers and photos, and returns the sessions of their application."""
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    Base.metadata.create_all(engine)
+    made = sessionmaker(engine)
+    record_changes(made)
+    with made.begin() as db:
+        db.add_all([Paper(id=n, slug=f"p{n}", body=content(n, n * 150_000)) for n in range(1, 4)])
+        db.add_all([Paper(id=4, slug="p4", body=None), Photo(id=1, image=b"small")])
+        db.add(Photo(id=2, image=content(9, 50_000)))
+    return made
+
+
+@pytest.fixture(scope="session", params=[False, True], ids=["parts", "store"])
+def template(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("archive")
+    write_project(folder, store=request.param)
     return folder
 
 
@@ -118,17 +136,9 @@ def sessions(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     shutil.copytree(template, tmp_path / "archive")
     monkeypatch.chdir(tmp_path / "archive")
     monkeypatch.setenv("PREJOIN_SOURCE", "sqlite:///archive.db")
-    engine = sa.create_engine("sqlite:///archive.db", poolclass=sa.NullPool)
-    Base.metadata.create_all(engine)
-    made = sessionmaker(engine)
-    record_changes(made)
-    with made.begin() as db:
-        db.add_all([Paper(id=n, slug=f"p{n}", body=content(n, n * 150_000)) for n in range(1, 4)])
-        db.add_all(
-            [Paper(id=4, slug="p4", body=None), Photo(id=1, image=b"small"), Photo(id=2, image=content(9, 50_000))]
-        )
+    made = application("sqlite:///archive.db")
     yield made
-    engine.dispose()
+    made.kw["bind"].dispose()
 
 
 @pytest.fixture

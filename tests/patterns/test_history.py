@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,6 +21,8 @@ from prejoin import (
     AsyncClient,
     Call,
     Client,
+    Conflict,
+    Copy,
     Entity,
     History,
     Index,
@@ -29,9 +32,11 @@ from prejoin import (
     SchemaError,
     SoftDelete,
     TableError,
+    TransactionCancelled,
     Unique,
     UnknownValue,
     Version,
+    VersionConflict,
     audit,
     compare_versions,
     history,
@@ -147,17 +152,83 @@ def test_deleted_item_is_restored_with_its_next_version(connect: Connect) -> Non
     assert list(_run(db, audit)) == []
 
 
-def test_item_with_the_id_of_a_deleted_one_does_not_overwrite_its_history() -> None:
-    db = Client(schema(), "shop", fresh())
-    db.create_table()
+@both
+def test_versions_of_an_item_follow_those_of_a_deleted_one_with_its_id(connect: Connect) -> None:
+    db = connect(schema(Copy("all", Key("NOTES", "{note_id}")), Unique("text")))
     db.insert(Note("1", "a"))
     edited(db, "b")
     db.delete(Note, read=True, note_id="1")
-    db.insert(Note("1", "again"))
-    with pytest.raises(AlreadyExists, match=r"the history of Note note_id='1' has this version already"):
-        edited(db, "c")
-    assert texts(history(db, Note, note_id="1")) == [(2, "b"), (1, "a")]
-    assert db.get(Note, note_id="1") == Note("1", "again", None, 1)
+    again = db.insert(Note("1", "again"))
+    assert again.version == 1
+    edited(db, "c")
+    assert texts(_history(db)) == [(3, "again"), (2, "b"), (1, "a")]
+    assert db.get(Note, note_id="1") == Note("1", "c", None, 4)
+    with pytest.raises(VersionConflict, match="has version 4, not 1"):
+        db.put(Note("1", "late", None, 1), read=True)
+    db.delete(Note, read=True, note_id="1")
+    assert texts(_history(db)) == [(4, "c"), (3, "again"), (2, "b"), (1, "a")]
+    db.insert(Note("1", "third"))
+    db.delete(Note, read=True, note_id="1")  # also at once
+    assert texts(_history(db))[0] == (5, "third")
+    assert list(_run(db, audit)) == []
+
+
+def test_write_with_a_known_object_says_that_its_version_has_changed() -> None:
+    db = Client(schema(), "shop", fresh())
+    db.create_table()
+    db.insert(Note("1", "a"))
+    db.delete(Note, read=True, note_id="1")
+    for number, write in enumerate((db.put, db.transaction)):
+        again = db.insert(Note("1", f"again {number}"))
+        with pytest.raises((VersionConflict, TransactionCancelled)) as caught:
+            if write == db.put:
+                db.put(replace(again, text="b"), was=again)
+            else:
+                with db.transaction() as tx:
+                    tx.put(replace(again, text="b"), was=again)
+        failures = caught.value.failures if isinstance(caught.value, TransactionCancelled) else [caught.value]
+        assert [type(one) for one in failures] == [VersionConflict]
+        current = db.get(Note, note_id="1")
+        assert current is not None
+        db.put(replace(current, text="c"), was=current)
+        db.delete(Note, read=True, note_id="1")
+    kept = texts(history(db, Note, note_id="1"))
+    assert kept == [(5, "c"), (4, "again 1"), (3, "c"), (2, "again 0"), (1, "a")]
+
+
+@pytest.mark.parametrize("keep", [None, 3])
+def test_item_that_many_insert_change_and_delete_loses_no_version(keep: int | None) -> None:
+    """Each object that was replaced is in the history once, and none is stuck."""
+    db = Client(schema(keep=keep), "shop", fresh())
+    db.create_table()
+    written: list[str] = []
+
+    def work(number: int) -> None:
+        for step in range(6):
+            text = f"{number} {step}"
+            with suppress(AlreadyExists):
+                db.insert(Note("1", f"{text} new"))
+                written.append(f"{text} new")
+            with suppress(NotFound, Conflict), db.update(Note, read=True, note_id="1") as note:
+                note.text = text
+            with suppress(NotFound, Conflict):
+                if step % 2:
+                    db.delete(Note, read=True, note_id="1")
+
+    in_threads(3, work)
+    with suppress(NotFound):
+        db.delete(Note, read=True, note_id="1")
+    kept = texts(history(db, Note, note_id="1"))
+    numbers = [number for number, _ in kept]
+    assert numbers == sorted(numbers, reverse=True)
+    assert len({text for _, text in kept}) == len(kept)
+    if keep is None:
+        assert numbers == list(range(len(kept), 0, -1))
+        assert {text for _, text in kept} >= set(written)
+    db.insert(Note("1", "last"))
+    edited(db, *"abcdef")
+    assert "last" in {text for _, text in texts(history(db, Note, note_id="1"))} or keep
+    assert db.get(Note, note_id="1") is not None
 
 
 def test_old_versions_are_pruned_by_count_and_age(clock: ManualClock) -> None:

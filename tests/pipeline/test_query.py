@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,15 @@ from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, Refused
 from prejoin.pipeline.query.arguments import MissingArgumentsError
 from prejoin.pipeline.query.query import plain, query_design, run_pattern
 from prejoin.proof.package import load_package
+from tests.pipeline.conftest import EXAMPLES
 
 
-@pytest.fixture
-def document(teams: Path) -> Document:
-    build_project(teams, overrides=Overrides(tests=False)).write()
-    return read_document(teams)
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """The document of the example teams, with its design. Patterns change neither."""
+    path = Path(shutil.copy(EXAMPLES / "teams" / "access-patterns.md", tmp_path_factory.mktemp("teams")))
+    build_project(path, overrides=Overrides(tests=False)).write()
+    return read_document(path)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any
 import boto3  # type: ignore[import-untyped]
 import pytest
 from tests.design.test_stores import stored
+from tests.migrate.test_contents import application, write_project
 
 from prejoin import (
     Client,
@@ -22,11 +23,16 @@ from prejoin import (
     LargeValue,
     S3Store,
     Schema,
+    TablePlace,
     delete_large,
+    load_table,
+    open_migration,
     read_large,
     remove_garbage,
+    roll_back,
     store_large,
     stream_large,
+    verify_table,
     write_large,
 )
 from prejoin.render.python.package import Options, render_python
@@ -103,3 +109,21 @@ def test_contents_in_s3(moto_url: str) -> None:
     assert delete_large(db, Document, document_id="a b/ä")
     assert [key for key in store.keys("") if not key.startswith("other/")] == []
     store.close()
+
+
+def test_migration_stores_contents_in_s3(moto_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    s3 = bucket(moto_url, "moved")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+    write_project(tmp_path, store=True)
+    application("sqlite:///archive.db")
+    place = TablePlace(db="table.db", store=f"{moto_url}/moved/contents")
+    with open_migration(url="sqlite:///archive.db") as migration:
+        assert load_table(migration, place, create=True).dead == 0
+        assert verify_table(migration, place).equal
+        keys = [one["Key"] for one in s3.list_objects_v2(Bucket="moved")["Contents"]]
+        assert len(keys) == 4
+        assert all(key.startswith(f"contents/{migration.table}/") for key in keys)
+        assert roll_back(migration, place).items == 6
+    assert "Contents" not in s3.list_objects_v2(Bucket="moved")

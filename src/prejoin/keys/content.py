@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterable, Mapping
 
@@ -67,4 +66,6 @@ def tenant_folder(tenant: str) -> str:
 
 def safe_segment(data: bytes) -> str:
     """Data as a part of an object's key, without `/`."""
+    import base64  # only keys of objects need it
+
     return base64.urlsafe_b64encode(data).decode().rstrip("=")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.declare import Key
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
+from prejoin.table.update.changes import Changes
 from prejoin.table.write.actions import absent, delete_other, item_name, put_other
 from prejoin.table.write.execute import write_one
 from prejoin.table.write.from_call import check_known, rewrite
@@ -121,6 +123,8 @@ class HistoryPattern(BoundPattern):
         # An item from before the entity had versions has none to keep.
         if write.verb not in ("put", "update", "delete") or not replaced or not replaced.get(self.version):
             return
+        if self.version in write.changes.sets:
+            return  # only another number for the same version
         to = Placeholders()
         item = self._item(schema, write.entity, replaced)
         yield put_other(schema, write, item, absent(schema, to), to, self.facet, self._taken)
@@ -140,11 +144,30 @@ class HistoryPattern(BoundPattern):
         return item | schema.facet_key(self.facet, values) | {schema.type_attribute: {"S": self.facet.entity}}
 
     def _taken(self, write: Write, _: Json | None) -> ConditionFailed:
-        name = item_name(write)
-        return AlreadyExists(
-            f"the history of {name} has this version already, of an earlier item with the same key. Restore that item "
-            "with restore_version(), or use another id"
+        error = AlreadyExists(
+            f"the history of {item_name(write)} has this version already, of an earlier item with the same key. "
+            "Repeat the write"
         )
+        error.remedy = partial(self._continue, write)
+        return error
+
+    def _continue(self, write: Write, schema: Schema, table: str) -> Steps[None]:
+        """Let the versions of an item continue after those of a deleted item with the same key.
+
+        An insert cannot do so for nothing: it would have to look for them.
+        """
+        entity = write.entity
+        known = {name: write.before[name] for name in (*entity.base.attributes, self.version)}
+        newest = yield from _History(schema, table, entity.codec.cls, known).read(1)
+        if not newest:
+            return
+        number = Changes({self.version: getattr(newest[0], self.version) + 1})
+        try:
+            yield from write_one(
+                schema, table, Write("update", entity, known, changes=number, read=True, seen=write.seen)
+            )
+        except ConditionFailed:
+            return  # it was written since: the write that is repeated finds out
 
 
 @overload
@@ -153,7 +176,7 @@ def history(db: Client, cls: type[E], /, *, limit: int | None = None, **key: Any
 def history(db: AsyncClient, cls: type[E], /, *, limit: int | None = None, **key: Any) -> Awaitable[list[E]]: ...
 def history(db: Client | AsyncClient, cls: type[Any], /, *, limit: int | None = None, **key: Any) -> Any:
     """Return the earlier versions of an item, the newest first; without the current one. `limit` is how many."""
-    return db._run(_History(db, cls, key).read(limit))
+    return db._run(_history_of(db, cls, key).read(limit))
 
 
 @overload
@@ -162,7 +185,7 @@ def version_of(db: Client, cls: type[E], version: int, /, **key: Any) -> E | Non
 def version_of(db: AsyncClient, cls: type[E], version: int, /, **key: Any) -> Awaitable[E | None]: ...
 def version_of(db: Client | AsyncClient, cls: type[Any], version: int, /, **key: Any) -> Any:
     """Return a version of an item, the current one or an earlier one; None if it is not kept."""
-    return db._run(_History(db, cls, key).version(version))
+    return db._run(_history_of(db, cls, key).version(version))
 
 
 @overload
@@ -174,7 +197,7 @@ def restore_version(db: Client | AsyncClient, cls: type[Any], version: int, /, *
 
     Raise NotFound if the version is not kept, and VersionConflict if the item was written at the same time.
     """
-    return db._run(_History(db, cls, key).restore(version))
+    return db._run(_history_of(db, cls, key).restore(version))
 
 
 def compare_versions(db: Client | AsyncClient, one: E, other: E) -> dict[str, tuple[Any, Any]]:
@@ -186,12 +209,16 @@ def compare_versions(db: Client | AsyncClient, one: E, other: E) -> dict[str, tu
     return {name: (value, after[name]) for name, value in before.items() if value != after[name]}
 
 
+def _history_of(db: Client | AsyncClient, cls: type[Any], key: Mapping[str, Any]) -> _History:
+    return _History(db.schema, db.table, cls, key)
+
+
 class _History:
     """The history of one item."""
 
-    def __init__(self, db: Any, cls: type[Any], key: Mapping[str, Any]) -> None:
-        self._schema, self._table = db.schema, db.table
-        self._entity, self._known = check_known(db.schema, cls, key)
+    def __init__(self, schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any]) -> None:
+        self._schema, self._table = schema, table
+        self._entity, self._known = check_known(schema, cls, key)
         found = next((one for one in self._entity.patterns if isinstance(one, HistoryPattern)), None)
         if found is None:
             raise TableError(f"{self._entity.tag} has no History. Add it to its patterns")

@@ -372,9 +372,14 @@ def _room(case: WriteCase, entity: Entity, wanted: Values) -> Values:
         if used.isdisjoint(identities(entity, again)):
             return again
     ids = [a.name for a in entity.id]
+    unique = set(identities(entity, wanted))
     for item in case.sample.items.get(entity.name, []):
         free = not any(item is one for _, one in (*case.obsolete, *case.missing, *case.new)) and item not in case.taken
-        if free and all(item.get(name) == value for name, value in wanted.items() if name in ids):
+        if (
+            free
+            and unique.issubset(identities(entity, item))
+            and all(item.get(name) == value for name, value in wanted.items() if name in ids)
+        ):
             case.obsolete.append((entity, item))
             return case.sample.generator.make(entity, {**wanted, **{name: item[name] for name in ids}}, fresh=True)
     raise NothingFitsError(f"there is no room for another {entity.name}: all values of its id are taken")

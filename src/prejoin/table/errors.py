@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from prejoin.errors import PrejoinError
@@ -98,6 +98,8 @@ class ConditionFailed(TableError):  # noqa: N818
     """The stored item in DynamoDB JSON; None if there is none, or if it is not known."""
     elsewhere: bool = False
     """Whether it was the condition of another item, such as a copy or a guard, not of the item itself."""
+    remedy: Callable[[Any, str], Any] | None = None
+    """What removes the cause, before the write is repeated: steps, for the schema and the table. Set by a pattern."""
 
 
 class AlreadyExists(ConditionFailed):

@@ -28,7 +28,7 @@ def designed(path: Path) -> tuple[Workload, Design]:
     return workload, solve(workload).design
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc] # in C, if it was built so
     """Functions in their short form as what they stand for: `!Ref Table` is {"Ref": "Table"}."""
 
 

@@ -406,10 +406,11 @@ def test_mermaid_draws_each_pattern_to_where_it_goes() -> None:
 
 
 def test_mermaid_has_each_partition_once() -> None:
-    _, design = designed(WITH_COPY)
-    text = mermaid_slot(design, design.slots[0])
+    workload, design = designed(WITH_COPY)
+    text = mermaid_slot(workload, design, design.slots[0])
     assert text.count('[("USER#35;{userId}")]') == 1
-    assert len(re.findall(r'p3 --> p3i\d\["User: ', text)) == 1
+    assert len(re.findall(r'p4 --> p4i\d\["User: ', text)) == 1
+    assert '("User, guard of email: UNIQUE")' in text
 
 
 def test_the_page_shows_each_picture_and_can_leave_either_form_out() -> None:
@@ -458,15 +459,20 @@ def test_a_reference_of_several_attributes_is_one_line() -> None:
     )
 
 
-def test_shards_of_counters_and_earlier_versions_are_shown() -> None:
-    workload = read_text(KEPT, "md").workload
+def test_items_that_patterns_keep_are_shown() -> None:
+    content = "  - `subtitles` (string, optional, mutable, 2 MB)\n"
+    text = KEPT.replace("  - `videoId` (uuid, generated)\n", f"  - `videoId` (uuid, generated)\n{content}")
+    workload = read_text(text, "md").workload
     design = solve(workload).design
     rows = [row for partition in partitions_of(workload, design, design.slots[0]) for row in partition.rows]
     kept = {row.note: (*row.pk_templates, *row.sk_templates) for row in rows if row.note}
     assert kept == {
         "one of 4 shards of views": ("VIDEO#{videoId}#COUNTER#{shard}", "COUNTER#Video"),
         "earlier version": ("PAGE#{pageId}#PAGE#HISTORY", "{version}"),
+        "part of subtitles": ("VIDEO#{videoId}", "~LARGE#Video#subtitles#{upload}#{part}"),
     }
     drawn = " ".join(seen(draw_slot(workload, design, design.slots[0])))
-    assert "one of 4 shards of views" in drawn
-    assert "earlier version" in drawn
+    text = mermaid_slot(workload, design, design.slots[0])
+    for note in kept:
+        assert note in drawn
+        assert note in text

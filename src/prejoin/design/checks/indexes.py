@@ -13,6 +13,7 @@ from prejoin.design.checks.key_answers import answer, nearest
 from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import finds, known_to
 from prejoin.design.cost.bill import bill
+from prejoin.design.explain.phrases import count
 from prejoin.design.layout.projection import WORTH
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, When
@@ -206,8 +207,8 @@ def _amplified(r: Report) -> None:
         if places > MOST_WRITES:
             r.say(
                 codes.MANY_WRITES,
-                f"a new {entity.name} is written {places} times: {len(items)} items, {guards} guards, "
-                f"{places - len(items) - guards} index entries",
+                f"a new {entity.name} is written {places} times, as {count(len(items), 'item')}, "
+                f"{count(guards, 'guard')} and {count(places - len(items) - guards, 'index entry', 'index entries')}",
                 "check whether each pattern is worth its index",
                 entity.name,
             )

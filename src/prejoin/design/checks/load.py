@@ -194,7 +194,7 @@ def _few_partitions(r: Report, found: Iterable[Load]) -> None:
             codes.FEW_PARTITIONS,
             f"{key.name}: all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it takes "
             f"{limits.PARTITION_WRITE_UNITS / each:,.0f} writes/s"
-            + (f", and has {load.calls:,.1f}" if load and load.calls else ""),
+            + (f", and has {load.calls:,.1f}" if load and load.calls >= 0.1 else ""),
             "shard it before that",
             key.item.entity,
             key.slot,

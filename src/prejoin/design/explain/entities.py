@@ -116,6 +116,8 @@ def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -
             second = "fails"
         elif Verb.PUT in verbs:
             second = "replaces the item"
+        elif Verb.UPSERT in verbs:
+            second = "changes the item"
         chosen = f"{coded(ids)} {verb(ids, 'is', 'are')} not generated"
         yield f"{chosen}: a second write with the same key {second}."
     for guard in (g for g in design.guards if g.entity == entity.name):

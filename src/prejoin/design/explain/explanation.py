@@ -124,10 +124,11 @@ def claim_sentences(workload: Workload, solution: Solution) -> tuple[str, ...]:
     narrow = any(read.needs or read.result is Result.COUNT for read in workload.reads)
     if not narrow or not solution.design.indexes:
         return (*first, compared)
+    want = "name the attributes they want" if any(read.needs for read in workload.reads) else "only count items"
     return (
         *first,
         compared,
-        "Some reads name the attributes they want, so an index may hold less than whole items. This is decided after "
+        f"Some reads {want}, so an index may hold less than whole items. This is decided after "
         "the keys, step by step: it is not established that no other keys of this complexity have a lower bill.",
     )
 

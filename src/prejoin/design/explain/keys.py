@@ -51,7 +51,8 @@ def key_explanations(workload: Workload, design: Design, planned: Mapping[str, P
             continue  # the parts of a content
         mine = {name: plan for name, plan in planned.items() if facet in plan.facets}
         part = shares.get((facet.entity, facet.copy, facet.slot), 1.0)
-        found.append(_about(entity, facet, mine, _also(design, facet, planned), part))
+        about = _about(entity, facet, mine, _also(design, facet, planned), part)
+        found.append(replace(about, text=tuple(_sentences(about, entity, _is_written(workload, entity)))))
     return tuple(found)
 
 
@@ -84,7 +85,7 @@ def key_shape(template: str) -> str:
 
 
 def _about(entity: Entity, facet: keys.Facet, mine: Mapping[str, Plan], also: Sequence[str], part: float) -> AboutKey:
-    about = AboutKey(
+    return AboutKey(
         entity=entity.name,
         slot=facet.slot,
         pk=facet.pk.text,
@@ -94,9 +95,22 @@ def _about(entity: Entity, facet: keys.Facet, mine: Mapping[str, Plan], also: Se
         sort=tuple(part for field in (facet.sk.fields if facet.sk else ()) for part in _parts(entity, field, mine)),
         patterns=tuple(natural_order((*mine, *also))),
         share=part,
-        sparse=" and ".join(map(str, facet.when)),
+        sparse=" and ".join(map(_condition, facet.when)),
     )
-    return replace(about, text=tuple(_sentences(about, entity)))
+
+
+def _condition(when: keys.When) -> str:
+    """As the document writes it: `paid = false`."""
+    values = when.values and frozenset(str(one).lower() if isinstance(one, bool) else one for one in when.values)
+    return str(replace(when, values=values))
+
+
+def _is_written(workload: Workload, entity: Entity) -> bool:
+    """Whether a write changes or tests an item of an entity."""
+    return any(
+        entity.name in {*(a.entity for a in write.actions), *(c.entity for c in write.checks)}
+        for write in (*workload.writes, *workload.deletes)
+    )
 
 
 def _parts(
@@ -136,15 +150,15 @@ def _shares(workload: Workload, design: Design) -> dict[tuple[str, str, str], fl
 # --- In words -------------------------------------------------------------------------------------------------------
 
 
-def _sentences(about: AboutKey, entity: Entity) -> Iterator[str]:
-    yield from _partition_words(about, entity)
+def _sentences(about: AboutKey, entity: Entity, written: bool) -> Iterator[str]:
+    yield from _partition_words(about, entity, written)
     yield from _sort_words(about)
     if about.sparse:
         much = f", an assumed {share(about.share)} of them" if about.share < 1 else ""
         yield f"Only items where {about.sparse} have this key{much}. The others cost nothing here."
 
 
-def _partition_words(about: AboutKey, entity: Entity) -> Iterator[str]:
+def _partition_words(about: AboutKey, entity: Entity, written: bool) -> Iterator[str]:
     kept = [part for part in about.partition if part.because is not Because.SPREAD]
     reads = natural_order(read for part in kept for read in part.patterns)
     names = coded(dict.fromkeys(part.attribute for part in kept))
@@ -157,7 +171,10 @@ def _partition_words(about: AboutKey, entity: Entity) -> Iterator[str]:
     elif reads:
         yield f"The partition key has {names}, {verb(kept, 'an input', 'inputs')} of {listed(reads)}{cut}."
     elif about.slot == TABLE and not about.copy:
-        yield f"The partition key has {names}{cut}. No read uses it; writes find the item by it."
+        used = (
+            "No read uses it; writes find the item by it." if written else "No pattern uses it; it comes from the id."
+        )
+        yield f"The partition key has {names}{cut}. {used}"
     else:
         yield f"The partition key has {names}{cut}."
 

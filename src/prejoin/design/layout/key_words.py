@@ -374,11 +374,14 @@ class KeyWords:
     def _is_plain(self, entity: Entity, attribute: Attribute, partition: bool = False) -> bool:
         """Whether a number is written without padding: no read depends on its order, in any entity that has it.
 
-        A design in use keeps its format.
+        In a sort key a number with bounds is padded nevertheless, because people expect 2 before 10. A design in use
+        keeps its format.
         """
         if not attribute.type.numeric or self._fixed.facets:
             return False
-        return partition or self._same.root(entity, attribute) not in self._ordered
+        least, most = attribute.bounds
+        bounded = most is not None and (least or 0) >= 0
+        return partition or not (bounded or self._same.root(entity, attribute) in self._ordered)
 
     def _parents_first(self, entity: Entity, names: Sequence[str]) -> list[str]:
         """The attributes of a partition, parents before children: the tenant, then its ticket.

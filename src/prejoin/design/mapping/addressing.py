@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from prejoin import keys
 from prejoin.design.mapping.facets import ending, held_by
-from prejoin.design.model import Design, Facet, Item
+from prejoin.design.model import Design, Facet, Item, When
 from prejoin.keys import Lookup, Plan, fields_of
 from prejoin.workload.lookup import chain, changes, gives_object, identified, means, root, target
 from prejoin.workload.model import (
@@ -262,6 +262,8 @@ def unknown(write: Write, action: Action, entity: Entity, design: Design, names:
             for facet in item.facets[1:]:
                 if not leaves(facet, changed):
                     needed |= _rewritten(facet, design, entity, touched) - settled
+                if action.verb is Verb.UPSERT and _enters(facet, entity, touched):
+                    needed |= placing(facet) - settled  # an item that exists may be there or not
             for copy in copies:
                 needed |= _of_copy(copy, held(copy, design, entity), design, entity, touched, settled)
             for guard in guards:
@@ -285,6 +287,17 @@ def leaves(facet: Facet, changed: Iterable[Change]) -> bool:
             if out:
                 return True
     return False
+
+
+def _enters(facet: Facet, entity: Entity, touched: set[str]) -> bool:
+    """Whether an item that an upsert creates may be in a sparse facet: by the defaults, or by what the upsert sets."""
+
+    def holds(when: When) -> bool:
+        attribute = entity.attribute(when.attribute)
+        default = attribute.default if attribute else None
+        return default is None if when.absent else default is not None and (not when.values or default in when.values)
+
+    return bool(facet.when) and all(holds(when) for when in facet.when if when.attribute not in touched)
 
 
 def _of_copy(

@@ -28,7 +28,7 @@ from prejoin.design.solver.needs import Membership, Need, SortAttribute
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
 from prejoin.workload.model import Entity, Verb, Workload
-from prejoin.workload.tenants import is_owned, own_id
+from prejoin.workload.tenants import common_tenant, is_owned, own_id
 
 MOST_PERMUTED = 4
 """With more equality inputs than this, only one order is tried: the number of permutations explodes."""
@@ -167,10 +167,16 @@ def _best(workload: Workload, entity: Entity, names: Iterable[str]) -> int:
 
 def _is_best(workload: Workload, entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> bool:
     """Whether no attribute that a read gives identifies better than the partition, for one of the reads it serves."""
-    own = _best(workload, entity, candidate.pk)
+    own = _best_in_tenant(workload, entity, candidate.pk)
     left_out = {attribute for attribute, _ in candidate.when}
     served = (need for need in needs if serves(candidate, need))
-    return any(own >= _best(workload, entity, (need.given | need.left) - left_out) for need in served)
+    return any(own >= _best_in_tenant(workload, entity, (need.given | need.left) - left_out) for need in served)
+
+
+def _best_in_tenant(workload: Workload, entity: Entity, names: Iterable[str]) -> int:
+    """As `_best`; but a tenant, which every read gives, tells items apart no better than an enum does."""
+    tenant = common_tenant(workload, entity.name)
+    return max((0 if name in tenant else identifies(workload, entity, name) for name in names), default=-1)
 
 
 def _within_tenant(workload: Workload, entity: Entity, candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -132,7 +132,6 @@ class Formulation:
         asked = (*component.reads, *(find for find in problem.finds if find.ask.entities[0] in names))
         self._asks = {(n.read, n.entity): q for q in asked for n in q.needs}
         self._needs = {name: [n for q in asked for n in q.needs if n.entity == name] for name in names}
-        self._knowing: dict[tuple[str, Action], frozenset[str]] = {}
         self._units: dict[str, float] = {}
         self._wanted_of: dict[str, frozenset[str] | None] = {}
         alike = Alike(problem)
@@ -291,9 +290,7 @@ class Formulation:
         return frozenset((write.id, place.entity) for write, _ in changes if write.id not in blind)
 
     def _knows(self, write: Write, action: Action, place: Placement) -> bool:
-        if (write.id, action) not in self._knowing:
-            self._knowing[write.id, action] = known(self._workload, write, action)
-        return self._knowing[write.id, action].issuperset(place.candidate.attributes)
+        return known(self._workload, write, action).issuperset(place.candidate.attributes)
 
     # --- Alternatives -------------------------------------------------------------------------------------------------
 

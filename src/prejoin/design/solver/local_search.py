@@ -50,7 +50,7 @@ def improved(
     """The best selection that the steps lead to, and its design."""
     design = finished(chosen)
     taste = Taste(problem.workload)
-    best = _measure(problem, chosen, design, taste)
+    best: tuple[object, ...] = ()
     tried = 0
     better = True
     while better:
@@ -59,6 +59,7 @@ def improved(
             if tried == MOST_STEPS or (problem.limit and problem.limit.left <= 0):
                 return chosen, design
             tried += 1
+            best = best or _measure(problem, chosen, design, taste)  # often there is no step to compare with
             made = finished(other)
             found = _measure(problem, other, made, taste)
             if found < best and not any(violations(made, problem.workload)):

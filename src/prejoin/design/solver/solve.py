@@ -11,6 +11,7 @@ real bill (`local_search`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 import msgspec
 from msgspec.structs import replace
@@ -170,12 +171,16 @@ def _finished(
     def projected(mapped: Design) -> Design:
         return with_projections(mapped, workload, kept)
 
+    @cache
+    def texts(selection: Selection) -> Design:
+        return map_patterns(lay_out(problem, selection), workload)
+
+    @cache
     def with_texts(selection: Selection) -> Design:
-        return projected(map_patterns(lay_out(problem, selection), workload))
+        return projected(texts(selection))
 
     def finished(selection: Selection) -> Design:
-        texts = map_patterns(lay_out(problem, selection), workload)
-        return projected(with_index_keys(texts, workload, problem.fixed.design, projected))
+        return projected(with_index_keys(texts(selection), workload, problem.fixed.design, projected))
 
     chosen, _ = improved(problem, chosen, narrower, formulations, with_texts)
     chosen, design = improved(problem, chosen, natural, formulations, finished)

@@ -153,7 +153,7 @@ def read_address(url: str) -> tuple[TablePlace, tuple[str, ...]]:
     """The place of a URL, and the tables that it names.
 
     >>> read_address("dynamodb://localhost:8000?table=users")
-    (TablePlace(db=None, endpoint='http://localhost:8000', region=None), ('users',))
+    (TablePlace(db=None, endpoint='http://localhost:8000', region=None, store=None), ('users',))
     >>> read_address("dynamodb://eu-central-1")[0].region
     'eu-central-1'
     """

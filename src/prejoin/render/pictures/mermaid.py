@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from prejoin.design.model import TABLE, Design, Slot
 from prejoin.render.pictures.links import RelationLink, links_of
-from prejoin.render.pictures.rows import facets_in
+from prejoin.render.pictures.rows import facets_in, pattern_rows
 from prejoin.workload.model import Attribute, Read, Workload
 
 _MOST_TEXT = 200
@@ -61,18 +61,23 @@ def _word(text: str) -> str:
     return word if re.match(r"[A-Za-z_\u00c0-\u024f]", word) else f"_{word}"
 
 
-def mermaid_slot(design: Design, slot: Slot) -> str:
-    """Item collections: each partition key with its items, in the order of their sort keys."""
+def mermaid_slot(workload: Workload, design: Design, slot: Slot) -> str:
+    """Item collections: each partition key with its items, in the order of their sort keys.
+
+    Items that patterns keep, such as guards and shards, are rounded.
+    """
     lines = ["flowchart LR"]
-    partitions: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {}
+    partitions: dict[tuple[str, ...], list[tuple[tuple[str, ...], str, bool]]] = {}
     for item, facet in facets_in(design, slot):
         title = f"{item.entity} ({item.copy})" if item.copy else item.entity
-        partitions.setdefault(facet.pk, []).append((facet.sk, title))
+        partitions.setdefault(facet.pk, []).append((facet.sk, title, False))
+    for row in pattern_rows(workload, design, slot):
+        partitions.setdefault(row.pk_templates, []).append((row.sk_templates, f"{row.entity}, {row.note}", True))
     for at, (pk, items) in enumerate(sorted(partitions.items()), 1):
         lines.append(f"    p{at}[({_quoted(' , '.join(pk))})]")
-        for number, (sk, title) in enumerate(sorted(items), 1):
-            text = f"{title}: {' , '.join(sk)}" if sk else title
-            lines.append(f"    p{at} --> p{at}i{number}[{_quoted(text)}]")
+        for number, (sk, title, kept) in enumerate(sorted(items), 1):
+            text = _quoted(f"{title}: {' , '.join(sk)}" if sk else title)
+            lines.append(f"    p{at} --> p{at}i{number}{f'({text})' if kept else f'[{text}]'}")
     return "\n".join(lines)
 
 

@@ -82,7 +82,7 @@ def _mermaid(workload: Workload, design: Design) -> Iterator[tuple[str, str]]:
     names = _file_names(design)
     yield "entities", mermaid_relations(workload)
     for slot in design.slots:
-        yield names[slot.name], mermaid_slot(design, slot)
+        yield names[slot.name], mermaid_slot(workload, design, slot)
     yield "access-patterns", mermaid_routes(workload, design)
 
 

@@ -10,8 +10,12 @@ from itertools import groupby
 from prejoin.design.document.samples import held_attributes, plain, sample_values, varying, written_key
 from prejoin.design.mapping.facets import counter_templates, history_key, is_natural
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, ProjectionKind, Slot
-from prejoin.keys import SHARD, KeyValueError, Template, TemplateError, guard_key
+from prejoin.keys import PART, SHARD, UPLOAD, KeyValueError, Template, TemplateError, guard_key, part_facet
+from prejoin.workload.contents import contents_of
 from prejoin.workload.model import Entity, Workload
+
+_UPLOAD = "01K9ZV1Q"
+"""The beginning of a sample upload; a whole one has 26 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Row:
     sk_templates: tuple[str, ...]
     entity: str
     note: str
-    """The kind of an item that is not the entity's own: a copy, a guard, a shard of a counter, an earlier version."""
+    """The kind of an item that is not the entity's own: a copy, a guard, a shard, an earlier version, a part."""
     attributes: tuple[tuple[str, str], ...]
 
 
@@ -44,12 +48,18 @@ class Partition:
 def partitions_of(workload: Workload, design: Design, slot: Slot) -> tuple[Partition, ...]:
     """The sample items of a slot, by partition and in order."""
     found = [row for item in design.items for row in _rows(workload, design, slot, item)]
-    if slot.name == TABLE:
-        found += [row for guard in design.guards for row in _guard(workload, design, slot, guard)]
-        found += [row for entity in workload.entities for row in _kept(workload, design, slot, entity)]
+    found += pattern_rows(workload, design, slot)
     found.sort(key=lambda row: (_order(row.pk, slot.pk), _order(row.sk, slot.sk), row.entity, row.note))
     groups = groupby(found, key=lambda row: row.pk)
     return tuple(Partition(pk, tuple(rows)) for pk, rows in groups)
+
+
+def pattern_rows(workload: Workload, design: Design, slot: Slot) -> list[Row]:
+    """The sample items that patterns keep in the table: guards, shards, earlier versions and parts of contents."""
+    if slot.name != TABLE:
+        return []
+    found = [row for guard in design.guards for row in _guard(workload, design, slot, guard)]
+    return found + [row for entity in workload.entities for row in _kept(workload, design, slot, entity)]
 
 
 def _order(values: Sequence[str], attributes: Sequence[KeyAttribute]) -> tuple[tuple[float, bytes], ...]:
@@ -114,12 +124,14 @@ def _guard(workload: Workload, design: Design, slot: Slot, guard: Guard) -> Iter
 
 
 def _kept(workload: Workload, design: Design, slot: Slot, entity: Entity) -> Iterator[Row]:
-    """A shard of the entity's counter, and an earlier version of an item."""
+    """A shard of the entity's counter, an earlier version of an item, and a part of each large content."""
     own, counter = design.item(entity.name), design.counter(entity.name)
-    key = own.facets[0] if own and own.facets else None
-    if key is None or not key.pk or not key.sk or not slot.sk or is_natural((*key.pk, *key.sk), (*slot.pk, *slot.sk)):
+    if own is None or not own.facets or not slot.sk:
         return
-    values = {**sample_values(workload, entity, design), SHARD: 0}
+    key, types = own.facets[0], entity.types
+    if not key.pk or not key.sk or is_natural((*key.pk, *key.sk), (*slot.pk, *slot.sk)):
+        return
+    values = {**sample_values(workload, entity, design), SHARD: 0, UPLOAD: _UPLOAD, PART: 0}
     found: list[tuple[str, tuple[Template, ...]]] = []
     try:
         if counter:
@@ -127,12 +139,16 @@ def _kept(workload: Workload, design: Design, slot: Slot, entity: Entity) -> Ite
             found.append((note, counter_templates(design, entity)))
         if entity.history:
             texts = history_key(design, entity)
-            found.append(
-                ("earlier version", tuple(Template.of(text, entity.types, design.separator) for text in texts))
-            )
+            found.append(("earlier version", tuple(Template.of(text, types, design.separator) for text in texts)))
+        for name in (a.name for a in contents_of(entity) if not design.in_store(entity.name, a.name)):
+            base, others = (Template.of(text, types, design.separator) for text in (key.pk[0], key.sk[0]))
+            part = part_facet(own.tag, name, base, others.attributes, types, design.separator).sk
+            assert isinstance(part, Template)
+            found.append((f"part of {name}", (base, part)))
         for note, templates in found:
             pk, sk = (template.build(values) for template in templates)
-            yield Row((pk,), (sk,), (templates[0].text,), (templates[1].text,), entity.name, note, ())
+            sorting = templates[1].text.replace(f"{{{UPLOAD}}}", "{upload}").replace(f"{{{PART}:06d}}", "{part}")
+            yield Row((pk,), (sk,), (templates[0].text,), (sorting,), entity.name, note, ())
     except (TemplateError, KeyValueError):
         return  # a key that cannot be made is for the checks to tell
 

@@ -34,6 +34,11 @@ def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
     """Run one write, and return the object that it returns, if any."""
     if write.read:
         return (yield from _read_and_run(schema, table, [write]))
+    try:
+        return (yield from run(schema, table, [write], None))
+    except ConditionFailed as error:
+        if not (yield from _remedied(schema, table, error)):
+            raise
     return (yield from run(schema, table, [write], None))
 
 
@@ -44,8 +49,27 @@ def write_all(schema: Schema, table: str, writes: Sequence[Write], token: str | 
             refuse_token(token)
             yield from _read_and_run(schema, table, writes)
             return
-    if writes:
+    if not writes:
+        return
+    try:
         yield from run(schema, table, writes, token)
+    except (ConditionFailed, TransactionCancelled) as error:
+        if not (yield from _remedied(schema, table, error)):
+            raise
+        yield from run(schema, table, writes, token)
+
+
+def _remedied(schema: Schema, table: str, error: ConditionFailed | TransactionCancelled) -> Steps[bool]:
+    """Do what removes the causes of an error, and return whether there was anything to do."""
+    remedies = [one.remedy for one in _conditions(error) if one.remedy]
+    for remedy in remedies:
+        yield from remedy(schema, table)
+    return bool(remedies)
+
+
+def _conditions(error: ConditionFailed | TransactionCancelled) -> list[ConditionFailed]:
+    failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
+    return [one for one in failures if isinstance(one, ConditionFailed)]
 
 
 def _read_and_run(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[Any]:
@@ -56,8 +80,8 @@ def _read_and_run(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[
         try:
             return (yield from run(schema, table, known, None))
         except (ConditionFailed, TransactionCancelled) as error:
-            failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
-            if not any(isinstance(one, ConditionFailed) and is_stale(one) for one in failures):
+            remedied = yield from _remedied(schema, table, error)
+            if not remedied and not any(map(is_stale, _conditions(error))):
                 raise
     raise Conflict(f"the item changed between read and write at each of {ATTEMPTS} attempts. Nothing was written")
 

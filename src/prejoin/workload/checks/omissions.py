@@ -9,8 +9,8 @@ from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.grammar.quantities import write_span
-from prejoin.workload.lookup import bindings, equalities, root
-from prejoin.workload.model import Entity, Level, Rate, Result, Verb
+from prejoin.workload.lookup import bindings, equalities, foreign_key, root
+from prejoin.workload.model import Attribute, Entity, Level, Rate, Result, Verb
 from prejoin.workload.reading import Path
 from prejoin.workload.tenants import common_tenant, own_id
 
@@ -108,8 +108,18 @@ def _other_side(r: Reporter, path: Path, entity: Entity, asked: Asked) -> None:
     if sides_asked and len(holders) > 1:
         for attribute in holders:
             if attribute not in sides_asked and (entity.name, attribute.name) not in asked:
-                message = f"`{entity.name}` is asked by `{sides_asked[0].name}` and never by `{attribute.name}`"
+                by = " + ".join(f"`{name}`" for name in _held_id(r, entity, attribute))
+                message = f"`{entity.name}` is asked by `{sides_asked[0].name}` and never by {by}"
                 r.say(codes.OTHER_SIDE, path, message, "if the other side is asked too, add the read")
+
+
+def _held_id(r: Reporter, entity: Entity, attribute: Attribute) -> list[str]:
+    """The attributes that hold the id of which one is a part, without the tenant."""
+    parent = r.workload.entity(attribute.referenced_entity)
+    key = foreign_key(r.workload, entity, parent) if parent else None
+    tenant = common_tenant(r.workload, entity.name)
+    found = [a.name for a in entity.attributes if key and a.name in key and a.name not in tenant]
+    return found if attribute.name in found else [attribute.name]
 
 
 def _state(r: Reporter, path: Path, entity: Entity, asked: Asked) -> None:
