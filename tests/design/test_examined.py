@@ -18,11 +18,12 @@ from prejoin.design.explain.text import as_text
 from prejoin.design.explain.workarounds import alternatives, dearest
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, When
+from prejoin.design.solver.candidates import base_candidates
 from prejoin.design.solver.conflicts import conflicts
 from prejoin.proof.prove import prove
 from prejoin.workload.files import read_text, write_text
 from prejoin.workload.grammar.attributes import read_attribute
-from prejoin.workload.model import Read, Value, Workload
+from prejoin.workload.model import Attribute, Entity, Read, Value, Workload
 
 READS = """## Access Patterns
 
@@ -1056,6 +1057,14 @@ PROJECTS = """# Projects
 """
 
 
+def test_items_that_are_identified_within_a_parent_are_in_its_partition() -> None:
+    row = "| AP-001 | Project | tenantId, projectId | Single | - | No | 50/s | Eventual |\n"
+    write = "| AP-100 | Task | Task | create Task | No | - | 1/s |\n"
+    item = solve(workload(PROJECTS + READS + row + WRITES + write)).design.item("Task")
+    assert item is not None
+    assert item.facets[0].pk == ("TENANT#{tenantId}#PROJECT#{projectId}",)
+
+
 @pytest.mark.parametrize(
     ("hottest", "shards", "busiest"), [("hottest 40%", 2, 1600), ("hottest tenantId 40%", 1, 4000 * 0.4 / 500)]
 )
@@ -1268,3 +1277,52 @@ def test_item_of_another_that_has_one_already_is_proven() -> None:
     document = workload(VOUCHERS + READS + rows + WRITES + write)
     with Embedded() as engine:
         assert prove(document, solve(document).design, engine).right
+
+
+def test_few_orders_are_tried_of_an_id_with_many_parts() -> None:
+    entity = Entity("Change", attributes=tuple(Attribute(f"p{n}", id=True) for n in range(7)))
+    found = base_candidates(Workload(entities=(entity,)), entity, [])
+    assert len(found) < 1000
+    assert all(one.sk == tuple(sorted(one.sk)) for one in found if len(one.sk) > 3)
+
+
+def test_advice_is_written_as_in_the_document() -> None:
+    row = "| AP-001 | Incident | siteId exists | Collection | - | No | 50/s | Eventual |\n"
+    (read,) = solve(workload(INCIDENTS.replace("immutable)", "optional, immutable)") + READS + row)).design.operations
+    assert "`siteId exists (keeps 1%)`" in read.remedy
+
+
+VISITS = """# Visits
+
+## Entities
+
+### Visit
+
+- **Attributes**:
+  - `patient` (string, natural)
+  - `visitNo` (integer, natural, max=99)
+  - `changedAt` (datetime, mutable)
+
+### Change
+
+- **Attributes**:
+  - `patient` (string, id, → Visit.patient)
+  - `visitNo` (integer, id, → Visit.visitNo)
+  - `changeId` (ulid, generated)
+  - `at` (datetime, immutable)
+
+"""
+
+
+@pytest.mark.slow
+def test_item_whose_key_has_an_input_of_another_name_is_proven() -> None:
+    rows = "| AP-001 | Change | patient | Collection | visitNo ASC, at ASC | Yes (20) | 5/s | Eventual |\n"
+    write = "| AP-100 | Visit, Change | patient, visitNo, changedAt, changeId | update Visit (changedAt); "
+    write += "create Change (at = changedAt) | Yes | - | 1/s |\n"
+    document = workload(VISITS + READS + rows + WRITES + write)
+    design = solve(document).design
+    item = design.item("Change")
+    assert item is not None
+    assert item.facets[0].sk == ("CHANGE#{visitNo:02d}#{at}#{changeId}",)
+    with Embedded() as engine:
+        assert prove(document, design, engine).right

@@ -311,3 +311,52 @@ def test_indexes_change_places_where_the_first_one_need_not_answer_a_read_of_who
     assert "at" in timed.sk[0]
     held = [slot.projection.kind for slot in design.indexes]
     assert held == [ProjectionKind.ALL, ProjectionKind.INCLUDE]
+
+
+NUMBERS = """# Plants
+
+## Entities
+
+### Bed
+
+- **Attributes**:
+  - `bedId` (string, generated)
+  - `state` (OPEN | DONE, mutable)
+  - `rank` (integer, mutable)
+- **Size**: 3 KB
+
+### Plant
+
+- **Attributes**:
+  - `bedId` (string, natural, → Bed)
+  - `plantId` (string, natural)
+  - `state` (OPEN | DONE, mutable)
+  - `at` (datetime, immutable)
+  - `label` (string, unique, immutable)
+- **Size**: 200 B
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Plant | at < | Collection (bedId, plantId) | at DESC | Yes | 0.1/s |
+| AP-002 | Bed | bedId, state = OPEN, rank >= | Collection | rank DESC | Yes | 0.1/s |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-010 | Bed | Bed | create Bed | No | - | 0.1/s |
+| AP-011 | Plant | Plant | create Plant | No | - | 4,000/s |
+| AP-012 | Plant | label, state | update Plant (state) | No | - | 4,000/s |
+"""
+
+
+def test_numbers_of_indexes_of_one_complexity_are_compared_by_what_the_indexes_hold() -> None:
+    """The guard of a key is as complex as a second index, with which the first holds keys only."""
+    plants = workload(NUMBERS)
+    design = solve(plants).design
+    assert [slot.projection.kind for slot in design.indexes] == [ProjectionKind.KEYS_ONLY, ProjectionKind.ALL]
+    assert objective(plants, design) <= objective(plants, best_design(plants))

@@ -8,8 +8,11 @@ import pytest
 from tests.solutions import solve
 
 from prejoin import Client
-from prejoin.design.layout.key_words import in_this_order
+from prejoin.design.layout.key_words import KeyWords, in_this_order
 from prejoin.design.model import Design
+from prejoin.design.solver.candidates import Candidate
+from prejoin.design.solver.placement import OWN, Placement, Selection
+from prejoin.design.solver.search import problem_of
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
 from prejoin.types import STRING
@@ -157,6 +160,17 @@ def test_copy_beside_its_original_is_named_after_its_order() -> None:
     pins = "\n## Decisions\n\n- no GSIs - as an example\n"
     found = key_of("Game", *reads, decisions=pins, slot="table", copy=True)
     assert found == "GAME#{parentId} / GAME_BY_NAME#{name}#{gameId}"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_parents_come_first_whatever_the_order_of_the_document(turned: bool) -> None:
+    zoo = Entity("Zoo", attributes=(Attribute("zooId", STRING, id=True),))
+    own = (Attribute("animalId", STRING, id=True), Attribute("zooId", STRING, references="Zoo", mutable=False))
+    animal = Entity("Animal", attributes=own)
+    asked = Workload("Zoos", entities=(animal, zoo) if turned else (zoo, animal))
+    placed = Placement("Animal", OWN, 1, Candidate("Animal", ("animalId", "zooId")))
+    words = KeyWords(problem_of(asked, ()), Selection((placed,), (), (), 1, 0, 0), "#")
+    assert words.partition(placed) == "ZOO#{zooId}#ANIMAL#{animalId}"
 
 
 def test_items_live_with_their_declared_parent() -> None:

@@ -282,7 +282,7 @@ VALID: list[tuple[str, dict[str, Any]]] = [
         "ExecuteTransaction",
         {
             "TransactStatements": [
-                {"Statement": "EXISTS(SELECT * FROM shop WHERE pk = 'a' AND sk = '1')"},
+                {"Statement": "EXISTS(SELECT * FROM shop WHERE pk = 'a' AND sk = '1' AND absent IS MISSING)"},
                 {"Statement": "DELETE FROM shop WHERE pk = 'zz' AND sk = '1'"},
             ],
             "ClientRequestToken": "once",

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from .conftest import Ask, item, refusal, value
+from .conftest import Ask, item, key_schema, refusal, value
 
 KEY = item(pk="a", sk="1")
+EXISTS = "EXISTS can only be used in ExecuteTransaction write requests."
 MALFORMED = "Statement wasn't well formed, can't be processed: "
 
 
@@ -89,9 +90,54 @@ def test_columns_are_named_after_the_end_of_their_path(filled: Ask) -> None:
 
 
 def test_an_index_is_read_by_its_name(filled: Ask) -> None:
-    assert filled('SELECT n FROM "shop"."by-city" WHERE city = \'Köln\'') == [{}]  # the index does not project it
+    error = refusal(filled, 'SELECT pk, n FROM "shop"."by-city" WHERE city = \'Köln\'')
+    assert error.message == (
+        "One or more parameter values were invalid: Global secondary index by-city does not project [n]"
+    )
     assert filled('SELECT pk FROM "shop"."by-city" WHERE city = ?', "Köln") == [item(pk="b")]
     assert refusal(filled, 'SELECT * FROM shop."none"').message == "The table does not have the specified index"
+
+
+def test_several_partitions_are_read_one_after_the_other(ask: Ask) -> None:
+    keys = {"p": "N", "s": "S"}
+    ask(
+        "CreateTable",
+        TableName="numbers",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": kind} for name, kind in keys.items()],
+        KeySchema=key_schema("p", sort=("s",)),
+    )
+    for number in (3, 20, 1, 7):
+        for letter in "ba":
+            ask("PutItem", TableName="numbers", Item=item(p=number, s=letter))
+
+    def found(condition: str, **members: Any) -> tuple[str, Any]:
+        answer = ask("ExecuteStatement", Statement=f"SELECT * FROM numbers WHERE {condition}", **members)
+        return " ".join(each["p"]["N"] + each["s"]["S"] for each in answer["Items"]), answer.get("NextToken")
+
+    for condition, expected in {
+        "p IN [20, 3, 1, 99]": "1a 1b 3a 3b 20a 20b",
+        "p IN [20, 3, 1] ORDER BY p DESC": "20a 20b 3a 3b 1a 1b",
+        "p IN [20, 3, 3.0] ORDER BY s DESC": "3b 3a 20b 20a",
+        "p IN [20, 3] ORDER BY p DESC, s DESC": "20b 20a 3b 3a",
+        "(p = 20 OR 3 = p) AND s = 'a'": "3a 20a",
+        "p IN [20, 3] AND s IN ['b'] ORDER BY p": "3b 20b",
+        "(p = 3 OR s = 'a') AND p IN [7, 3]": "3a 3b 7a",
+        f"p IN {list(range(51))} AND s = 'a' AND p > 3": "7a 20a",
+    }.items():
+        assert found(condition)[0] == expected, condition
+    pages, token = [], None
+    while token is not None or not pages:
+        text, token = found("p IN [20, 3, 1] ORDER BY p", Limit=4, **({"NextToken": token} if token else {}))
+        pages.append(text)
+    assert pages == ["1a 1b 3a 3b", "20a 20b"]
+    token = found("p IN [20, 3]", Limit=1)[1]
+    assert refusal(found, "p IN [1, 7]", NextToken=token).message == "Invalid NextToken"
+    assert "ORDER BY clause" in refusal(found, f"p IN {list(range(51))} ORDER BY p").message
+    answer = ask(
+        "ExecuteStatement", Statement="SELECT * FROM numbers WHERE p IN [3, 7]", ReturnConsumedCapacity="TOTAL"
+    )
+    assert answer["ConsumedCapacity"]["CapacityUnits"] == 1.0
 
 
 def test_pages_continue_at_their_token(filled: Ask, shop: Ask) -> None:
@@ -154,7 +200,7 @@ def test_a_delete_needs_a_key_and_may_have_a_condition(filled: Ask) -> None:
         ("DROP TABLE shop", "Unsupported operation: DropTable"),
         ("SELECT * FROM shop WHERE pk = ?", "Number of parameters in request and statement don't match."),
         ("INSERT INTO shop VALUE 1", "Unsupported format in item expression. Please use struct format {...} to express "
-         "item values for insert statement."),
+         "item values for insert statement. at 1:24:1"),
         ("UPDATE shop SET n = 1 WHERE pk = 'a'", "Where clause does not contain a mandatory equality on all key attributes"),
         ("DELETE FROM shop", "Where clause does not contain a mandatory equality on all key attributes"),
         ("UPDATE shop SET pk = 'b' WHERE pk = 'a' AND sk = '1'", "One or more parameter values were invalid: Cannot update "
@@ -166,7 +212,7 @@ def test_a_delete_needs_a_key_and_may_have_a_condition(filled: Ask) -> None:
         ("SELECT * FROM shop WHERE pk = 1", "One or more parameter values were invalid: Condition parameter type does not "
          "match schema type"),
         ("UPDATE shop SET s = set_add(s, 1) WHERE pk = 'a' AND sk = '1'", "set_add takes a set, as <<'a', 'b'>>"),
-        ("EXISTS(SELECT * FROM shop WHERE pk = 'a')", "EXISTS is only supported in ExecuteTransaction"),
+        ("EXISTS(SELECT * FROM shop WHERE pk = 'a')", EXISTS),
     ],
 )  # fmt: skip
 def test_invalid_statements_are_refused(filled: Ask, statement: str, message: str) -> None:
@@ -179,6 +225,50 @@ def test_deep_and_long_statements_are_refused(run: Ask) -> None:
         assert "nested too deeply" in refusal(run, f"SELECT * FROM shop WHERE {deep}").message
     assert "less than or equal to 8192" in refusal(run, "SELECT * FROM shop WHERE a = 1" + " " * 9000).message
     assert refusal(run, "SELECT * FROM none").code == "ResourceNotFoundException"
+
+
+def test_clauses_that_dynamodb_does_not_have_are_named(filled: Ask) -> None:
+    one = "Only select from a single table or index is supported."
+    index = "This operation is not supported on an index"
+    for statement, message in {
+        "SELECT n AS m FROM shop": "Aliasing is not supported",
+        "SELECT n m FROM shop": "Aliasing is not supported",
+        "SELECT * FROM shop s WHERE s.pk = 'a'": "Aliasing is not supported",
+        "SELECT n, FROM shop": MALFORMED + "SELECT n, FROM shop",
+        "SELECT DISTINCT n FROM shop": "Unsupported token in expression: DISTINCT",
+        "SELECT pk,\n n+1 FROM shop": "Unexpected path component at 2:3:1",
+        "SELECT 'n' FROM shop": "Unexpected path component at 1:8:3",
+        "SELECT ? FROM shop": "Unexpected path component at 1:8:1",
+        "SELECT * FROM shop, shop": one,
+        "SELECT * FROM shop JOIN shop ON true": one,
+        "SELECT * FROM shop.gsi1.x": "A path may contain at most 2 components in the FROM clause",
+        "SELECT * FROM shop ORDER BY pk": "Must have WHERE clause in the statement when using ORDER BY clause.",
+        "SELECT * FROM shop WHERE pk = 'a' LIMIT 1": "Unsupported clause: LIMIT at 1:41:1",
+        "SELECT * FROM shop GROUP BY n": "Unsupported clause: GROUP BY",
+        "SELECT * FROM shop WHERE pk LIKE 'a%'": "Unsupported operator in Condition Expression. Operator: like",
+        "SELECT * FROM shop WHERE n + 1 = 2": "Unsupported operator in Condition Expression. Operator: +",
+        "UPDATE shop.gsi1 SET n = 1 WHERE g1pk = 'a'": index,
+        "DELETE FROM shop.gsi1 WHERE g1pk = 'a'": index,
+        "INSERT INTO shop.gsi1 VALUE {'pk': 'a'}": (
+            "FROM clause may only contain a single table name in data manipulation statements"
+        ),
+        "INSERT INTO shop VALUE {'pk': 'a', 'pk': 'b'}": "Duplicate keys in tuple. Key: pk under root at 1:36:4",
+        "INSERT INTO shop VALUE {'x': <<>>}": "Empty bags are not supported at 1:30:2",
+        "INSERT INTO shop VALUE {'x': <<1, 'a'>>}": (
+            "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"
+        ),
+        "INSERT INTO shop VALUE {'pk': 'a'} RETURNING ALL OLD *": "RETURNING is not supported in INSERT",
+        "DELETE FROM shop WHERE pk = 'a' AND sk = '1' RETURNING MODIFIED NEW *": (
+            "Invalid returning clause: RETURNING MODIFIED NEW *. "
+            "Only RETURNING ALL OLD * is allowed in DELETE statements."
+        ),
+    }.items():
+        assert refusal(filled, statement).message == message
+
+
+def test_comments_and_parentheses_around_columns_are_allowed(filled: Ask) -> None:
+    assert filled("SELECT /* a 'b' * */ ((n)) -- the number\nFROM shop WHERE pk = 'a' AND sk = '1'") == [item(n=1)]
+    assert refusal(filled, "SELECT n FROM shop /* open").message == MALFORMED + "SELECT n FROM shop /* open"
 
 
 def test_a_batch_answers_each_statement(filled: Ask, shop: Ask) -> None:
@@ -197,7 +287,7 @@ def test_a_batch_answers_each_statement(filled: Ask, shop: Ask) -> None:
         "ValidationError",
     ]
     writes = [
-        {"Statement": "INSERT INTO shop VALUE {'pk': 'a', 'sk': '1'}"},
+        {"Statement": "INSERT INTO shop VALUE {'pk': 'a', 'sk': '0'}"},
         {"Statement": "UPDATE shop SET n = ? WHERE pk = 'a' AND sk = '1'", "Parameters": [value(7)]},
         {
             "Statement": "DELETE FROM shop WHERE pk = 'a' AND sk = '2' AND n = 0",
@@ -214,6 +304,15 @@ def test_a_batch_answers_each_statement(filled: Ask, shop: Ask) -> None:
         "Read and write requests together in the same batch is not supported."
     )
     assert "greater than or equal to 1" in refusal(shop, "BatchExecuteStatement", Statements=[]).message
+    for twice in (
+        [{"Statement": texts[0]}] * 2,
+        [writes[1], {"Statement": "DELETE FROM shop WHERE sk = '1' AND pk = 'a'"}],
+    ):
+        error = refusal(shop, "BatchExecuteStatement", Statements=twice)
+        assert error.message == "Provided list of item keys contains duplicates"
+    exists = [{"Statement": "EXISTS(SELECT * FROM shop WHERE pk = 'a' AND sk = '1')"}]
+    (answer,) = shop("BatchExecuteStatement", Statements=exists)["Responses"]
+    assert answer["Error"]["Message"] == EXISTS
 
 
 def test_a_transaction_happens_as_a_whole_and_once(filled: Ask, shop: Ask) -> None:
@@ -232,9 +331,41 @@ def test_a_transaction_happens_as_a_whole_and_once(filled: Ask, shop: Ask) -> No
     reads = "SELECT n FROM shop WHERE pk = 'a' AND sk = '1'", "SELECT * FROM shop WHERE pk = 'no' AND sk = '1'"
     assert transact(*reads) == {"Responses": [{"Item": item(n=1)}, {}]}
     update = "UPDATE shop SET n = 5 WHERE pk = 'a' AND sk = '1'"
-    assert refusal(transact, update, update).message == (
-        "Transaction request cannot include multiple operations on one item"
+    for twice in ((update, update), (reads[0], reads[0])):
+        error = refusal(transact, *twice)
+        assert error.message == "Transaction request cannot include multiple operations on one item"
+    assert refusal(transact, reads[0], update).message == (
+        "ExecuteTransaction API does not support both read and write operations in the same request."
     )
+
+
+def test_statements_that_do_not_fit_a_transaction_are_refused_or_cancel_it(filled: Ask, shop: Ask) -> None:
+    def transact(statement: str) -> Any:
+        first = "SELECT * FROM shop WHERE pk = 'a' AND sk = '0'"
+        if not statement.startswith("SELECT"):
+            first = "UPDATE shop SET n = 1 WHERE pk = 'a' AND sk = '0'"
+        return shop("ExecuteTransaction", TransactStatements=[{"Statement": first}, {"Statement": statement}])
+
+    only = "EXISTS() must contain a single item read with additional condition"
+    for statement, message in {
+        "SELECT * FROM shop WHERE pk = 'a'": (
+            "Select statements within ExecuteTransaction must specify the primary key in the where clause."
+        ),
+        "SELECT * FROM shop.gsi1 WHERE g1pk = 'a'": "Reads on indices are not supported within transactions.",
+        "DELETE FROM shop WHERE pk = 'a' AND sk = '1' RETURNING ALL OLD *": (
+            "RETURNING clause is not supported in ExecuteTransaction."
+        ),
+        "EXISTS(SELECT * FROM shop WHERE pk = 'a' AND n = 1)": only,
+        "EXISTS(SELECT * FROM shop WHERE pk = 'a' AND sk = '1')": only,
+    }.items():
+        assert refusal(transact, statement).message == f"Validation failed in TransactStatements[1]: {message}"
+    for statement in (
+        "UPDATE shop SET n = 1 WHERE pk = 'a'",
+        "INSERT INTO shop VALUE {'pk': 'a'}",
+        "INSERT INTO shop VALUE {'pk': 'a', 'sk': 1}",
+    ):
+        reasons = refusal(transact, statement).fields["CancellationReasons"]
+        assert [reason["Code"] for reason in reasons] == ["None", "ValidationError"]
 
 
 def test_consumed_capacity_is_that_of_the_same_request(filled: Ask, shop: Ask) -> None:

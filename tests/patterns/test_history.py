@@ -372,3 +372,24 @@ def test_no_fault_leaves_a_gap() -> None:
         assert texts([current, *history(db, Note, note_id="1")]) in ([(1, "a")], [(2, "b"), (1, "a")])
 
     assert with_every_fault(begin, lambda lossy: edited(Client(schema(), "shop", lossy), "b"), check) >= 2
+
+
+@pytest.mark.slow
+def test_lost_request_leaves_an_item_with_an_id_of_a_deleted_one_that_can_be_changed() -> None:
+    def begin() -> Any:
+        transport = fresh()
+        db = Client(schema(), "shop", transport)
+        db.create_table()
+        db.insert(Note("1", "old"))
+        db.delete(Note, read=True, note_id="1")
+        db.insert(Note("1", "a"))
+        return transport
+
+    def check(transport: Any) -> None:
+        db = Client(schema(), "shop", transport)
+        edited(db, "c")
+        kept = [text for _, text in texts(history(db, Note, note_id="1"))]
+        assert kept in (["a", "old"], ["b", "a", "old"])
+
+    # Read, refused transaction, Query, read and new number, read and transaction.
+    assert with_every_fault(begin, lambda lossy: edited(Client(schema(), "shop", lossy), "b"), check) >= 14

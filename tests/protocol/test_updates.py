@@ -104,6 +104,13 @@ def test_an_update_that_does_not_fit_the_item_is_refused(text: str, complaint: s
             "SET a = list_append(list_append(:l, :l), :l)",
             "The function is not allowed to be used this way in an expression; function: list_append",
         ),
+        *(
+            (
+                f"SET a = {value}",
+                "The function is not allowed to be used this way in an expression; function: list_append",
+            )
+            for value in ("list_append(b, :l) + :1", ":1 - list_append(:l, b)", "if_not_exists(b, list_append(:l, c))")
+        ),
         ("SET _a = :1", 'Syntax error; token: "_", near: "SET _a"'),
         ("SET in = :1", 'Syntax error; token: "in", near: "SET in ="'),
         ("SET a = foo(status)", "Invalid function name; function: foo"),

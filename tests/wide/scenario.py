@@ -8,6 +8,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from .random_expressions import RandomExpressions
+
 TABLE: dict[str, Any] = {
     "TableName": "scenario",
     "BillingMode": "PAY_PER_REQUEST",
@@ -77,6 +79,7 @@ def run_everywhere(url: str) -> dict[str, Any]:
     client = boto3.client("dynamodb", endpoint_url=url)
     streams = boto3.client("dynamodbstreams", endpoint_url=url, config=unchecked)
     answers = run(client) | run_expressions(client) | run_statements(client) | misuse_streams(client, streams)
+    answers |= run_random_expressions(client)
     return answers | {f"stream of {view}": run_stream(client, streams, view) for view in VIEWS}
 
 
@@ -411,6 +414,12 @@ CONDITIONS = (
 UPDATES = (
     *(
         "SET a = ((b))",
+        "SET a = ((b + c))",
+        "SET a = list_append(b, c) + c",
+        "SET a = if_not_exists(b, list_append(b, c))",
+        "SET a = ((b + c)",
+        "SET a = ((b + c) + b)",
+        "SET a = (((b) + (c)))",
         "SET a = ((b)).c",
         "SET a = b SET c = b",
         "SET status = foo(n)",
@@ -453,6 +462,28 @@ def run_expressions(client: Any) -> dict[str, Any]:
     return scenario.answers
 
 
+def run_random_expressions(client: Any, number: int = 300) -> dict[str, Any]:
+    """Random updates of an item, each followed by a filter that tests it and a projection that reads it."""
+    client.create_table(**TABLE)
+    client.get_waiter("table_exists").wait(TableName=TABLE["TableName"], WaiterConfig={"Delay": 1})
+    scenario, where = Scenario(client), key("USER#1", "RANDOM")
+    for at in range(number):
+        if at % 5 == 0:
+            client.put_item(TableName=TABLE["TableName"], Item=where | RandomExpressions(at).item())
+        made = RandomExpressions(at)
+        text = made.update()
+        given = {"ExpressionAttributeValues": made.values} if made.values else {}
+        scenario.step(
+            f"random {at}: {text}", "update_item", Key=where, UpdateExpression=text, ReturnValues="ALL_NEW", **given
+        )
+        made = RandomExpressions(at)
+        text, path = made.filter(), made.path()
+        given = {"ExpressionAttributeValues": made.values} if made.values else {}
+        scenario.step(f"random {at}: {text}", "scan", FilterExpression=text, ProjectionExpression=path, **given)
+    client.delete_table(TableName=TABLE["TableName"])
+    return scenario.answers
+
+
 def run_statements(client: Any) -> dict[str, Any]:
     """Further statements of PartiQL, valid and invalid. dynoxide does not support many of them."""
     client.create_table(**TABLE)
@@ -476,6 +507,9 @@ def run_statements(client: Any) -> dict[str, Any]:
     statement("statement type", f"SELECT sk FROM {name} WHERE pk = 'USER#5' AND attribute_type(m, 'M')")
     statement("statement index", f"SELECT sk FROM {name}.\"by-status\" WHERE status = 'OPEN' AND placed > 6")
     statement("statement order", f"SELECT sk FROM {name} WHERE pk = 'USER#1' AND sk > 'ORDER#008' ORDER BY sk DESC")
+    several = f"SELECT pk, sk FROM {name} WHERE pk IN ['USER#5', 'USER#1', 'none'] AND sk > 'ORDER#008'"
+    statement("statement partitions", several)
+    statement("statement partitions backwards", f"{several} ORDER BY pk DESC")
     statement("statement no index", f"SELECT sk FROM {name}.absent WHERE pk = 'x'")
     statement("statement wrong key", f"SELECT sk FROM {name} WHERE pk = ?", {"N": "1"})
     statement("statement few parameters", f"SELECT sk FROM {name} WHERE pk = ? AND sk = ?", user)
@@ -499,6 +533,25 @@ def run_statements(client: Any) -> dict[str, Any]:
         user,
         sort,
     )
+    for text in (
+        *("n AS m FROM {}", "DISTINCT n FROM {}", "n+1 FROM {}", "'n' FROM {}", "((n)) FROM {} WHERE pk = 'USER#5'"),
+        *("* FROM {}, {}", "* FROM {}.a.b", "* FROM {} ORDER BY pk", "* FROM {} LIMIT 1", "* FROM {} GROUP BY n"),
+        *("n FROM {} WHERE pk LIKE 'a'", "n FROM {} WHERE n + 1 = 2", "n FROM {} -- comment\nWHERE pk = 'USER#5'"),
+    ):
+        statement(f"select {text}", f"SELECT {text.format(name, name)}")
+    one = " WHERE pk = 'USER#5' AND sk = 'NOTE'"
+    statement("delete modified", f"DELETE FROM {name}{one} RETURNING MODIFIED OLD *")
+    statement("update index", f'UPDATE {name}."by-status" SET n = 1{one}')
+    statement("insert twice", f"INSERT INTO {name} VALUE {{'pk': 'a', 'pk': 'b'}}")
+    read, update = {"Statement": f"SELECT n FROM {name}{one}"}, {"Statement": f"UPDATE {name} SET n = 1{one}"}
+    exists, half = {"Statement": f"EXISTS({read['Statement']})"}, {"Statement": f"SELECT n FROM {name} WHERE pk = 'a'"}
+    for title, given in {"reads": [read, read], "writes": [update, update], "check": [exists]}.items():
+        scenario.step(f"batch of {title}", "batch_execute_statement", Statements=given)
+    returning = {"Statement": f"{update['Statement']} RETURNING ALL OLD *"}
+    insert = {"Statement": f"INSERT INTO {name} VALUE {{'pk': 'a'}}"}
+    refused = {"reads": [read, read], "both": [read, update], "check": [exists], "half a key": [half]}
+    for title, given in {**refused, "returning": [returning], "no key": [update, insert]}.items():
+        scenario.step(f"transaction of {title}", "execute_transaction", TransactStatements=given)
     client.delete_table(TableName=name)
     return scenario.answers
 

@@ -77,7 +77,7 @@ DIFFERENT = {
     "legacy operator alone": "dynoxide ignores it; DynamoDB Local answers as we do",
     "disable early": "dynoxide accepts it; DynamoDB Local refuses it as we do",
     "enable again": "dynoxide accepts it; DynamoDB Local refuses it as we do",
-    "enable another": "dynoxide and DynamoDB Local each have a message of their own",
+    "enable another": "dynoxide has a message of its own; DynamoDB Local has ours without the name",
     "disable another": "dynoxide accepts it; DynamoDB Local refuses it as we do",
     "unknown value": "we say first which expression is invalid, as AWS does for updates and names (aws/aws-sdk-go-v2#285)",
     "statement insert": "we return an empty list of items, as DynamoDB Local does",

@@ -229,6 +229,13 @@ class DataGenerator:
                 return found.get(name)
         return None
 
+    def bounds(self, attribute: Attribute) -> tuple[int | None, int | None]:
+        """The bounds of a number, or of the id that it holds."""
+        for _ in self.workload.entities:
+            held = target(self.workload, attribute) if attribute.bounds == (None, None) else None
+            attribute = held[1] if held else attribute
+        return attribute.bounds
+
     # --- Values -----------------------------------------------------------------------------------------------------
 
     def value(self, attribute: Attribute) -> Any:
@@ -236,8 +243,9 @@ class DataGenerator:
         if attribute.ttl:
             return self._end(attribute)
         kind = attribute.type.kind
-        if attribute.type.numeric and attribute.bounds[0] is not None:
-            return self._within(attribute, attribute.bounds[0], attribute.bounds[1])
+        least, most = self.bounds(attribute)
+        if attribute.type.numeric and least is not None:
+            return self._within(attribute, least, most)
         if self.edge_values and not attribute.size and not _is_time(attribute):
             if attribute.id or attribute.unique:
                 return self._next(attribute)

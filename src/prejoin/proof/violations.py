@@ -87,7 +87,9 @@ def _violations(sample: SampleTable, expected: ExpectedTable, usual: WriteCase) 
             if at < len(steps) and (found := violate(sample, expected, case, steps[at])):
                 text, broken = found
                 compared = {c.attribute for c in case.write.checks if violate is _unmet and about(c, broken.entity)}
-                inputs = links(sample.workload, case.write, broken.action, broken.entity)
+                inputs = dict(links(sample.workload, case.write, broken.action, broken.entity))
+                # `create Change (at = changedAt)`: its key may have the value of an input of another name.
+                inputs |= {c.attribute: c.value.param for c in broken.action.changes if c.value and c.value.param}
                 changed = _changed_variables(sample, broken.entity, steps[at].item, broken.item, inputs, compared)
                 rest = [other for other in steps if other is not steps[at]]
                 others = _substitute(case, rest, changed)

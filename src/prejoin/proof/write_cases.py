@@ -503,7 +503,7 @@ def _around(case: WriteCase, attribute: Attribute, values: list[Any]) -> list[An
     """Values to try: the compared ones, one less and one more, and random ones."""
     found = list(values)
     if attribute.type.numeric and all(isinstance(v, int) or hasattr(v, "as_tuple") for v in values):
-        least, most = attribute.bounds
+        least, most = case.sample.generator.bounds(attribute)
         near = [v + step for v in values for step in (-1, 1)]
         found += [v for v in near if (least is None or v >= least) and (most is None or v <= most)]
     if attribute.type.kind is Kind.ENUM:

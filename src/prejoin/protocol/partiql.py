@@ -35,7 +35,7 @@ from prejoin.protocol.expressions.nodes import (
 from prejoin.protocol.values import Item, Value, canonical, kind
 
 _TOKEN = re.compile(
-    r"""\s*(?:
+    r"""(?:\s++|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:
       (?P<text>'(?:[^']|'')*')
     | (?P<quoted>"(?:[^"]|"")*")
     | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
@@ -47,7 +47,8 @@ _TOKEN = re.compile(
 )
 _COMPARATORS = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _CONDITIONS = {"BEGINS_WITH": "begins_with", "CONTAINS": "contains", "ATTRIBUTE_TYPE": "attribute_type"}
-_CLAUSES = frozenset({"WHERE", "SET", "REMOVE", "RETURNING", "ORDER", "AND", "OR", "NOT"})
+_CLAUSES = frozenset({"FROM", "WHERE", "SET", "REMOVE", "RETURNING", "ORDER", "AND", "OR", "NOT"})
+_OPERATORS = frozenset({"+", "-", "*", *_COMPARATORS})
 _MOST_LEVELS = 64
 
 
@@ -141,24 +142,57 @@ class _Parser:
     # --- Statements --------------------------------------------------------------------------------------------------
 
     def _select(self) -> Select:
+        if self._peek_word() == "DISTINCT":
+            raise invalid("Unsupported token in expression: DISTINCT")
         columns = None if self._take("*") else self._list(self._column)
         self._keyword("FROM")
         table = self._name()
         index = self._name() if self._take(".") else None
+        if self._peek() == ("sign", "."):
+            raise invalid("A path may contain at most 2 components in the FROM clause")
+        if self._peek() == ("sign", ",") or self._peek_word() == "JOIN":
+            raise invalid("Only select from a single table or index is supported.")
+        self._refuse_alias("WHERE", "ORDER", "GROUP", "LIMIT")
         where = self._where()
         order: tuple[tuple[str, bool], ...] = ()
         if self._take_word("ORDER"):
+            if where is None:
+                raise invalid("Must have WHERE clause in the statement when using ORDER BY clause.")
             self._keyword("BY")
             order = self._list(self._ordered)
+        if self._take_word("GROUP"):
+            raise invalid("Unsupported clause: GROUP BY")
+        if self._take_word("LIMIT"):
+            raise invalid(f"Unsupported clause: LIMIT at {self._place()}")
         return Select(table, index, columns, where, order)
 
     def _column(self) -> DocumentPath:
-        if self._peek_word() is not None and self._peek(1) == ("sign", "("):  # COUNT(*) and others
-            name, begin = self._peek()[1], self._begins[self._at]
-            line = self._text.count("\n", 0, begin) + 1
-            column = begin - self._text.rfind("\n", 0, begin)
-            raise invalid(f"Unexpected path component at {line}:{column}:{len(name)}")
-        return self._path()
+        opened = 0
+        while self._take("("):
+            opened += 1
+        group, text = self._peek()
+        is_call = group == "word" and self._peek(1) == ("sign", "(")  # COUNT(*) and others
+        if is_call or group in ("text", "number") or (group == "sign" and text in ("?", "-", "[", "{")):
+            raise invalid(f"Unexpected path component at {self._place()}")
+        path = self._path()
+        for _ in range(opened):
+            self._expect(")")
+        if self._peek()[0] == "sign" and self._peek()[1] in _OPERATORS:
+            raise invalid(f"Unexpected path component at {self._place()}")
+        self._refuse_alias("FROM")
+        return path
+
+    def _refuse_alias(self, *following: str) -> None:
+        """Refuse another name for what was just read. These are the words that may follow it."""
+        if self._peek()[0] == "quoted" or self._peek_word() not in (None, *following):
+            raise invalid("Aliasing is not supported")
+
+    def _place(self) -> str:
+        """The line, column and length of the next token, as messages have them."""
+        begin = self._begins[self._at]
+        line = self._text.count("\n", 0, begin) + 1
+        column = begin - self._text.rfind("\n", 0, begin)
+        return f"{line}:{column}:{len(self._peek()[1])}"
 
     def _ordered(self) -> tuple[str, bool]:
         name = self._name()
@@ -170,16 +204,21 @@ class _Parser:
     def _insert(self) -> Insert:
         self._keyword("INTO")
         table = self._name()
+        if self._peek() == ("sign", "."):
+            raise invalid("FROM clause may only contain a single table name in data manipulation statements")
         self._keyword("VALUE")
         if self._peek() != ("sign", "{"):
             raise invalid(
                 "Unsupported format in item expression. Please use struct format {...} to express item values for "
-                "insert statement."
+                f"insert statement. at {self._place()}"
             )
-        return Insert(table, self._literal()["M"])
+        item = self._literal()["M"]
+        if self._peek_word() == "RETURNING":
+            raise invalid("RETURNING is not supported in INSERT")
+        return Insert(table, item)
 
     def _update(self) -> UpdateStatement:
-        table = self._name()
+        table = self._written_table()
         actions: list[Action] = []
         while True:
             if self._take_word("SET"):
@@ -194,12 +233,18 @@ class _Parser:
 
     def _delete(self) -> Delete:
         self._keyword("FROM")
-        return Delete(self._name(), self._where(), self._returning())
+        return Delete(self._written_table(), self._where(), self._returning(deletes=True))
+
+    def _written_table(self) -> str:
+        table = self._name()
+        if self._peek() == ("sign", "."):
+            raise invalid("This operation is not supported on an index")
+        return table
 
     def _where(self) -> Condition | None:
         return self._condition() if self._take_word("WHERE") else None
 
-    def _returning(self) -> str | None:
+    def _returning(self, *, deletes: bool = False) -> str | None:
         """ALL_OLD, ALL_NEW, UPDATED_OLD or UPDATED_NEW."""
         if not self._take_word("RETURNING"):
             return None
@@ -207,6 +252,11 @@ class _Parser:
         self._expect("*")
         if scope not in ("ALL", "MODIFIED") or version not in ("OLD", "NEW"):
             self._refuse()
+        if deletes and (scope, version) != ("ALL", "OLD"):
+            raise invalid(
+                f"Invalid returning clause: RETURNING {scope} {version} *. "
+                "Only RETURNING ALL OLD * is allowed in DELETE statements."
+            )
         return f"{'ALL' if scope == 'ALL' else 'UPDATED'}_{version}"
 
     def _assignment(self) -> Action:
@@ -299,6 +349,9 @@ class _Parser:
             found = In(operand, self._list(self._operand))
             self._expect(close)
         else:
+            operator = "like" if self._peek_word() == "LIKE" else self._peek()[1]
+            if operator in ("like", "+", "-", "*"):
+                raise invalid(f"Unsupported operator in Condition Expression. Operator: {operator}")
             sign = self._expect(*_COMPARATORS)
             if negated:
                 self._refuse()
@@ -381,26 +434,36 @@ class _Parser:
             self._expect("]")
             return {"L": list(members)}
         if text == "{":
-            pairs = () if self._peek() == ("sign", "}") else self._list(self._pair)
+            names: set[str] = set()
+            pairs = () if self._peek() == ("sign", "}") else self._list(lambda: self._pair(names))
             self._expect("}")
             return canonical({"M": dict(pairs)}, 0)
         if text == "<<":
+            if self._peek() == ("sign", ">>"):
+                self._at -= 1
+                raise invalid(f"Empty bags are not supported at {self._place()}")
             elements = self._list(self._literal)
             self._expect(">>")
-            names = {kind(element) for element in elements}
-            if len(names) != 1 or not names <= {"S", "N", "B"}:
-                raise invalid("One or more parameter values were invalid: a set has members of one type, S, N or B")
-            (name,) = names
+            kinds = {kind(element) for element in elements}
+            if len(kinds) != 1 or not kinds <= {"S", "N", "B"}:
+                raise invalid("Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags")
+            (name,) = kinds
             return canonical({f"{name}S": [element[name] for element in elements]})
         return self._refuse()
 
-    def _pair(self) -> tuple[str, Value]:
+    def _pair(self, others: set[str]) -> tuple[str, Value]:
+        """A name and its value. `others` are the names before it."""
+        place = self._place()
         group, text = self._next()
         if group not in ("text", "quoted"):
             self._refuse()
         quote = text[0]
+        name = text[1:-1].replace(quote * 2, quote)
+        if name in others:
+            raise invalid(f"Duplicate keys in tuple. Key: {name} under root at {place}")
+        others.add(name)
         self._expect(":")
-        return text[1:-1].replace(quote * 2, quote), self._literal()
+        return name, self._literal()
 
     def _parameter(self) -> Value:
         if self._used >= len(self._parameters):

@@ -19,6 +19,7 @@ from prejoin.keys import KeyForm, KeyText, Lookup, Plan, Template, disjoint, rem
 from prejoin.keys.template.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
 from prejoin.workload.checks.reporter import name_list
+from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.lookup import alternatives, bare_name
 from prejoin.workload.model import Accept, Entity, Input, Op, Read, Result, Workload
 
@@ -275,7 +276,7 @@ def _unasked(r: Report, read: Read) -> None:
 
 
 def _instead(one: Input) -> str:
-    accept = f"write `filter {filter_text(one)}` to accept it"
+    accept = f"write `{write_inputs((replace(one, filter=True),))}` to accept it"
     if is_membership(one):
         return f"{accept}; or add an index for this read, which holds only the items that match"
     return accept

@@ -143,7 +143,7 @@ def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: 
         r.say(
             codes.REST_NOT_GIVEN,
             f"{write.id} changes {entity.name}, and {where} also needs {name_list(more)}",
-            f"give {name_list(more)} too, or read the item first",
+            f"give {name_list(more)} too; without it, the item is read first",
             write.id,
         )
     if moved:

@@ -379,29 +379,38 @@ class KeyWords:
         """
         if not attribute.type.numeric or self._fixed.facets:
             return False
-        least, most = attribute.bounds
-        bounded = most is not None and (least or 0) >= 0
+        bounded = bool(padded_to(self._workload, entity, attribute))
         return partition or not (bounded or self._same.root(entity, attribute) in self._ordered)
 
     def _parents_first(self, entity: Entity, names: Sequence[str]) -> list[str]:
         """The attributes of a partition, parents before children: the tenant, then its ticket.
 
-        A parent is part of more ids. The order depends only on origins, so it is the same for all entities in a
-        partition.
+        A parent is part of more ids, or refers to fewer entities. The order depends only on origins, so it is the same
+        for all entities in a partition.
         """
-        every = self._workload.entities
-        ids = [{self._same.root(e, a) for a in e.id} for e in every]
-        places = [(e.name, a.name) for e in every for a in e.attributes]
+        ids = [{self._same.root(e, a) for a in e.id} for e in self._workload.entities]
 
-        def place(name: str) -> tuple[bool, int, int]:
+        def place(name: str) -> tuple[bool, int, int, str, int]:
             attribute = entity.attribute(name)
             assert attribute is not None
             if self._is_tenant(entity, attribute):
-                return False, 0, 0
-            origin = self._same.root(entity, attribute)
-            return True, -sum(origin in one for one in ids), places.index(origin) if origin in places else -1
+                return False, 0, 0, "", 0
+            owner, origin = self._same.root(entity, attribute)
+            of = self._workload.entity(owner)
+            at = [a.name for a in of.attributes].index(origin) if of and of.attribute(origin) else -1
+            return True, -sum((owner, origin) in one for one in ids), len(self._above(owner)), owner, at
 
         return sorted(names, key=place)
+
+    def _above(self, name: str) -> set[str]:
+        """The entities that an entity refers to, and those that they refer to."""
+        found: set[str] = set()
+        new = {name}
+        while new:
+            entities = [e for e in map(self._workload.entity, new) if e]
+            new = {a.references.partition(".")[0] for e in entities for a in e.attributes if a.references} - found
+            found |= new
+        return found
 
     def _is_tenant(self, entity: Entity, attribute: Attribute) -> bool:
         """Whether an attribute is the tenant, which every partition key begins with."""

@@ -120,7 +120,7 @@ def _less(read: Read, workload: Workload, found: Excess) -> str:
     if found.count:
         return "keep the number in an item that the writes change, a counter"
     if not found.filters:
-        some = next((i for i in read.inputs if i.values and i.op in (Op.EQ, Op.IN) and i.keeps is None), None)
+        some = next((i for i in read.inputs if _holds_some(i)), None)
         fewer = f"; say how many there are, `{write_inputs((some,))} (keeps 1%)`" if some else ""
         if guessed := _guessed(read, workload):
             fewer = f"; say how many there are, `~5 per {guessed[1]}` under Cardinality of {guessed[0]}"
@@ -131,6 +131,12 @@ def _less(read: Read, workload: Workload, found: Excess) -> str:
     if any(i.op is Op.CONTAINS for i in read.inputs):
         need = "keep an item for each word, and find it by that"
     return f"{need}; say how much a filter keeps, `(keeps 50%)`; or search in an index made for it, such as OpenSearch"
+
+
+def _holds_some(one: Input) -> bool:
+    """Whether an input is a condition of a sparse index, and the document does not say how many items meet it."""
+    constant = bool(one.values) and one.op in (Op.EQ, Op.IN)
+    return one.keeps is None and (constant or one.op in (Op.EXISTS, Op.NOT_EXISTS))
 
 
 def _guessed(read: Read, workload: Workload) -> tuple[str, str] | None:

@@ -11,9 +11,10 @@ of attributes that never change; or of a unique value that never changes, instea
 A partition should be one of many: a candidate is kept only if, for some read that it serves, the read gives nothing
 that identifies better (`identifies`). So an enum or a boolean is a partition only where nothing better is given.
 
-Two limits keep the number small. Beyond `MOST_PERMUTED` given attributes only one order is tried, and a table key holds
-at most three attributes beside the id. These limits are why a solution claims to be the best combination of the
-candidates, not the best of all designs.
+Three limits keep the number small. Beyond `MOST_PERMUTED` given attributes only one order is tried. So it is beyond
+`MOST_FREE` attributes in a sort key of the table that no read asks for. A table key holds at most three attributes
+beside the id. These limits are why a solution claims to be the best combination of the candidates, not the best of all
+designs.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from prejoin.workload.tenants import common_tenant, is_owned, own_id
 
 MOST_PERMUTED = 4
 """With more equality inputs than this, only one order is tried: the number of permutations explodes."""
+MOST_FREE = 3
+"""The most attributes of a table's sort key that are tried in every order."""
 _TURNING = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.DATETIME})
 """Types that a key can hold in descending order."""
 MOST_FURTHER = 5
@@ -238,7 +241,7 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
     for names in sorted(sets, key=sorted):
         for size in range(least, len(names) + 1):
             for pk in combinations(sorted(names), size):
-                for order in permutations(sorted(names - set(pk))):
+                for order in _base_orders(entity, names - set(pk)):
                     plain = Candidate(entity.name, pk, tuple(map(SortAttribute, order)))
                     if size or any(serves(plain, need) for need in needs):
                         found |= {plain, *_late(plain, needs)}
@@ -269,6 +272,16 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
         or _best(workload, entity, one.pk) >= best
         or (_best(workload, entity, one.pk) > 0 and _is_best(workload, entity, one, needs))
     )
+
+
+def _base_orders(entity: Entity, names: frozenset[str]) -> Iterable[tuple[str, ...]]:
+    """The orders of the attributes in a sort key. Of many, only that of the document.
+
+    Reads that need another order bring their own keys.
+    """
+    if len(names) <= MOST_FREE:
+        return permutations(sorted(names))
+    return [tuple(a.name for a in entity.attributes if a.name in names)]
 
 
 def _finds_all(entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> bool:

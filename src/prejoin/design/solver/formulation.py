@@ -57,6 +57,7 @@ from prejoin.design.solver.placement import (
     Forbidden,
     Placement,
     Problem,
+    Selection,
     key_as_asked,
     lies_in,
     placement_answers,
@@ -293,25 +294,25 @@ class Formulation:
 
     # --- Alternatives -------------------------------------------------------------------------------------------------
 
-    def narrowing(self, placed: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:
+    def narrowing(self, chosen: Selection) -> Iterator[tuple[Placement, Placement]]:
         """Each selected key of an entity with reads that name the attributes they want, and its alternatives.
 
-        An index that holds only these attributes may cost less than the program knows.
+        An index that holds only these attributes may cost less than the program knows. The keys of other entities come
+        last: they may have been chosen for reads that are served elsewhere by now.
         """
-        there = list(placed)
-        for place in there:
-            if self._named(place.entity) is not None:
-                for option in self._alternatives(place, there):
-                    yield place, replace(place, candidate=option.place.candidate)
+        own = [place for place in chosen.placed if place.entity in self._prices]
+        narrow = {place.entity for place in own if self._named(place.entity) is not None}
+        for place in sorted(own if narrow else (), key=lambda one: one.entity not in narrow):
+            for option in self._alternatives(place, chosen):
+                yield place, replace(place, candidate=option.place.candidate)
 
-    def sparing(self, placed: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:
+    def sparing(self, chosen: Selection) -> Iterator[tuple[Placement, Placement]]:
         """Each selected key, and its cheaper alternatives that the program avoids, because a write has to read first.
 
         With natural keys the write may not have to.
         """
-        there = list(placed)
-        for place in there:
-            for option in self._alternatives(place, there):
+        for place in chosen.placed:
+            for option in self._alternatives(place, chosen):
                 mine, theirs = self._option_of(place).price, option.price
                 saved = mine.dollars - theirs.dollars
                 saved += sum(
@@ -361,12 +362,14 @@ class Formulation:
                 best = (dollars, way, [option.place for option in found])
         return best[1:] if best else None
 
-    def _alternatives(self, place: Placement, placed: Sequence[Placement]) -> list[Option]:
+    def _alternatives(self, place: Placement, chosen: Selection) -> list[Option]:
         """The options that serve whatever no other selected key of the entity serves."""
         if place.entity not in self._others or place.candidate.fixed:
             return []
-        others = [self._serving(p) for p in placed if p.entity == place.entity and p != place]
-        alone = self._serving(place).difference(*others)
+        others = [self._serving(p) for p in chosen.placed if p.entity == place.entity and p != place]
+        serving = self._serving(place)
+        unused = [one for one in serving if isinstance(one, CollectionPlace) and one not in chosen.together]
+        alone = serving.difference(*others, unused)
         return [
             option
             for option in self._options(place)

@@ -76,15 +76,20 @@ def _measure(problem: Problem, chosen: Selection, design: Design, taste: Taste) 
     return found.lost, found.complexity, found.reading_writes, found.queries_each, found.dollars, equals
 
 
+def has_narrow_reads(problem: Problem) -> bool:
+    """Whether some read does not want whole items."""
+    return any(q.read.needs or q.read.result is Result.COUNT for q in problem.reads)
+
+
 def narrower(
     problem: Problem, chosen: Selection, finished: Finished, formulations: Formulations
 ) -> Iterator[Selection]:
     """Steps that may allow an index to hold less than whole items."""
-    if not any(q.read.needs or q.read.result is Result.COUNT for q in problem.reads):
+    if not has_narrow_reads(problem):
         return
     yield from _exchanges(problem, chosen, finished(chosen))
     for component in components(problem):
-        for place, other in formulations.of(problem, component).narrowing(chosen.placed):
+        for place, other in formulations.of(problem, component).narrowing(chosen):
             replaced = _replaced(problem, chosen, {place}, {other})
             yield replaced
             # The planner prefers the first of equal indexes: there the key relieves others of their reads.
@@ -102,7 +107,7 @@ def narrower(
 def natural(problem: Problem, chosen: Selection, _: Finished, formulations: Formulations) -> Iterator[Selection]:
     """Steps to cheaper keys that are as good if they are natural."""
     for component in components(problem):
-        for place, other in formulations.of(problem, component).sparing(chosen.placed):
+        for place, other in formulations.of(problem, component).sparing(chosen):
             yield _replaced(problem, chosen, {place}, {other})
 
 

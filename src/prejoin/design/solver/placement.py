@@ -71,6 +71,8 @@ class Selection(msgspec.Struct, frozen=True):
     """Joins that send a Query for each item because of the selected keys."""
     halves: int = 0
     """The complexity in halves of new copies, guards and fan-out reads."""
+    equals: tuple[Selection, ...] = ()
+    """The best selections of the same complexity with other numbers of indexes."""
 
     @property
     def total_halves(self) -> int:

@@ -161,16 +161,13 @@ def _simplest(pieces: Sequence[ComponentSearch], totals: dict[int, int], rough: 
     """The best selection of the least complexity; None if the time is over before it is found."""
     least = min(totals.values())
     try:
-        return min(
-            (
-                _joined([piece.solve(at, rough=rough) for piece in pieces])
-                for at in sorted(totals)
-                if totals[at] == least
-            ),
-            key=lambda chosen: (chosen.reading, chosen.queries_each, chosen.money, chosen.copies),
-        )
+        found = [
+            _joined([piece.solve(at, rough=rough) for piece in pieces]) for at in sorted(totals) if totals[at] == least
+        ]
     except OutOfTimeError:
         return None
+    best, *others = sorted(found, key=lambda chosen: (chosen.reading, chosen.queries_each, chosen.money, chosen.copies))
+    return msgspec.structs.replace(best, equals=tuple(others))
 
 
 def _bound(problem: Problem, pieces: Sequence[ComponentSearch], last: int) -> int:

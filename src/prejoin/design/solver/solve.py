@@ -16,7 +16,7 @@ from functools import cache
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.design.cost.objective import WEIGHTS, weight_of
+from prejoin.design.cost.objective import WEIGHTS, objective, weight_of
 from prejoin.design.layout.index_keys import with_index_keys
 from prejoin.design.layout.key_words import KeyWords
 from prejoin.design.layout.lay_out import lay_out
@@ -24,7 +24,7 @@ from prejoin.design.layout.projection import with_projections
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solver.integer_program import OutOfTimeError, TimeLimit
-from prejoin.design.solver.local_search import improved, narrower, natural
+from prejoin.design.solver.local_search import has_narrow_reads, improved, narrower, natural
 from prejoin.design.solver.needs import read_needs
 from prejoin.design.solver.placement import Forbidden, Placement, Problem, Score, Selection
 from prejoin.design.solver.repair import repaired, without_unread
@@ -182,9 +182,16 @@ def _finished(
     def finished(selection: Selection) -> Design:
         return projected(with_index_keys(texts(selection), workload, problem.fixed.design, projected))
 
-    chosen, _ = improved(problem, chosen, narrower, formulations, with_texts)
-    chosen, design = improved(problem, chosen, natural, formulations, finished)
-    return design, chosen
+    def best(selection: Selection) -> tuple[Selection, Design]:
+        narrow, _ = improved(problem, selection, narrower, formulations, with_texts)
+        return improved(problem, narrow, natural, formulations, finished)
+
+    # What indexes hold may make another number of them cheaper.
+    others = chosen.equals if has_narrow_reads(problem) else ()
+    unserved, ended, least = chosen.unserved, chosen.ended, chosen.least
+    found = [best(replace(one, equals=())) for one in (chosen, *others)]
+    chosen, design = min(found, key=lambda one: objective(workload, one[1])) if others else found[0]
+    return design, replace(chosen, unserved=unserved, ended=ended, least=least)
 
 
 def _refused(problem: Problem, design: Design) -> set[str]:

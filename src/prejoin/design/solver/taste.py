@@ -17,7 +17,8 @@ from prejoin.design.solver.placement import BASE, OWN, Placement
 from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.types import Kind
 from prejoin.workload.lookup import bindings, equalities, foreign_key, root
-from prejoin.workload.model import Attribute, Entity, RelationshipKind, Workload
+from prejoin.workload.model import Attribute, Entity, Read, RelationshipKind, Workload
+from prejoin.workload.tenants import common_tenant
 
 Roots = frozenset[tuple[str, str]]
 """The origins of attributes: entity and attribute."""
@@ -76,14 +77,22 @@ class Taste:
         return frozenset(root(self._workload, entity, a) for name in names if (a := entity.attribute(name)))
 
     def _parents_of(self, entity: Entity) -> list[Roots]:
-        """The partitions of an entity's parents, by its relationships."""
+        """The partitions of an entity's parents, by relationships.
+
+        Without any, it is the parent that its generated id belongs to, if no read gives the whole id.
+        """
         found = []
         for one in (r for e in self._workload.entities for r in e.relationships if r.right == entity.name):
             parent = self._workload.entity(one.left)
             if one.kind is RelationshipKind.ONE_TO_MANY and parent and parent is not entity:
                 via = [name for name in one.via if entity.attribute(name)]
                 found.append(self._roots(entity, via) if via else self._roots(parent, [a.name for a in parent.id]))
-        return found
+        ids = {a.name for a in entity.id}
+        if found or not any(a.generated for a in entity.id) or any(ids <= one for _, one in self._given(entity.name)):
+            return found
+        tenant = common_tenant(self._workload, entity.name)
+        held = [a.name for a in entity.id if a.references and a.name not in tenant]
+        return [self._roots(entity, [*tenant, *held])] if held else []
 
     def _is_asked_less(self, entity: Entity, pk: tuple[str, ...]) -> bool:
         """Whether another parent's items are read more often than those of a partition."""
@@ -101,12 +110,15 @@ class Taste:
 
     def _asked_of(self, name: str, pk: frozenset[str]) -> float:
         """The calls a second of the reads of an entity that give a partition, and nothing more."""
-        given = [
+        return sum(per_second(read.rate) for read, names in self._given(name) if names == pk)
+
+    def _given(self, name: str) -> list[tuple[Read, set[str | None]]]:
+        """The reads of an entity with the attributes of it that they give."""
+        return [
             (read, {bindings(self._workload, read.entities, one).get(name) for one in equalities(read)})
             for read in self._workload.reads
             if name in read.entities
         ]
-        return sum(per_second(read.rate) for read, names in given if names == pk)
 
     def _pages_of(self, name: str, pk: tuple[str, ...]) -> float:
         """The number of pages with the items of an entity in one partition."""

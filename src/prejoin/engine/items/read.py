@@ -132,6 +132,19 @@ class PageQuery(msgspec.Struct, frozen=True):
     """Whether the size of the page is needed."""
 
 
+def lacks_attributes(table: TableDefinition, index: IndexDefinition | None, names: frozenset[str]) -> bool:
+    """Whether a local index does not project some of these attributes. A global index refuses them."""
+    projected = None if index is None else table.projected(index)
+    if index is None or projected is None or names <= projected:
+        return False
+    if index.is_global:
+        refuse(
+            "One or more parameter values were invalid: "
+            f"Global secondary index {index.name} does not project [{', '.join(sorted(names - projected))}]"
+        )
+    return True
+
+
 def read_page(session: Session, cut: PageQuery) -> RowPage:
     """Read up to the limit, or until the page holds 1 MB."""
     limit = cut.limit or _ANY

@@ -10,7 +10,15 @@ from prejoin.engine import legacy
 from prejoin.engine.items import rows
 from prejoin.engine.items.capacity import Capacity, consumed_capacity, is_requested
 from prejoin.engine.items.keys import check_not_empty, check_scalar, storage_key
-from prejoin.engine.items.read import PageQuery, PartitionRange, RowPage, key_range, read_page, segment_range
+from prejoin.engine.items.read import (
+    PageQuery,
+    PartitionRange,
+    RowPage,
+    key_range,
+    lacks_attributes,
+    read_page,
+    segment_range,
+)
 from prejoin.engine.operations.database import Database, ResponseBody
 from prejoin.engine.requests import LegacyCondition, QueryInput, ReadOptions, ScanInput
 from prejoin.engine.tables.catalog import index_of
@@ -254,12 +262,7 @@ def _needs_whole_items(
                 f"{index.name} because its projection type is not ALL"
             )
         return True
-    if checked.projection is None:
-        return False
-    missing = sorted(heads(checked.projection) - projected)
-    if missing and index.is_global:
-        refuse(_INVALID + f"Global secondary index {index.name} does not project [{', '.join(missing)}]")
-    return bool(missing)
+    return checked.projection is not None and lacks_attributes(table, index, heads(checked.projection))
 
 
 def _check_filtered_keys(table: TableDefinition, index: IndexDefinition | None, checked: _CheckedRead) -> None:

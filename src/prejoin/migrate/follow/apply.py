@@ -135,8 +135,9 @@ class Applier:
         failed = {(one.entity, one.key) for one in applied.dead}
         applied.done = [key for key in targets if key not in failed]
         self._contents.remove([one for key in applied.done for one in targets[key].unused])
-        if any(targets[key].stored for key in targets.keys() & failed):
-            self._contents.note_unused()
+        stored = [target for target in targets.values() if target.stored]
+        if any(one.row in failed for one in stored) or len({one.item for one in stored}) < len(stored):
+            self._contents.note_unused()  # a row was refused, or another row became the same item
         return applied
 
     def _read(self, snapshot: Snapshot, targets: dict[RowKey, _Target]) -> None:
@@ -159,7 +160,11 @@ class Applier:
             target.letter = dead_letter(entity.name, row, codes.VALUE, str(problem))
         if target.letter is None and self._contents.of(entity.cls):
             (placed,) = self._contents.place([target.record])
-            target.record, target.stored, target.unused = placed.record, bool(placed.new), list(placed.old)
+            if isinstance(placed, TableError):
+                target.letter = dead_letter(entity.name, row, codes.REFUSED, str(placed))
+                target.record = target.item = None
+            else:
+                target.record, target.stored, target.unused = placed.record, bool(placed.new), list(placed.old)
         encode = self._encoders[entity.name]
         if encode and target.letter is None:
             with suppress(Exception):  # a row that does not fit: the transaction says why

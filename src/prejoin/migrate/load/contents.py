@@ -17,6 +17,7 @@ from prejoin.patterns.large.content import Contents
 from prejoin.patterns.large.garbage import remove_garbage
 from prejoin.patterns.large.large import LargePattern, LargeValue
 from prejoin.table.client.client import Client
+from prejoin.table.errors import TableError, Unprocessed
 
 Key = Mapping[str, Any]
 
@@ -57,15 +58,24 @@ class LargeContents:
         """Whether objects of a class have large contents."""
         return cls in self._attributes
 
-    def place(self, records: Sequence[Any]) -> list[PlacedRecord]:
+    def place(self, records: Sequence[Any]) -> list[PlacedRecord | TableError]:
         """Stores the contents of objects of one class, which have them in their values, unless their items have them.
 
-        Returns the objects as they refer to the stored contents.
+        Returns the objects as they refer to the stored contents; for one that cannot be stored, the error.
         """
         cls = type(records[0])
         keys = [self._key(one) for one in records]
         found = self._client.get_many(cls, keys, consistent=True, unreadable="keep")
-        return [self._place(*each) for each in zip(records, keys, found, strict=True)]
+        return [self._placed(*each) for each in zip(records, keys, found, strict=True)]
+
+    def _placed(self, record: Any, key: Key, now: Any) -> PlacedRecord | TableError:
+        try:
+            return self._place(record, key, now)
+        except Unprocessed:
+            raise
+        except TableError as error:  # its key is too long for an object
+            self.note_unused()
+            return error
 
     def _place(self, record: Any, key: Key, now: Any) -> PlacedRecord:
         cls = type(record)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from prejoin.diagnostics import Code
 from prejoin.migrate import codes
-from prejoin.migrate.load.contents import LargeContents
+from prejoin.migrate.load.contents import LargeContents, PlacedRecord
 from prejoin.migrate.load.encode import EncodedPut, row_encoder
 from prejoin.migrate.load.state import DeadLetter, LoadState, decode_key, encode_key, now_text, row_json
 from prejoin.migrate.mapping.rows import EntityRows, Row, RowError
@@ -177,10 +177,16 @@ class RowWriter:
         contents = self._contents
         assert contents is not None
         with contents.attempt():
-            placed = contents.place([record for _, record in chunk])
-            letters = self._send([(row, one.record) for (row, _), one in zip(chunk, placed, strict=True)])
+            placed: list[tuple[Row, PlacedRecord]] = []
+            letters: list[DeadLetter] = []
+            for (row, _), one in zip(chunk, contents.place([record for _, record in chunk]), strict=True):
+                if isinstance(one, TableError):
+                    letters.append(self._letter(row, codes.REFUSED, str(one)))
+                else:
+                    placed.append((row, one))
+            letters += self._send([(row, one.record) for row, one in placed])
             refused = {letter.key for letter in letters}
-            for (row, _), one in zip(chunk, placed, strict=True):
+            for row, one in placed:
                 contents.remove(one.new if row.key in refused else one.old)
         return letters
 

@@ -217,18 +217,19 @@ def _action(reader: ExpressionReader, section: str) -> Action:
 
 
 def _check_appending(reader: ExpressionReader, update: Update) -> None:
-    """Refuse nested list_append, the only nesting of functions that DynamoDB does not allow."""
-    waiting = list(update.operands)
+    """Refuse list_append as an operand: it can only be the whole value of a SET."""
+    waiting = [part for operand in update.operands for part in _operands_of(operand)]
     while waiting:
         operand = waiting.pop()
-        if isinstance(operand, Arithmetic):
-            waiting += (operand.left, operand.right)
-        elif isinstance(operand, FunctionCall):
-            waiting += operand.arguments
-            if operand.function == "list_append":
-                for argument in operand.arguments:
-                    if isinstance(argument, FunctionCall) and argument.function == "list_append":
-                        reader.complain_about_misuse(argument)
+        waiting += _operands_of(operand)
+        if isinstance(operand, FunctionCall) and operand.function == "list_append":
+            reader.complain_about_misuse(operand)
+
+
+def _operands_of(operand: Operand) -> tuple[Operand, ...]:
+    if isinstance(operand, Arithmetic):
+        return operand.left, operand.right
+    return operand.arguments if isinstance(operand, FunctionCall) else ()
 
 
 def _set_value(reader: ExpressionReader) -> Operand:
