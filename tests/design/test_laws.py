@@ -12,6 +12,7 @@ from contextlib import suppress
 from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -150,7 +151,7 @@ def test_no_swap_of_indexes_gives_a_better_design_of_a_document(path: Path) -> N
 
 @given(workloads(most_reads=6, together=True), st.randoms(use_true_random=False))
 @HUNDREDS
-def test_the_order_of_the_workload_changes_no_key(workload: Workload, random: st.Random) -> None:
+def test_the_order_of_the_workload_changes_no_key(workload: Workload, random: Random) -> None:
     entities, reads, writes = (list(part) for part in (workload.entities, workload.reads, workload.writes))
     for part in (entities, reads, writes):
         random.shuffle(part)
