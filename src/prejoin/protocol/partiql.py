@@ -34,15 +34,16 @@ from prejoin.protocol.expressions.nodes import (
 )
 from prejoin.protocol.values import Item, Value, canonical, kind
 
+_BLANK = re.compile(r"\s++|--[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*\*/")
 _TOKEN = re.compile(
-    r"""(?:\s++|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:
+    r"""
       (?P<text>'(?:[^']|'')*')
     | (?P<quoted>"(?:[^"]|"")*")
     | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
     | (?P<word>[A-Za-z_$][A-Za-z0-9_$]*)
     | (?P<sign><<|>>|<=|>=|<>|!=|[=<>+\-*()\[\]{},:.?;])
     | (?P<end>$)
-    )""",
+    """,
     re.VERBOSE,
 )
 _COMPARATORS = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -534,6 +535,8 @@ def _tokens(text: str) -> tuple[list[tuple[str, str]], list[int]]:
     begins: list[int] = []
     at = 0
     while True:
+        while blank := _BLANK.match(text, at):
+            at = blank.end()
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             raise invalid(f"Statement wasn't well formed, can't be processed: {text}")

@@ -15,7 +15,7 @@ Path = tuple[str | int, ...]
 _DEEPEST = 40
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-_JSON_TOKEN = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*+"?|[^\s{}\[\],:"]+', re.DOTALL)
+_JSON_TOKEN = re.compile(r'[{}\[\]]|"[^"\\]*+(?:\\.[^"\\]*+)*"?|[^\s{}\[\],:"]+', re.DOTALL)
 _WAY = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 

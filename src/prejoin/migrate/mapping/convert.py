@@ -291,8 +291,8 @@ def _sequence(value: Any, form: str) -> list[Any]:
     raise _fail(value, "a list")
 
 
-_ELEMENT = re.compile(r'"((?:[^"\\]|\\.)*+)"|([^,{}"\\]++)')
-_ARRAY = re.compile(rf"\{{(?:(?:{_ELEMENT.pattern})(?:,(?:{_ELEMENT.pattern}))*+)?\}}")
+_ELEMENT = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*)"|([^,{}"\\]++)')
+_ARRAY = re.compile(rf"\{{(?:(?:{_ELEMENT.pattern})(?:,(?:{_ELEMENT.pattern}))*)?\}}")
 
 
 def _element(quoted: str, bare: str) -> str | None:

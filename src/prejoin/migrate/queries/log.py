@@ -47,7 +47,7 @@ _GENERAL = re.compile(
 _DJANGO = re.compile(r"\(\d+\.\d+\) (.*?)(?:; args=.*)?$", re.DOTALL)
 _SQLALCHEMY = re.compile(r"sqlalchemy\.engine\.\w+(?: base)?:? (?!\[)(.*)", re.DOTALL)
 _VERB = re.compile(
-    r"(?:\s++|/\*(?:[^*]++|\*(?!/))*+\*/)*+(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\b", re.IGNORECASE | re.DOTALL
+    r"(?:\s|/\*[^*]*+(?:\*(?!/)[^*]*+)*\*/)*(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\b", re.IGNORECASE | re.DOTALL
 )
 
 
@@ -105,7 +105,7 @@ def _slow_log(text: str) -> Iterator[Seen]:
     for number, line in enumerate([*text.splitlines(), "#"], 1):
         if line.startswith("#"):
             body = re.sub(
-                r"^(?:\s++|use [^\s;]++;|SET timestamp=\d++;)++", "", "\n".join(current).strip(), flags=re.IGNORECASE
+                r"^(?:\s|use [^\s;]++;|SET timestamp=\d++;)+", "", "\n".join(current).strip(), flags=re.IGNORECASE
             )
             yield from _entry([body], begun)
             current, begun = [], number + 1

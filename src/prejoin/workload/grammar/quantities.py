@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from prejoin.workload.grammar.lexer import Inexact, write_name
 from prejoin.workload.model import Cardinality, Level, Per, Rate
 
-_NUMBER = r"\d[\d_,]*+(?:\.\d++)?+"
+_NUMBER = r"\d[\d_,]*+(?:\.\d++)?"
 _COUNT = re.compile(rf"({_NUMBER})\s*+([kKmMbB]?)\Z")
 _SIZE = re.compile(rf"~?\s*+({_NUMBER})\s*+(B|bytes?|KB|KiB|MB|MiB)\Z", re.IGNORECASE)
 _SCALE = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
