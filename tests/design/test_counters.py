@@ -20,7 +20,7 @@ from prejoin.design.explain.explanation import explain_design
 from prejoin.design.layout.growth import growth, keeps
 from prejoin.design.model import Call, Counter, Design, Units
 from prejoin.design.solver.integer_program import InfeasibleError
-from prejoin.keys import SHARD
+from prejoin.keys.counter import SHARD
 from prejoin.patterns.aggregates.sharded_counter import BoundCounter
 from prejoin.proof.prove import prove
 from prejoin.render.python.package import render_package

@@ -228,7 +228,7 @@ class Item(Model, frozen=True):
 class Guard(Model, frozen=True):
     """An item whose key makes a value unique. It is written in the same transaction as the item with the value.
 
-    Its key follows from the entity's tag and the attributes, in the same way in all tables (`keys.guard_key`).
+    Its key follows from the entity's tag and the attributes, in the same way in all tables (`keys.guard`).
     """
 
     entity: str
@@ -243,7 +243,7 @@ class Guard(Model, frozen=True):
 class Counter(Model, frozen=True):
     """Numbers of an entity that are added to in one of several items, its shards, and summed when they are read.
 
-    The key of a shard follows from the entity's key, in the same way in all tables (`keys.counter_key`).
+    The key of a shard follows from the entity's key, in the same way in all tables (`keys.counter`).
     """
 
     entity: str

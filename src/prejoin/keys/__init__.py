@@ -11,17 +11,11 @@ from prejoin.keys.template.parts import KeyField, KeyText
 from prejoin.keys.template.separator import Separator
 from prejoin.keys.template.template import Template, disjoint, fields_of, prefix_free, renamed
 
-from .content import PART, UPLOAD, object_folder, part_facet, safe_segment, tenant_folder
-from .counter import SHARD, counter_key
 from .errors import KeyValueError, TemplateError
 from .facet import TABLE, Facet, KeyForm, When
-from .guard import guard_key
 
 __all__ = [
-    "PART",
-    "SHARD",
     "TABLE",
-    "UPLOAD",
     "AttributeRole",
     "Bounds",
     "Facet",
@@ -47,17 +41,11 @@ __all__ = [
     "When",
     "Within",
     "conditions",
-    "counter_key",
     "disjoint",
     "fields_of",
-    "guard_key",
-    "object_folder",
-    "part_facet",
     "plan",
     "prefix_free",
     "remedy",
     "renamed",
-    "safe_segment",
     "tag_of",
-    "tenant_folder",
 ]

@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from prejoin.keys import TABLE, KeyText, Separator, Template, tenant_folder
+from prejoin.keys import TABLE, KeyText, Separator, Template
+from prejoin.keys.content import tenant_folder
 from prejoin.patterns.large.large import LargePattern
 from prejoin.table.errors import SchemaError, TableError
 from prejoin.table.schema.schema import Schema

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from prejoin.keys import TABLE, Facet, TemplateError, guard_key
+from prejoin.keys import TABLE, Facet, TemplateError
+from prejoin.keys.guard import guard_key
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError

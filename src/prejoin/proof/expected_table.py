@@ -13,7 +13,8 @@ from typing import Any
 from prejoin.design.mapping.addressing import held
 from prejoin.design.mapping.facets import counter_templates, ending, history_key
 from prejoin.design.model import TABLE, Item
-from prejoin.keys import Facet, Natural, Template, guard_key
+from prejoin.keys import Facet, Natural, Template
+from prejoin.keys.guard import guard_key
 from prejoin.proof.data import Values
 from prejoin.proof.sample_table import SampleTable
 from prejoin.proof.table_content import Dump, Key, TableContent

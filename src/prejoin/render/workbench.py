@@ -30,7 +30,8 @@ from prejoin.design.workbench.file_format import (
     WorkbenchTable,
 )
 from prejoin.design.workbench.read_model import GUARD
-from prejoin.keys import KeyValueError, TemplateError, fields_of, guard_key
+from prejoin.keys import KeyValueError, TemplateError, fields_of
+from prejoin.keys.guard import guard_key
 from prejoin.types import Kind, Type
 from prejoin.workload.model import Workload
 

@@ -9,7 +9,8 @@ from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey, FlawKind
 from prejoin.design.checks.report import Report
 from prejoin.design.model import TABLE
-from prejoin.keys import KeyField, KeyForm, Lookup, Natural, Template, TemplateError, disjoint, guard_key
+from prejoin.keys import KeyField, KeyForm, Lookup, Natural, Template, TemplateError, disjoint
+from prejoin.keys.guard import guard_key
 from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list

@@ -31,7 +31,8 @@ from prejoin.design.explain.phrases import amount, money
 from prejoin.design.layout.growth import keeps
 from prejoin.design.mapping.facets import counter_templates, history_key
 from prejoin.design.model import TABLE, Choice, Counter, Design, Facet, Guard, Item, Slot
-from prejoin.keys import KeyValueError, TemplateError, guard_key
+from prejoin.keys import KeyValueError, TemplateError
+from prejoin.keys.guard import guard_key
 from prejoin.workload.contents import contents_of
 from prejoin.workload.document.markdown import escape_cell, write_row
 from prejoin.workload.document.write_document import UnwritableError, difference

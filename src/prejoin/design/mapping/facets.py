@@ -7,6 +7,8 @@ from contextlib import suppress
 
 from prejoin import keys
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot, When
+from prejoin.keys.content import part_facet
+from prejoin.keys.counter import counter_key
 from prejoin.types import Kind
 from prejoin.workload.constants import constant_or_text
 from prejoin.workload.contents import contents_of
@@ -37,7 +39,7 @@ def _parts(design: Design, workload: Workload, facets: Iterable[keys.Facet]) -> 
         if entity and item and base.slot == TABLE and not base.copy and base.sk:
             for attribute in contents_of(entity):
                 types = entity.types
-                yield keys.part_facet(item.tag, attribute.name, base.pk, base.sk.attributes, types, design.separator)
+                yield part_facet(item.tag, attribute.name, base.pk, base.sk.attributes, types, design.separator)
 
 
 def usable_facets(design: Design, workload: Workload) -> Iterator[keys.Facet]:
@@ -74,7 +76,7 @@ def counter_templates(design: Design, entity: Entity) -> tuple[keys.Template, ke
     facet = planner_facet(design, entity, item, item.facets[0])
     assert isinstance(facet.pk, keys.Template)
     assert isinstance(facet.sk, keys.Template)
-    return keys.counter_key(item.tag, facet.pk, facet.sk, entity.types, design.separator)
+    return counter_key(item.tag, facet.pk, facet.sk, entity.types, design.separator)
 
 
 def history_key(design: Design, entity: Entity) -> tuple[str, str]:

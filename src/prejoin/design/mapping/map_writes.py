@@ -26,7 +26,8 @@ from prejoin.design.mapping.addressing import (
 from prejoin.design.mapping.facets import counter_templates, ending, history_key, planner_facets
 from prejoin.design.mapping.map_reads import sort_condition
 from prejoin.design.model import Call, Design, Did, Facet, Guard, Item, ItemAction, ItemName, Operation, Request, Slot
-from prejoin.keys import Plan, fields_of, guard_key
+from prejoin.keys import Plan, fields_of
+from prejoin.keys.guard import guard_key
 from prejoin.types import Kind
 from prejoin.workload.grammar.values import write_comparison, write_value
 from prejoin.workload.lookup import changes

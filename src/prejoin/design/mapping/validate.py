@@ -12,6 +12,7 @@ from prejoin.design.mapping.facets import is_natural, planner_facet
 from prejoin.design.model import TABLE, ContentStore, Counter, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import Code, Diagnostic
 from prejoin.keys import TemplateError, fields_of
+from prejoin.keys.guard import guard_key
 from prejoin.workload.contents import contents_of
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Entity, Workload
@@ -187,7 +188,7 @@ class _Fitting:
         yield from unknown
         if not unknown:
             try:
-                keys.guard_key(entity.name, guard.attributes, entity.types, self._design.separator)
+                guard_key(entity.name, guard.attributes, entity.types, self._design.separator)
             except TemplateError as problem:
                 yield self._say(path, str(problem), "make something else unique: a text, a number, a date")
 

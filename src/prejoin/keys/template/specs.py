@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
-from zlib import crc32
 
 from prejoin.keys.errors import KeyValueError, TemplateError
 from prejoin.types import Kind, Type
@@ -203,6 +202,8 @@ def _shard(count: int, read: int | None, of: Encoding) -> Encoding:
         raise TemplateError(f"{count} shards are not {count} of {shards}: the second number is the total that is read")
     if shards > MOST_SHARDS:
         raise TemplateError(f"a partition is split into at most {MOST_SHARDS} shards, because each is a request")
+
+    from zlib import crc32  # only keys with shards need it
 
     def encode(value: object) -> str:
         return str(crc32(of.encode(value).encode()) % count)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from msgspec.structs import replace
 
-from prejoin.keys import SHARD, TABLE, Facet, Natural, TemplateError, counter_key
+from prejoin.keys import TABLE, Facet, Natural, TemplateError
+from prejoin.keys.counter import SHARD, counter_key
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Exists, Or, both
 from prejoin.table.conversation import ItemKeys, Request, Steps, pause

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
 
-from prejoin.keys import PART, UPLOAD, object_folder, part_facet, safe_segment, tenant_folder
+from prejoin.keys.content import PART, UPLOAD, object_folder, part_facet, safe_segment, tenant_folder
 from prejoin.patterns.history import HistoryPattern
 from prejoin.table.codec.values import Json
 from prejoin.table.errors import SchemaError, TableError

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from prejoin.design.document.cells import write_code, write_list, write_prose, write_title, write_when
 from prejoin.design.mapping.facets import counter_templates, history_key
 from prejoin.design.model import TABLE, Counter, Design, Did, Facet, Guard, Item, ItemName, Request, Slot
-from prejoin.keys import TemplateError, fields_of, guard_key
+from prejoin.keys import TemplateError, fields_of
+from prejoin.keys.guard import guard_key
 from prejoin.render.documents.tables import write_table
 from prejoin.render.documents.titles import page_title
 from prejoin.workload.grammar.values import write_history

@@ -11,7 +11,7 @@ import msgspec
 
 from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, Operation, Request
-from prejoin.keys import object_folder
+from prejoin.keys.content import object_folder
 from prejoin.render.python.names import names_of
 from prejoin.workload.contents import contents_of
 from prejoin.workload.lookup import suggest

@@ -10,7 +10,10 @@ from itertools import groupby
 from prejoin.design.document.samples import held_attributes, plain, sample_values, varying, written_key
 from prejoin.design.mapping.facets import counter_templates, history_key, is_natural
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, ProjectionKind, Slot
-from prejoin.keys import PART, SHARD, UPLOAD, KeyValueError, Template, TemplateError, guard_key, part_facet
+from prejoin.keys import KeyValueError, Template, TemplateError
+from prejoin.keys.content import PART, UPLOAD, part_facet
+from prejoin.keys.counter import SHARD
+from prejoin.keys.guard import guard_key
 from prejoin.workload.contents import contents_of
 from prejoin.workload.model import Entity, Workload
 
