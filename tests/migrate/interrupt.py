@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
+
+from sqlalchemy.orm import Session, sessionmaker
+
+from prejoin.migrate.migration import Migration
 
 KILLED = 9
 
@@ -32,6 +38,29 @@ def interrupted(
         if status == 0:
             return
         yield line
+
+
+def restoring(files: tuple[str, ...], migration: Migration, sessions: sessionmaker[Session]) -> Callable[[], None]:
+    """Returns a function that puts files and folders of the current folder back as they are now."""
+    before = Path("before")
+    before.mkdir()
+
+    def close() -> None:
+        migration.source.engine.dispose()
+        sessions.kw["bind"].dispose()
+
+    def restore() -> None:
+        close()
+        for name in files:
+            shutil.rmtree(name) if Path(name).is_dir() else Path(name).unlink(missing_ok=True)
+        for kept in before.iterdir():
+            (shutil.copytree if kept.is_dir() else shutil.copy)(kept, kept.name)
+
+    close()
+    for name in files:
+        if Path(name).exists():
+            (shutil.copytree if Path(name).is_dir() else shutil.copy)(name, before / name)
+    return restore
 
 
 def _run(step: Callable[[], object], codes: set[CodeType], line: int) -> None:

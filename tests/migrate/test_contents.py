@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from prejoin.migrate.migration import Migration
 from prejoin.patterns.large.content import Contents
 from prejoin.pipeline.throttle import Throttle
 from prejoin.table.client.client import Client
-from tests.migrate.interrupt import interrupted
+from tests.migrate.interrupt import interrupted, restoring
 
 DOCUMENT = """# Archive
 
@@ -315,29 +315,6 @@ def test_store_is_named_where_the_design_has_one(migration: Migration, place: Ta
     assert [d.code for d in caught.value.diagnostics] == ["PJ727"]
 
 
-def restoring(sessions: sessionmaker[Session], migration: Migration) -> Callable[[], None]:
-    """Returns a function that puts all files back as they are now."""
-    before = Path("before")
-    before.mkdir()
-
-    def close() -> None:
-        migration.source.engine.dispose()
-        sessions.kw["bind"].dispose()
-
-    def restore() -> None:
-        close()
-        for name in FILES:
-            shutil.rmtree(name) if Path(name).is_dir() else Path(name).unlink(missing_ok=True)
-        for kept in before.iterdir():
-            (shutil.copytree if kept.is_dir() else shutil.copy)(kept, kept.name)
-
-    close()
-    for name in FILES:
-        if Path(name).exists():
-            (shutil.copytree if Path(name).is_dir() else shutil.copy)(name, before / name)
-    return restore
-
-
 LINES = (LargeContents._place, LargeContents.run, LargeContents.remove, Contents.store, Contents._put, Contents.remove)
 EVERY = 5
 """With 1 the tests take ten minutes."""
@@ -350,7 +327,7 @@ def test_load_that_is_killed_anywhere_leaves_nothing(
     lines = (*LINES, RowWriter._send_with_contents)
     kills = 0
     step = lambda: load_table(migration, place, create=True)  # noqa: E731
-    for _ in interrupted(lines, restoring(sessions, migration), step, EVERY):
+    for _ in interrupted(lines, restoring(FILES, migration, sessions), step, EVERY):
         kills += 1
         assert step().dead == 0
         assert_moved(migration, place)
@@ -365,7 +342,7 @@ def test_follower_that_is_killed_anywhere_leaves_nothing(
     changed(sessions)
     kills = 0
     step = lambda: follow_table(migration, place, until_caught_up=True)  # noqa: E731
-    for _ in interrupted((*LINES, Applier._apply), restoring(sessions, migration), step, EVERY):
+    for _ in interrupted((*LINES, Applier._apply), restoring(FILES, migration, sessions), step, EVERY):
         kills += 1
         assert step().dead == 0
         assert_moved(migration, place)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,7 +26,7 @@ from prejoin.migrate.follow.logs import begin_log, end_log
 from prejoin.migrate.follow.outbox import OutboxLog
 from prejoin.migrate.load.state import LoadState
 from prejoin.migrate.migration import Migration
-from tests.migrate.interrupt import interrupted
+from tests.migrate.interrupt import interrupted, restoring
 from tests.migrate.ledger_app import OUTBOX, Seat
 
 PLACE = TablePlace(db="table.db")
@@ -58,29 +57,6 @@ def recorded(sessions: sessionmaker[Session]) -> int:
         return len(db.execute(sa.select(OUTBOX)).all())
 
 
-def restoring(migration: Migration, sessions: sessionmaker[Session]) -> Callable[[], None]:
-    """Returns a function that puts all files back as they are now."""
-
-    def close() -> None:
-        migration.source.engine.dispose()
-        sessions.kw["bind"].dispose()
-
-    def restore() -> None:
-        close()
-        for name in FILES:
-            shutil.rmtree(name) if Path(name).is_dir() else Path(name).unlink(missing_ok=True)
-        for kept in before.iterdir():
-            (shutil.copytree if kept.is_dir() else shutil.copy)(kept, kept.name)
-
-    close()
-    before = Path("before")
-    before.mkdir()
-    for name in FILES:
-        if Path(name).exists():
-            (shutil.copytree if Path(name).is_dir() else shutil.copy)(name, before / name)
-    return restore
-
-
 def test_database_that_fails_at_the_end_of_a_cutover_is_tried_again(
     loaded: Migration, sessions: sessionmaker[Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,7 +76,7 @@ def test_database_that_fails_at_the_end_of_a_cutover_is_tried_again(
 def test_cutover_is_finished_by_the_next_one(loaded: Migration, sessions: sessionmaker[Session]) -> None:
     lines = (cutover._finish, end_log, OutboxLog.end, LoadState.say)
     signed = set()
-    for _ in interrupted(lines, restoring(loaded, sessions), lambda: cut_over(loaded, PLACE, by="Ann")):
+    for _ in interrupted(lines, restoring(FILES, loaded, sessions), lambda: cut_over(loaded, PLACE, by="Ann")):
         *_, switched, _ = migration_status().steps
         if switched.done:
             assert recorded(sessions) == 0
@@ -124,7 +100,7 @@ def test_cutover_is_finished_by_the_next_one(loaded: Migration, sessions: sessio
 def test_rollback_is_finished_by_the_next_one(loaded: Migration, sessions: sessionmaker[Session]) -> None:
     lines = (roll_back, end_log, OutboxLog.end, LoadState.say, LoadState.restart)
     seen = set()
-    for _ in interrupted(lines, restoring(loaded, sessions), lambda: roll_back(loaded, PLACE)):
+    for _ in interrupted(lines, restoring(FILES, loaded, sessions), lambda: roll_back(loaded, PLACE)):
         code = ""
         try:
             follow_table(loaded, PLACE, once=True)
@@ -152,7 +128,7 @@ def test_load_that_began_to_keep_changes_keeps_them(
     lines = (begin_log, OutboxLog.begin)
     found = set()
     for _ in interrupted(
-        lines, restoring(project, sessions), lambda: load_table(project, PLACE, create=True, outbox=True)
+        lines, restoring(FILES, project, sessions), lambda: load_table(project, PLACE, create=True, outbox=True)
     ):
         load_table(project, PLACE, create=True, outbox=again)
         change(sessions, "after the kill")
