@@ -48,7 +48,7 @@ LISTED = 10
 VALUES = 100
 """Distinct values of an attribute that is neither an id nor an enum, and whose name and type say nothing."""
 _NEARLY_UNIQUE = (
-    *("email", "mail", "emailaddress", "phone", "phonenumber", "mobile", "username", "login", "handle", "slug"),
+    *("mail", "emailaddress", "phone", "phonenumber", "mobile", "username", "login", "handle", "slug"),
     *("token", "secret", "apikey", "requestkey", "idempotencykey", "externalid", "externalref", "externalreference"),
     *("serialnumber", "iban", "imei", "vin"),
 )
