@@ -231,6 +231,18 @@ def test_columns_with_odd_names_become_plain_attributes(tmp_path: Path) -> None:
     assert attributes == {"Serial_No": "Serial No", "at_once": "at:once", "a b": "a b", "a_b": "a_b"}
 
 
+def test_blobs_that_are_larger_than_an_item_are_contents(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "plans.db") as db:
+        db.execute("CREATE TABLE plans (id INTEGER PRIMARY KEY, drawing BLOB NOT NULL)")
+        db.execute("INSERT INTO plans VALUES (1, zeroblob(500000))")
+    found = discover_database(f"sqlite:///{tmp_path / 'plans.db'}")
+    assert parse_document(found.document.encode()).workload == found.workload
+    plan = found.workload.entities[0]
+    assert (str(plan.attributes[1].type), plan.attributes[1].size) == ("content", 500_000)
+    assert plan.size is not None
+    assert plan.size < 1000
+
+
 def test_table_without_key_is_left_out_with_the_reason(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "a.db") as db:
         db.execute("CREATE TABLE events (text TEXT)")

@@ -32,10 +32,11 @@ def contents_of(entity: Entity) -> tuple[Attribute, ...]:
 
 
 def _entity(entity: Entity) -> Entity:
-    return replace(entity, attributes=tuple(map(_attribute, entity.attributes)))
+    return replace(entity, attributes=tuple(map(as_content, entity.attributes)))
 
 
-def _attribute(attribute: Attribute) -> Attribute:
+def as_content(attribute: Attribute) -> Attribute:
+    """The attribute with the type `content`, if it is larger than an item."""
     large = attribute.type.kind in {Kind.STRING, Kind.BINARY} and (attribute.size or 0) > ITEM_SIZE
     if large or attribute.type == CONTENT:
         return replace(attribute, type=CONTENT, optional=True)

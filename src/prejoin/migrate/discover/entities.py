@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from prejoin.migrate.source.model import Column, Database, ForeignKey, Table
 from prejoin.types import Kind, Type
+from prejoin.workload.contents import CONTENT, as_content
 from prejoin.workload.model import Attribute, Cardinality, Entity, Relationship, RelationshipKind
 
 _IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "feet": "foot", "mice": "mouse"}
@@ -135,8 +136,10 @@ def derive_entity(
     table = one.table
     references = _references(table, entities)
     attributes = tuple(
-        _attribute(column, one, references.get(column.name, ""), changed, review) for column in table.columns
+        as_content(_attribute(column, one, references.get(column.name, ""), changed, review))
+        for column in table.columns
     )
+    beside = sum(a.size or 0 for a in attributes if a.type == CONTENT)
     groups = [u for u in table.unique if len(u) > 1 and u != table.key]
     if numbered := [c.name for c in table.columns if c.numbered and c.name in table.key]:
         review.add_to(NUMBERED, f"{one.name}.{one.attributes[numbered[0]]}")
@@ -148,7 +151,7 @@ def derive_entity(
         attributes,
         tuple(_relationships(one, entities)),
         tuple(_cardinality(one, entities)),
-        size=max(table.row_size, 1) + sum(len(a.name) for a in attributes) if table.row_size else None,
+        size=max(table.row_size - beside, 1) + sum(len(a.name) for a in attributes) if table.row_size else None,
         unique=tuple(tuple(one.attributes[c] for c in group) for group in groups),
     )
 
