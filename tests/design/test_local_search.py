@@ -16,7 +16,7 @@ from prejoin.design.explain.explanation import claim_sentences
 from prejoin.design.model import ProjectionKind
 from prejoin.diagnostics import Severity
 from prejoin.workload.files import read_text
-from prejoin.workload.model import Decision, Under, Workload
+from prejoin.workload.model import AtMost, Decision, Under, Workload
 
 NARROW = """# Things
 
@@ -360,3 +360,58 @@ def test_numbers_of_indexes_of_one_complexity_are_compared_by_what_the_indexes_h
     design = solve(plants).design
     assert [slot.projection.kind for slot in design.indexes] == [ProjectionKind.KEYS_ONLY, ProjectionKind.ALL]
     assert objective(plants, design) <= objective(plants, best_design(plants))
+
+
+HEATED = """# Desks
+
+## Entities
+
+### Desk
+
+- **Attributes**:
+  - `deskId` (string, natural)
+  - `rank` (integer, mutable)
+- **Cardinality**: 200 total
+- **Size**: 3 KB
+
+### Task
+
+- **Attributes**:
+  - `taskId` (string, generated)
+  - `due` (datetime, optional, mutable)
+- **Size**: 3 KB
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Desk | rank >= | Collection | rank ASC | Yes | 5/s |
+| AP-002 | Task | due >= | Collection (taskId, due) | due ASC | Yes | 50/s |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-010 | Desk | Desk | create Desk | No | - | 5/s |
+| AP-011 | Task | Task | create Task | No | - | 20/s |
+"""
+
+
+def test_index_is_not_shared_if_its_whole_items_would_make_a_partition_hot() -> None:
+    tasks = workload(HEATED)
+    solution = solve(tasks)
+    assert objective(tasks, solution.design).hot == 0
+    held = sorted(slot.projection.kind for slot in solution.design.indexes)
+    assert held == [ProjectionKind.ALL, ProjectionKind.KEYS_ONLY]
+
+
+def test_bound_is_claimed_if_a_partition_is_hot_because_of_what_its_index_holds() -> None:
+    limits = (Decision(AtMost("GSIs", 1)), Decision(AtMost("copies", 0)))
+    tasks = replace(workload(HEATED), decisions=limits)
+    solution = solve(tasks)
+    assert objective(tasks, solution.design).complexity == 5
+    assert claim_sentences(tasks, solution)[0].endswith(
+        "need a complexity of at least 1, if each index held only what its reads want."
+    )

@@ -6,7 +6,8 @@ reads first (`natural`). So the selection is changed step by step, and each step
 step replaces one key by another that serves the same reads; or an entity's keys in the table and in an index by two
 others, so that the table serves what the index did; or two indexes exchange the keys that depend on each other (two
 keys of one entity cannot be in one index, and keys that are read together must be): a Kempe chain, as in graph
-colouring. Steps are tried in a fixed order until none gives a better design.
+colouring; or a key that is hot because of what its index holds for others gets an index of its own. Steps are tried in
+a fixed order until none gives a better design.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from itertools import combinations
 
 from msgspec.structs import replace
 
+from prejoin.design.cost.heat import hot_loads
 from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.layout.projection import attributes_read
 from prejoin.design.model import Design
@@ -27,6 +29,7 @@ from prejoin.design.solver.placement import (
     lies_in,
     placement_answers,
 )
+from prejoin.design.solver.repair import without_unread
 from prejoin.design.solver.search import Formulations, components
 from prejoin.design.solver.taste import Taste
 from prejoin.design.solver.violations import violations
@@ -88,6 +91,9 @@ def narrower(
     if not has_narrow_reads(problem):
         return
     yield from _exchanges(problem, chosen, finished(chosen))
+    yield from _separations(problem, chosen, finished(chosen))
+    if (rest := without_unread(problem, chosen, finished(chosen))) != chosen:
+        yield rest
     for component in components(problem):
         for place, other in formulations.of(problem, component).narrowing(chosen):
             replaced = _replaced(problem, chosen, {place}, {other})
@@ -141,6 +147,21 @@ def _exchanges(problem: Problem, chosen: Selection, design: Design) -> Iterator[
                 after[one + other - place.slot if place in places else place.slot].add(place)
             if any(found and found <= narrow for found in after.values()) or _relieves(problem, places):
                 yield _exchanged(problem, chosen, places, one, other)
+
+
+def _separations(problem: Problem, chosen: Selection, design: Design) -> Iterator[Selection]:
+    """The selection with the keys of a hot partition in an index of their own, which may hold less."""
+    limits = problem.constraints
+    new = chosen.indexes + 1
+    if new > min(limits.indexes, limits.structures - chosen.copies):
+        return
+    hot = {(load.entity, load.slot) for load in hot_loads(problem.workload, design)}
+    groups = _groups(problem, chosen)
+    for group in groups:
+        slot = next(iter(group)).slot
+        shared = any(next(iter(other)).slot == slot for other in groups if other is not group)
+        if shared and any((place.entity, design.slots[slot].name) in hot for place in group):
+            yield replace(_exchanged(problem, chosen, set(group), slot, new), indexes=new)
 
 
 def _relieves(problem: Problem, places: set[Placement]) -> bool:

@@ -392,10 +392,17 @@ class Prices:
         wanted = [question.ask.needs for question in questions]
         if not wanted or None in wanted:
             return probe
-        names = frozenset().union(*(needs for needs in wanted if needs is not None)) - set(candidate.attributes)
-        projection = Projection(ProjectionKind.INCLUDE, tuple(sorted(names)))
+        names = frozenset().union(*(needs for needs in wanted if needs is not None))
+        projection = Projection(ProjectionKind.INCLUDE, (probe.design.type_attribute, *sorted(names)))
+        if all(name in candidate.attributes or self._may_be_key(name) for name in names):
+            projection = Projection(ProjectionKind.KEYS_ONLY)
         table, index = probe.design.slots
         return probe.with_slots((table, msgspec.structs.replace(index, projection=projection)))
+
+    def _may_be_key(self, name: str) -> bool:
+        """Whether an attribute may be in the table's key, which every index holds."""
+        attribute = self._entity.attribute(name)
+        return attribute is not None and bool(attribute.id or attribute.unique or attribute.references)
 
     def _table(self, probe: _Probe) -> float:
         """The cost of all items in the table, each written in a transaction."""

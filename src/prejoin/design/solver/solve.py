@@ -11,18 +11,20 @@ real bill (`local_search`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from functools import cache
 
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.design.cost.objective import WEIGHTS, objective, weight_of
+from prejoin.design.cost.objective import WEIGHTS, complexity, objective, weight_of
 from prejoin.design.layout.index_keys import with_index_keys
 from prejoin.design.layout.key_words import KeyWords
 from prejoin.design.layout.lay_out import lay_out
 from prejoin.design.layout.projection import with_projections
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
+from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.integer_program import OutOfTimeError, TimeLimit
 from prejoin.design.solver.local_search import has_narrow_reads, improved, narrower, natural
 from prejoin.design.solver.needs import read_needs
@@ -116,6 +118,17 @@ def solve(
         chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
         return Solution(*_finished(problem, chosen, formulations, kept))
     return Solution(*_finished(problem, _cut_short(problem, best, unserved, formulations), formulations, kept))
+
+
+def excess_complexity(workload: Workload, solution: Solution) -> Decimal:
+    """How much more complex a design is than the least that the search found for its candidate keys.
+
+    More than nothing means that partitions are hot because an index holds more than their reads want.
+    """
+    aside = constraints_of(workload).aside
+    design = solution.design
+    compared = replace(design, operations=tuple(o for o in design.operations if o.pattern not in aside), stores=())
+    return complexity(workload, compared) - solution.chosen.least
 
 
 class _Incumbent(msgspec.Struct, frozen=True):
