@@ -415,3 +415,40 @@ def test_bound_is_claimed_if_a_partition_is_hot_because_of_what_its_index_holds(
     assert claim_sentences(tasks, solution)[0].endswith(
         "need a complexity of at least 1, if each index held only what its reads want."
     )
+
+
+MOVING = """# Players
+
+## Entities
+
+### Player
+
+- **Attributes**:
+  - `playerId` (string, natural)
+  - `score` (integer, mutable)
+- **Cardinality**: 30,000 total
+- **Size**: 3 KB
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Player | - | Collection{wanted} | score DESC | Yes (20) | 5/s |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-010 | Player | playerId, score | update Player (score) | No | - | 200/s |
+"""
+
+
+@pytest.mark.parametrize(("wanted", "shards"), [("", True), (" (playerId, score)", False)])
+def test_narrow_index_needs_no_shards(wanted: str, shards: bool) -> None:
+    """A new score deletes and puts an entry of the index: 6 units of a whole item, 2 of its key."""
+    design = solve(workload(MOVING.format(wanted=wanted))).design
+    item = design.item("Player")
+    assert item is not None
+    assert [":shard(" in text for text in item.facets[1].pk] == [shards]

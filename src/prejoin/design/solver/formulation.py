@@ -178,13 +178,19 @@ class Formulation:
     def _options_of(
         self, candidates: Iterable[Candidate], item: int, slot: int, price: Callable[[Candidate], Price]
     ) -> Iterator[Option]:
-        """The candidates in one kind of place. A hot partition may stay whole for a read of several entities."""
+        """The candidates in one kind of place. A hot partition may stay whole for a read of several entities, or in an
+        index that holds so little of each item that it is not hot.
+        """
         for one in candidates:
             yield (option := self._option(Placement(one.entity, item, slot, one), price(one)))
-            if option.price.cut and any(need.shared and serves(one, need) for need in self._needs[one.entity]):
+            if not option.price.cut:
+                continue
+            shared = any(need.shared and serves(one, need) for need in self._needs[one.entity])
+            narrow = slot == self.new and self._named(one.entity) is not None
+            if shared or narrow:
                 whole = replace(one, whole=True)
                 option = self._option(Placement(one.entity, item, slot, whole), price(whole))
-                if option.ways:
+                if option.ways or (narrow and not option.price.cut and not option.price.hot):
                     yield option
 
     def _option(self, place: Placement, price: Price) -> Option:
