@@ -186,7 +186,7 @@ def test_put_takes_a_unique_value_that_is_part_of_its_key(connect: Connect) -> N
     db = connect(Schema(Entity(User, Key("EMAIL#{email}", "USER#{user_id}"), patterns=[Unique("email")])))
     for _ in range(2):
         db.put(User("1", "a@b.com"))
-    with pytest.raises(NotUnique, match="another User has email 'a@b.com' already"):
+    with pytest.raises(NotUnique, match=r"another User has email 'a@b\.com' already"):
         db.put(User("2", "a@b.com"))
     with pytest.raises(NotUnique):
         db.insert(User("2", "a@b.com"))
