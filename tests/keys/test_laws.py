@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tests.place import examples
 
 from prejoin.keys import Bounds, KeyField, KeyValueError, Template, disjoint
-from prejoin.keys.planner.key_condition import range_condition
+from prejoin.keys.planner.key_condition import compile_range, range_condition
 from prejoin.keys.template.encoding import encode_datetime
 from prejoin.keys.template.shape import Chars, Either, Shape, meet
 from prejoin.keys.template.specs import BUCKETS, buckets
@@ -199,6 +200,23 @@ def test_range_matches_filter_within_entity(
         for neighbour in ("X", "W#~", "X$", "X#", "Y#a", "X!a", "XX#a", "X$20"):
             assert not condition.admits(neighbour) or neighbour in ("X#", "X$")
         assert condition.op == "between"
+
+
+@law
+@given(st.data(), st.sampled_from(sorted(OPS)), fields, st.permutations([last, pair]))
+def test_one_range_finds_keys_that_end_and_keys_that_go_on(
+    data: st.DataObject, op: str, field: tuple[Kind, str, Any], forms: list[Callable[..., Template]]
+) -> None:
+    """A parent and its children in one order: `AT#{at}` beside `AT#{at}#CHILD#{id}`."""
+    kind, spec, drawn = field
+    one, other = (form(kind, spec) for form in forms)
+    values = data.draw(st.lists(drawn, min_size=1, max_size=8))
+    near = st.sampled_from(values) | drawn
+    bound = data.draw(st.tuples(near, near) if op == "between" else near)
+    condition = compile_range(one, 1, [other])({}, Bounds.of(op, bound), "pk")
+    for value, template in product(values, (one, other)):
+        key = template.build({"a": value, "b": data.draw(TEXT)})
+        assert bool(condition and condition.admits(key)) == OPS[op](value, bound)
 
 
 @law

@@ -180,6 +180,19 @@ def test_put_with_was_exchanges_unique_values(connect: Connect) -> None:
     db.insert(named(3, "1@x.com"))
 
 
+@both
+def test_put_takes_a_unique_value_that_is_part_of_its_key(connect: Connect) -> None:
+    """The key tells the value of the replaced item, but not whether there is one."""
+    db = connect(Schema(Entity(User, Key("EMAIL#{email}", "USER#{user_id}"), patterns=[Unique("email")])))
+    for _ in range(2):
+        db.put(User("1", "a@b.com"))
+    with pytest.raises(NotUnique, match=r"another User has email 'a@b\.com' already"):
+        db.put(User("2", "a@b.com"))
+    with pytest.raises(NotUnique):
+        db.insert(User("2", "a@b.com"))
+    assert db.get(User, email="a@b.com", user_id="2") is None
+
+
 def test_an_upsert_reads_first(db: Client) -> None:
     changes = Changes({"email": "a@b.com", "first": "A", "last": "B"})
     with pytest.raises(UnknownValue, match="this upsert of User changes the guard of unique email"):

@@ -141,7 +141,9 @@ class _UniquePattern(BoundPattern):
         held = self._holds(before) and not self._ended(write.entity, before)
         holds = self._holds(after)
         if held and holds and all(before[name] == after[name] for name in self.attributes):
-            if self.expires and (write.verb == "put" or self.expires in write.changes.names):
+            # The key of a put tells the values of an item, but not whether there is one.
+            new = write.verb == "put" and write.stored is None
+            if new or (self.expires and (write.verb == "put" or self.expires in write.changes.names)):
                 yield self._take(schema, write, after, again=True)
             return
         if held:

@@ -104,10 +104,13 @@ def write_units(
             if number is None:
                 return None
             tag = item.get(sample.design.type_attribute)
-            # An update to the same value is charged, too; so is a guard, which expires with its item.
+            # An update to the same value is charged, too; so is a guard that expires with its item, and one of a put
+            # that does not read first.
             guard = tag is not None and tag["S"].startswith(f"{own['S']} unique ")
-            ends = guard and step.before is not None and step.after is not None and ending(sample.design, step.entity)
-            anew = ends and (step.action.verb is Verb.PUT or ends in touched)
+            stays = guard and step.before is not None and step.after is not None
+            ends = ending(sample.design, step.entity)
+            put = step.action.verb is Verb.PUT
+            anew = stays and ((put and not pages) or (ends and (put or ends in touched)))
             copied = any(touched & holds for name, holds in copies.items() if tag == {"S": f"{own['S']}.{name}"})
             if one != other or tag == own or copied or anew:
                 written.setdefault(number, []).extend(entries_of(sample.design, one, other))

@@ -13,7 +13,7 @@ from prejoin.design.cost.estimates import Estimates
 from prejoin.design.explain.model import AboutKey, Because, KeyPart
 from prejoin.design.explain.phrases import coded, listed, natural_order, share, verb
 from prejoin.design.mapping.facets import planner_facets
-from prejoin.design.mapping.map_reads import ask_of
+from prejoin.design.mapping.map_reads import plan_read
 from prejoin.design.model import TABLE, Design, ItemName, Request
 from prejoin.keys import Plan, Refusal
 from prejoin.workload.model import Entity, Read, Workload
@@ -35,7 +35,7 @@ def plans(workload: Workload, design: Design) -> dict[str, Plan]:
 
 def _planned(read: Read, workload: Workload, facets: Sequence[keys.Facet]) -> Plan | None:
     try:
-        answer = keys.plan(facets, ask_of(read, workload))
+        answer = plan_read(read, workload, facets)
     except ValueError:
         return None
     return None if isinstance(answer, Refusal) else answer

@@ -4,7 +4,8 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from itertools import combinations
 
 import msgspec
 
@@ -43,11 +44,10 @@ _NONE: frozenset[str] = frozenset()
 def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operation:
     """The operation of a read with the facets of a table."""
     try:
-        ask = ask_of(read, workload)
         # A join without a reference is a problem of its own, whatever keys the first entity has.
         named = read.entities[1:] if read.combine is Combine.JOIN else ()
         others = [_fetch(read, workload, facets, name) for name in named]
-        found = _planned(facets, ask)
+        found = _planned(read, workload, facets)
         if (tested := [i for i in read.inputs if is_membership(i) and is_filtered(i, found)]) and (
             over := excess(read, workload, tested)
         ):
@@ -147,10 +147,43 @@ def _guessed(read: Read, workload: Workload) -> tuple[str, str] | None:
     return (read.entities[0], unknown[0]) if unknown else None
 
 
-def _planned(facets: Sequence[Facet], ask: Lookup) -> Plan:
+def plan_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Plan | Refusal:
+    """The plan of a read. It holds whichever of the optional inputs are given: these are more of the same key, or
+    filters. Raises a ValueError if no key could serve the read.
+    """
+    ask = ask_of(read, workload)
     found = keys.plan(facets, ask)
+    optional = {bare_name(i.attribute) for i in read.inputs if i.optional and i.op is Op.EQ} & ask.equal
+    if isinstance(found, Refusal) or found.filtered >= optional:
+        return found
+    alone = keys.plan(facets, _giving(ask, optional, ()))
+    if isinstance(alone, Refusal):
+        return alone
+    some = (
+        given for size in range(len(optional) + 1) for given in combinations(sorted(optional - found.filtered), size)
+    )
+    if all(_same_key(alone, keys.plan(facets, _giving(ask, optional, given))) for given in some):
+        return found
+    return msgspec.structs.replace(alone, lookup=ask, filtered=alone.filtered | optional)
+
+
+def _giving(ask: Lookup, optional: Set[str], given: Sequence[str]) -> Lookup:
+    """The lookup with some of the optional inputs."""
+    return msgspec.structs.replace(
+        ask, equal=(ask.equal - optional).union(given), filtered=(ask.filtered - optional).union(given)
+    )
+
+
+def _same_key(one: Plan, other: Plan | Refusal) -> bool:
+    if isinstance(other, Refusal) or other.filtered - one.filtered:
+        return False
+    return (one.operation, one.slot, one.facets) == (other.operation, other.slot, other.facets)
+
+
+def _planned(read: Read, workload: Workload, facets: Sequence[Facet]) -> Plan:
+    found = plan_read(read, workload, facets)
     if isinstance(found, Refusal):
-        raise NotServedError(f"no key serves {ask}", found.remedy)
+        raise NotServedError(f"no key serves {found.lookup}", found.remedy)
     return found
 
 

@@ -160,16 +160,22 @@ def range_condition(
     return compile_range(template, count)(values, bounds, pk)
 
 
-def compile_range(template: Template, count: int) -> RangeCondition:
-    """The function that builds the condition of a range over one field, after the parts before it."""
+def compile_range(template: Template, count: int, others: Sequence[Template] = ()) -> RangeCondition:
+    """The function that builds the condition of a range over one field, after the parts before it.
+
+    `others` are keys with the same parts up to that field, which the condition finds, too. They may go on with another
+    text, or end there: `AT#{at}` beside `AT#{at}#ORDER#{id}`.
+    """
     place = template.parts[count]
     assert isinstance(place, KeyField)
     attribute, encoding, encode = place.attribute, place.encoding, place.encoding.encode
     lead = template.heading(count)
-    following = template.parts[count + 1] if count + 1 < len(template.parts) else None
-    stop = following.text[0] if isinstance(following, KeyText) else ""
+    following = [next(iter(one.parts[count + 1 :]), None) for one in (template, *others)]
+    stops = [part.text[0] if isinstance(part, KeyText) else "" for part in following]
+    stop = max(stops)
+    ends = "" in stops
     after = "\x00" if template.raw and not stop else _next(stop or template.separator.char)
-    runs_on = isinstance(following, KeyField)  # only if this one has a fixed width
+    runs_on = any(isinstance(part, KeyField) for part in following)  # only if this one has a fixed width
     # A missing value is in no range. It lies before all others or, with `desc`, after them.
     above_missing = after if encoding.missing == "" else None
     below_missing = _before(encoding.missing) if encoding.missing else None
@@ -199,8 +205,8 @@ def compile_range(template: Template, count: int) -> RangeCondition:
             low = fence + above_missing
         if bounds.high is not None:
             high = key(bounds.high)
-            if bounds.high_open and not stop:
-                high = just_below(fence, high, fixed=encoding.width is not None and not runs_on)
+            if bounds.high_open and ends:
+                high = just_below(fence, high, fixed=encoding.width is not None and not runs_on and not stop)
                 if high is None:
                     return None
             elif runs_on:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import product
@@ -116,7 +116,7 @@ def _compile(found: Plan) -> Conditions:
     """The function from values to the conditions of a plan."""
     facet = found.facets[0]
     known = _known(found, facet)
-    sort = _sort(found.scope, facet)
+    sort = _sort(found)
     within = found.within
     if found.fans:
         return _fanned(found, known, sort)
@@ -160,16 +160,19 @@ def _known(found: Plan, facet: Facet) -> Callable[[Values], Values] | None:
     return translated if lookup.roles else known
 
 
-def _sort(scope: SortKeyScope, facet: Facet) -> _Sort:
-    sk = facet.sk
+def _sort(found: Plan) -> _Sort:
+    scope, sk = found.scope, found.facets[0].sk
     if sk is None or scope.kind == "whole":
         return lambda values, bounds, pk: KeyCondition(pk)
-    return _of_attributes(scope, sk) if isinstance(sk, Natural) else _of_template(scope, sk)
+    if isinstance(sk, Natural):
+        return _of_attributes(scope, sk)
+    others = [facet.sk for facet in found.facets[1:] if isinstance(facet.sk, Template)]
+    return _of_template(scope, sk, others)
 
 
-def _of_template(scope: SortKeyScope, sk: Template) -> _Sort:
+def _of_template(scope: SortKeyScope, sk: Template, others: Sequence[Template]) -> _Sort:
     if scope.kind == "range":
-        return compile_range(sk, scope.depth)
+        return compile_range(sk, scope.depth, others)
     if scope.kind == "span":
         return _of_span(scope, sk)
     op: Op = "=" if scope.kind == "exact" else "begins_with"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, is_tested, varying, wanted_of
+from prejoin.design.mapping.map_reads import JoinLink, followed, is_filtered, is_tested, plan_read, varying, wanted_of
 from prejoin.design.model import Call, ItemName, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.conditions import any_of, as_lambda, comparison, value_text
@@ -61,7 +61,7 @@ _ROOM = WIDTH - len(STEP * 3) - len("filter=,")
 def read_plan(module: RenderContext, read: Read) -> keys.Plan | keys.Refusal:
     """The plan of a read, computed once for both repositories."""
     if read.id not in module.plans:
-        module.plans[read.id] = keys.plan(module.facets, ask_of(read, module.workload))
+        module.plans[read.id] = plan_read(read, module.workload, module.facets)
     return module.plans[read.id]
 
 
@@ -146,7 +146,7 @@ class _ReadMethod:
         into = self._into()
         shown = into or cls
         if read.result is Result.COUNT:
-            return [call(f"return {module.wait}self.db.count", cls, *self._asking(filters=True))], _COUNT
+            return self._count(cls), _COUNT
         if self.many is not None:
             first, result = self._each(cls, into), ReturnType(ReturnKind.LIST, shown)
         elif self._gettable:
@@ -207,11 +207,10 @@ class _ReadMethod:
     def _each(self, cls: str, into: str) -> list[Part]:
         """A read of a list of ids: one batch if they are keys of the table, else one query for each."""
         assert self.many is not None
-        wait, name = self.module.wait, self.many.values[0]
-        one = free(identifier(self.many.field), [p.name for p in self.params])
-        equal = [(g.field, one if g is self.many else g.values[0]) for g in self.given]
-        options = [*self._consistent(), *([keyword("into", into)] if into else [])]
+        wait, name, one = self.module.wait, self.many.values[0], self._one()
         if self.plan.operation == "GetItem":
+            equal = [(g.field, g.values[0]) for g in self.given]
+            options = [*self._consistent(), *([keyword("into", into)] if into else [])]
             if self.operation.requests[0].call is Call.TRANSACT_GET:
                 self.module.imports.name("prejoin", "Get")
                 parts = [*([keyword("into", into)] if into else []), *(keyword(f, v) for f, v in equal)]
@@ -221,10 +220,25 @@ class _ReadMethod:
             listed = Group("[", (key, f"for {one} in {name}"), "]", commas=False)
             got = call(f"found = {wait}self.db.get_many", cls, listed, *options)
             return [got, *self._there(into)]
-        self.given = [replace(g, values=(one,)) if g is self.many else g for g in self.given]
         query = call(f"    found += {wait}self.db.query", cls, *self._asking(filters=True, order=True, into=into))
         sorting = self._sorting("found", into)
         return [f"found: list[{into or cls}] = []", f"for {one} in {name}:", query, *sorting, "return found"]
+
+    def _count(self, cls: str) -> list[Part]:
+        """The number of items; of a list of values, the sum of a count for each."""
+        count = f"{self.module.wait}self.db.count"
+        if self.many is None:
+            return [call(f"return {count}", cls, *self._asking(filters=True))]
+        name, one = self.many.values[0], self._one()
+        found = call(f"    found += {count}", cls, *self._asking(filters=True))
+        return ["found = 0", f"for {one} in {name}:", found, "return found"]
+
+    def _one(self) -> str:
+        """The variable for one value of the list, which becomes the value of its input."""
+        assert self.many is not None
+        one = free(identifier(self.many.field), [p.name for p in self.params])
+        self.given = [replace(g, values=(one,)) if g is self.many else g for g in self.given]
+        return one
 
     def _there(self, into: str) -> list[Part]:
         """The items of a batch that exist, in the order of the read."""
