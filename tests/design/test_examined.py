@@ -1446,3 +1446,14 @@ def test_items_of_a_join_are_found_by_their_id_although_nothing_else_asks_for_it
     assert users is not None
     assert [one.pk for one in users.facets if one.slot == TABLE] == [("USER#{userId}",)]
     assert len(solution.design.indexes) == 1
+
+
+def test_attribute_that_every_item_has_cannot_be_removed() -> None:
+    rows = "| AP-001 | Note | noteId | Single | - | No | 1/s | Eventual |\n"
+    write = "| AP-100 | Note | noteId | update Note (remove text) | No | exists | 1/s |\n"
+    text = LIKES + READS + rows + WRITES + write
+    found = read_text(text, "md")
+    assert [(one.code, one.fix) for one in found.diagnostics if one.severity == "error"] == [
+        ("PJ212", "mark it: `` `text` (string, optional, mutable) ``")
+    ]
+    workload(text.replace("`text` (string, mutable)", "`text` (string, optional, mutable)"))
