@@ -1326,3 +1326,134 @@ def test_item_whose_key_has_an_input_of_another_name_is_proven() -> None:
     assert item.facets[0].sk == ("CHANGE#{visitNo:02d}#{at}#{changeId}",)
     with Embedded() as engine:
         assert prove(document, design, engine).right
+
+
+FOLLOWS = """# Follows
+
+## Entities
+
+### User
+
+- **Attributes**:
+  - `userId` (uuid, generated)
+  - `followers` (integer, mutable)
+- **Cardinality**: ~10K total
+
+### Follow
+
+- **Attributes**:
+  - `followerId` (uuid, id, → User)
+  - `followeeId` (uuid, id, → User)
+- **Cardinality**: ~20 per User
+
+"""
+
+
+def test_follow_that_is_there_already_is_refused_although_somebody_follows_themselves() -> None:
+    rows = "| AP-001 | Follow | followerId | Collection | - | Yes (20) | 10/s | Eventual |\n"
+    rows += "| AP-002 | User | userId | Single | - | No | 10/s | Eventual |\n"
+    rows += "| AP-003 | Follow | followeeId | Collection | - | Yes (20) | 10/s | Eventual |\n"
+    items = "create Follow; update User by followerId (followers += 0); update User by followeeId (followers += 1)"
+    write = f"| AP-100 | Follow, User | followerId, followeeId | {items} | Yes | - | 1/s |\n"
+    follows = workload(FOLLOWS + READS + rows + WRITES + write)
+    design = solve(follows).design
+    for seed in range(1, 12):
+        found = prove(follows, design, Embedded(), seed=seed)
+        assert [(one.pattern, one.wrong, one.problem) for one in found.failed] == []
+
+
+METERS = """# Meters
+
+## Entities
+
+### Meter
+
+- **Attributes**:
+  - `meterId` (uuid, generated)
+  - `place` (string, mutable)
+- **Cardinality**: 1K total
+
+### Reading
+
+- **Attributes**:
+  - `meterId` (uuid, id, → Meter)
+  - `takenAt` (datetime, natural)
+  - `value` (decimal, immutable)
+- **Cardinality**: ~1K per Meter
+
+### Total
+
+- **Attributes**:
+  - `meterId` (uuid, id, → Meter)
+  - `day` (date, natural)
+  - `sum` (decimal, mutable)
+- **Cardinality**: ~100 per Meter
+
+"""
+
+
+def test_put_that_replaces_an_item_has_the_value_that_is_added_elsewhere() -> None:
+    rows = "| AP-001 | Reading | meterId | Collection | takenAt DESC | Yes (20) | 10/s | Eventual |\n"
+    rows += "| AP-002 | Total | meterId | Collection | day DESC | Yes (20) | 10/s | Eventual |\n"
+    rows += "| AP-003 | Meter | meterId | Single | - | No | 10/s | Eventual |\n"
+    items = "put Reading; upsert Total (sum += value)"
+    write = f"| AP-100 | Reading, Total | meterId, takenAt, value, day | {items} | No | - | 1/s |\n"
+    meters = workload(METERS + READS + rows + WRITES + write)
+    design = solve(meters).design
+    for seed in range(1, 6):
+        found = prove(meters, design, Embedded(), seed=seed)
+        assert [(one.pattern, one.wrong, one.problem) for one in found.failed] == []
+
+
+JOIN_READS = """## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Consistency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+JOINED = """# Rooms
+
+## Entities
+
+### User
+
+- **Attributes**:
+  - `userId` (uuid, generated)
+  - `handle` (string, unique, immutable)
+  - `city` (string, immutable)
+  - `joinedAt` (datetime, immutable)
+- **Cardinality**: ~10K total
+
+### Participant
+
+- **Attributes**:
+  - `roomId` (uuid, id)
+  - `userId` (uuid, id, → User)
+- **Cardinality**: ~4 per roomId, ~20 per User
+
+"""
+
+
+@pytest.mark.parametrize("asked", ["handle | Single | -", "city | Collection | joinedAt DESC"])
+def test_items_of_a_join_are_found_by_their_id_although_nothing_else_asks_for_it(asked: str) -> None:
+    rows = f"| AP-001 | User | {asked} | No | 10/s | Eventual | No |\n"
+    rows += "| AP-002 | Participant, User | roomId | Collection | - | No | 10/s | Eventual | Join |\n"
+    write = "| AP-100 | User | userId, handle, city, joinedAt | create User | Yes | handle unique | Cold |\n"
+    solution = solve(workload(JOINED + JOIN_READS + rows + WRITES + write))
+    assert solution.chosen.unserved == ()
+    users = solution.design.item("User")
+    assert users is not None
+    assert [one.pk for one in users.facets if one.slot == TABLE] == [("USER#{userId}",)]
+    assert len(solution.design.indexes) == 1
+
+
+def test_attribute_that_every_item_has_cannot_be_removed() -> None:
+    rows = "| AP-001 | Note | noteId | Single | - | No | 1/s | Eventual |\n"
+    write = "| AP-100 | Note | noteId | update Note (remove text) | No | exists | 1/s |\n"
+    text = LIKES + READS + rows + WRITES + write
+    found = read_text(text, "md")
+    assert [(one.code, one.fix) for one in found.diagnostics if one.severity == "error"] == [
+        ("PJ212", "mark it: `` `text` (string, optional, mutable) ``")
+    ]
+    workload(text.replace("`text` (string, mutable)", "`text` (string, optional, mutable)"))

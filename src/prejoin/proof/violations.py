@@ -250,7 +250,9 @@ def _taken(
     # Other new items of the same entity have to remain different from it.
     siblings = [item for entity, item in case.new if entity is step.entity]
     theirs = {(n, item.get(n)) for item in siblings for n in ids if item.get(n) != step.item.get(n)}
-    items = sample.items.get(step.entity.name, [])
+    # Ids that are not the same stay so: a transaction writes both users of a follow, and each item only once.
+    different = len({step.item.get(n) for n in ids})
+    items = [i for i in sample.items.get(step.entity.name, []) if len({i.get(n) for n in ids}) >= different]
     other = next((item for item in items if theirs.isdisjoint((n, item.get(n)) for n in ids)), None)
     if other is None:
         return None

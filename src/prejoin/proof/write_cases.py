@@ -404,7 +404,7 @@ def _replaced(case: WriteCase, action: Action, entity: Entity, owners: Values) -
     base = case.sample.base(entity)
     kept = {a.name for a in entity.attributes if a.id or a.unique or a.name in base or a.references}
     kept |= {name for group in entity.unique for name in group}
-    after = case.sample.generator.make(entity, {name: before[name] for name in kept if name in before})
+    after = case.sample.generator.make(entity, wanted | {name: before[name] for name in kept if name in before})
     return WriteStep(action, entity, before, {k: v for k, v in after.items() if k not in kept or k in before})
 
 

@@ -25,10 +25,11 @@ from itertools import combinations, permutations, product
 import msgspec
 
 from prejoin.design.cost.assumptions import count_of, per_second, size_of, values_of
+from prejoin.design.mapping.map_reads import followed
 from prejoin.design.solver.needs import Membership, Need, SortAttribute
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
-from prejoin.workload.model import Entity, Verb, Workload
+from prejoin.workload.model import Combine, Entity, Verb, Workload
 from prejoin.workload.tenants import common_tenant, is_owned, own_id
 
 MOST_PERMUTED = 4
@@ -261,14 +262,20 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
             for order in permutations(sorted(group.difference(pk)))
         }
         # An item that is asked for by its id has the id as its key, and the unique value in an index.
-        found |= {one for one in keys if _finds_all(entity, one, needs)}
+        found |= {one for one in keys if _finds_all(workload, entity, one, needs)}
         # The same is true of a key that holds the id, too, if its partition is the unique value.
-        found -= {one for one in found if group.issubset(one.pk) and not _finds_all(entity, one, needs)}
+        found -= {one for one in found if group.issubset(one.pk) and not _finds_all(workload, entity, one, needs)}
+    # A join reads a hundred items in one request by their keys in the table. Its items may have other keys there only
+    # if a read asks for the same, because that read brings an index.
+    asked = {need.given for need in needs if any(read.id == need.read for read in workload.reads)}
+    for names in set(joined_by(workload, entity)) - asked:
+        joined = Need("", entity.name, names)
+        found = {one for one in found if serves(one, joined)} or found
     best = _best(workload, entity, ids)
     return sorted(
         one
         for one in _within_tenant(workload, entity, found)
-        if (not one.pk and _finds_all(entity, one, needs))
+        if (not one.pk and _finds_all(workload, entity, one, needs))
         or _best(workload, entity, one.pk) >= best
         or (_best(workload, entity, one.pk) > 0 and _is_best(workload, entity, one, needs))
     )
@@ -284,10 +291,18 @@ def _base_orders(entity: Entity, names: frozenset[str]) -> Iterable[tuple[str, .
     return [tuple(a.name for a in entity.attributes if a.name in names)]
 
 
-def _finds_all(entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> bool:
-    """Whether everything that knows the id of an item knows its key."""
+def _finds_all(workload: Workload, entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> bool:
+    """Whether everything that knows the id of an item knows its key: reads, writes, and the items of joins."""
     ids = {a.name for a in entity.id}
-    return all(need.given.issuperset(candidate.attributes) for need in needs if need.given >= ids)
+    known = (*(need.given for need in needs), *joined_by(workload, entity))
+    return all(given.issuperset(candidate.attributes) for given in known if given >= ids)
+
+
+def joined_by(workload: Workload, entity: Entity) -> list[frozenset[str]]:
+    """The attributes by which each join finds items of an entity."""
+    joins = [r for r in workload.reads if r.combine is Combine.JOIN and entity.name in r.entities[1:]]
+    links = [followed(read, workload, entity.name) for read in joins]
+    return [frozenset(link.other.name for link in one) for one in links if one]
 
 
 def _given(workload: Workload, entity: Entity, needs: Iterable[Need], known: Iterable[str]) -> list[str]:

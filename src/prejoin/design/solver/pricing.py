@@ -25,7 +25,7 @@ from prejoin.design.layout.key_words import Alike, KeyWords
 from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.mapping.addressing import actions_of, finding, known, looked_at, unknown
 from prejoin.design.mapping.facets import planner_facet
-from prejoin.design.mapping.map_reads import followed, group_text, map_read
+from prejoin.design.mapping.map_reads import group_text, map_read
 from prejoin.design.mapping.map_writes import entity_actions
 from prejoin.design.model import (
     TABLE,
@@ -41,7 +41,7 @@ from prejoin.design.model import (
     Request,
     Slot,
 )
-from prejoin.design.solver.candidates import Candidate, unique_keys
+from prejoin.design.solver.candidates import Candidate, joined_by, unique_keys
 from prejoin.design.solver.needs import ReadNeeds, item_changes, writes_to
 from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection, placement_answers
 from prejoin.design.stores import stores_of
@@ -219,11 +219,7 @@ class Prices:
 
     @cached_property
     def _joined(self) -> list[frozenset[str]]:
-        """The attributes by which each join finds items of this entity."""
-        name = self._entity.name
-        joins = [r for r in self._workload.reads if r.combine is Combine.JOIN and name in r.entities[1:]]
-        links = [followed(read, self._workload, name) for read in joins]
-        return [frozenset(link.other.name for link in one) for one in links if one]
+        return joined_by(self._workload, self._entity)
 
     # --- Parts that several keys share --------------------------------------------------------------------------------
 

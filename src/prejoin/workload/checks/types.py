@@ -210,6 +210,11 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                 # An increment need not be within the bounds.
                 added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
                 _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
+            required = not (attribute.optional or attribute.id or attribute.default is not None)
+            if change.op is ChangeOp.REMOVE and action.updates and required:
+                marked = write_attribute(replace(attribute, optional=True, text=""))
+                message = f"`{entity.name}.{attribute.name}` is removed, and it is not marked optional"
+                r.say(codes.CONTRADICTION, place, message, f"mark it: `` {marked} ``", attribute.name)
             # An upsert sets the immutable attributes of the item that it may create.
             first_value = action.verb is Verb.UPSERT and change.op is ChangeOp.SET and not attribute.id
             if action.updates and not (first_value and attribute.mutable is False):
