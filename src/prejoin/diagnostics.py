@@ -58,22 +58,6 @@ class Diagnostic(msgspec.Struct, frozen=True, order=True):
     """The entity, index or access pattern of the diagnostic; empty if it is about none of them."""
 
 
-def fixed(source: str, diagnostic: Diagnostic) -> str | None:
-    """The source with a diagnostic's replacement applied; None if it has none, or the place has changed.
-
-    >>> fixed("a strng", Diagnostic("PJ110", Severity.WARNING, "", "", 1, 3, "strng", "string"))
-    'a string'
-    """
-    lines = source.split("\n")
-    if not diagnostic.replacement or not 0 < diagnostic.line <= len(lines):
-        return None
-    line, at = lines[diagnostic.line - 1], diagnostic.column - 1
-    if not line.startswith(diagnostic.text, at):
-        return None
-    lines[diagnostic.line - 1] = line[:at] + diagnostic.replacement + line[at + len(diagnostic.text) :]
-    return "\n".join(lines)
-
-
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """The diagnostics sorted by place, without duplicates."""
     return tuple(sorted(dict.fromkeys(diagnostics), key=lambda d: (d.line, d.column, d.code, d.message)))
@@ -83,13 +67,13 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     return any(d.severity is Severity.ERROR for d in diagnostics)
 
 
-def read_catalogue(package: str, file: str) -> Mapping[str, Code]:
-    """The codes in a Markdown file of a package: `## PJ100 · error · title`, then the explanation."""
-    text = resources.files(package).joinpath(file).read_text(encoding="utf-8")
+def read_catalogue(package: str) -> Mapping[str, Code]:
+    """The codes in `codes.md` of a package: `## PJ100 · error · title`, then the explanation."""
+    text = resources.files(package).joinpath("codes.md").read_text(encoding="utf-8")
     codes = {}
     for entry in text.split("\n## ")[1:]:
         heading, _, explanation = entry.partition("\n")
         id_, severity, title = heading.split(" · ", 2)
-        assert id_ not in codes, f"{id_} is in {file} twice"
+        assert id_ not in codes, f"{id_} is in codes.md twice"
         codes[id_] = Code(id_, Severity(severity), title, explanation.strip())
     return codes

@@ -22,7 +22,7 @@ from prejoin.engine import Embedded
 from prejoin.engine.items import rows
 from prejoin.engine.store import sorted_map
 from prejoin.engine.store.interface import RangeScan, StoredRow, StoreError, packed_expiry
-from prejoin.engine.store.memory import MemoryStore
+from prejoin.engine.store.memory import InMemoryStore
 from prejoin.engine.store.sorted_map import SortedMap
 from prejoin.protocol.key_bytes import EVERYTHING, Range
 from prejoin.protocol.sizes import item_size
@@ -68,13 +68,13 @@ def test_many_keys_are_in_order() -> None:
 
 
 @contextmanager
-def undone(store: MemoryStore, error: type[BaseException] = ValueError) -> Iterator[Any]:
+def undone(store: InMemoryStore, error: type[BaseException] = ValueError) -> Iterator[Any]:
     with pytest.raises(error), store.writing() as session:
         yield session
         raise error
 
 
-def everything(store: MemoryStore) -> object:
+def everything(store: InMemoryStore) -> object:
     with store.reading() as session:
         return (
             list(session.items(EVERYTHING)),
@@ -86,7 +86,7 @@ def everything(store: MemoryStore) -> object:
 
 
 def test_error_rolls_back_everything() -> None:
-    store = MemoryStore()
+    store = InMemoryStore()
     with store.writing() as session:
         session.put_expiring(b"a", None, StoredRow(1, b"1"), 10)
         session.put(b"b", None, StoredRow(1, b"2"))
@@ -120,7 +120,7 @@ def test_error_rolls_back_everything() -> None:
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("where", ["insort", "bisect_right", "bisect_left"])
 def test_a_session_interrupted_anywhere_is_undone(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryStore()
+    store = InMemoryStore()
     with store.writing() as session:
         for key in (b"a", b"b", b"d"):
             session.put(key, None, StoredRow(1, key))
@@ -159,7 +159,7 @@ def test_interrupted_write_leaves_item(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_interrupted_rollback_is_finished_by_next_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryStore()
+    store = InMemoryStore()
     real = SortedMap.restore
 
     def interrupt(self: SortedMap, key: bytes, value: Any) -> None:
@@ -217,7 +217,7 @@ def counted(dynamodb: Embedded) -> tuple[int, int]:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_forked_child_sees_no_partial_write() -> None:
-    store, begun, end = MemoryStore(), threading.Event(), threading.Event()
+    store, begun, end = InMemoryStore(), threading.Event(), threading.Event()
 
     def write() -> None:
         with store.writing() as session:
@@ -242,7 +242,7 @@ def test_forked_child_sees_no_partial_write() -> None:
 
 
 def test_closed_store_raises_error() -> None:
-    store = MemoryStore()
+    store = InMemoryStore()
     store.close()
     with pytest.raises(StoreError, match="closed"), store.reading():
         pass

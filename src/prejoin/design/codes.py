@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prejoin.diagnostics import read_catalogue
 
-CATALOGUE = read_catalogue("prejoin.design", "codes.md")
+CATALOGUE = read_catalogue("prejoin.design")
 
 NOT_A_DESIGN = CATALOGUE["PJ500"]
 NO_DESIGN = CATALOGUE["PJ501"]

@@ -11,8 +11,8 @@ from prejoin.engine.items import rows
 from prejoin.engine.items.changes import read_records
 from prejoin.engine.items.keys import storage_key
 from prejoin.engine.store.interface import DamageError, RangeScan, Session, StoredRow, StoreError
+from prejoin.engine.tables.artifacts import Backup, backup_number
 from prejoin.engine.tables.definition import IndexDefinition, TableDefinition, id_bytes
-from prejoin.engine.tables.kept import Backup, backup_number
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.key_bytes import Range, after, under
 from prejoin.protocol.sizes import item_size
@@ -30,7 +30,7 @@ def describe_damage(database: Database, error: DamageError) -> str:
 
     def find() -> tuple[TableDefinition, str]:
         with database.store.reading() as session:
-            return (table := database.catalog.holding(session, error.key)), _shown_key(table, error)
+            return (table := database.catalog.table_of_key(session, error.key)), _shown_key(table, error)
 
     try:
         table, key = database.store.read(find)

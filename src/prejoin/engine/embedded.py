@@ -18,7 +18,7 @@ from prejoin.engine.operations.time_to_live import EXPIRED_AT_ONCE, expire
 from prejoin.engine.serialization import check_binary, decode
 from prejoin.engine.store.interface import BusyError, DamageError, Durability, OpenError, Store, StoreError
 from prejoin.engine.tables.catalog import Catalog
-from prejoin.engine.tables.totals import Counter
+from prejoin.engine.tables.totals import ItemCounter
 from prejoin.protocol.errors import DynamoDBError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Embedded:
         self._engine = Database(
             self._store,
             Catalog(alone=path is None),
-            Counter(),
+            ItemCounter(),
             ClientTokens(),
             stream_shard_records,
             None if buckets is None else os.path.abspath(buckets),
@@ -361,9 +361,9 @@ class Embedded:
 def _open(path: str | os.PathLike[str] | None, durability: Durability, *, verify_all: bool) -> Store:
     """Open a store. Only the module of the requested kind is imported."""
     if path is None:
-        from prejoin.engine.store.memory import MemoryStore
+        from prejoin.engine.store.memory import InMemoryStore
 
-        return MemoryStore()
+        return InMemoryStore()
     from prejoin.engine.store.file import FileStore
 
     return FileStore(path, durability, verify_all=verify_all)

@@ -93,10 +93,10 @@ def constrain_read(constraints: Constraints, request: ReadOptions) -> None:
             constraints.one_of(where, condition.comparison_operator, _OPERATORS)
 
 
-def constrain_attributes(constraints: Constraints, where: str, names: list[str] | None) -> None:
+def constrain_attributes(constraints: Constraints, member: str, names: list[str] | None) -> None:
     if names is not None and not 1 <= len(names) <= _MOST_ATTRIBUTES:
         bound = f"less than or equal to {_MOST_ATTRIBUTES}" if names else "greater than or equal to 1"
-        constraints.fail(where, f"[{', '.join(names)}]", f"Member must have length {bound}")
+        constraints.fail(member, f"[{', '.join(names)}]", f"Member must have length {bound}")
 
 
 def _conditions_of(request: ReadOptions) -> dict[str, dict[str, LegacyCondition] | None]:
@@ -177,36 +177,36 @@ def _combined(parts: list[Condition], operator: str | None) -> Condition | None:
     return Or(tuple(parts)) if operator == "OR" else And(tuple(parts))
 
 
-def _expected(name: str, given: ExpectedAttribute, values: Values) -> Condition:
+def _expected(name: str, expectation: ExpectedAttribute, values: Values) -> Condition:
     """The condition of one attribute in Expected: a comparison, or the older `Value` and `Exists`."""
-    operator, value, listed = given.comparison_operator, given.value, given.attribute_value_list
+    operator, value, listed = expectation.comparison_operator, expectation.value, expectation.attribute_value_list
     if value is not None and listed is not None:
         refuse(_INVALID + f"Value and AttributeValueList cannot be used together for Attribute: {name}")
     if operator is not None:
-        if given.exists is not None:
+        if expectation.exists is not None:
             refuse(_INVALID + f"Exists and ComparisonOperator cannot be used together for Attribute: {name}")
         if value is None and listed is None and operator not in ("NULL", "NOT_NULL"):
             refuse(
                 _INVALID + f"Value or AttributeValueList must be used with ComparisonOperator: {operator} "
                 f"for Attribute: {name}"
             )
-        return _compared(name, given, _operands(given, listed if value is None else [value]), values)
+        return _compared(name, expectation, _operands(expectation, listed if value is None else [value]), values)
     if listed is not None:
         refuse(_INVALID + f"AttributeValueList can only be used with a ComparisonOperator for Attribute: {name}")
-    if given.exists is False:
+    if expectation.exists is False:
         if value is not None:
             refuse(_INVALID + f"Value cannot be used when Exists is false for Attribute: {name}")
         return _test("attribute_not_exists", name)
     if value is None:
-        shown = "null" if given.exists is None else "true"
+        shown = "null" if expectation.exists is None else "true"
         refuse(_INVALID + f"Value must be provided when Exists is {shown} for Attribute: {name}")
-    return Compare("=", _path(name), _kept(canonical(value), values))
+    return Compare("=", _path(name), _placeholder(canonical(value), values))
 
 
-def _operands(given: LegacyCondition, listed: list[Any] | None = None) -> list[Value]:
+def _operands(condition: LegacyCondition, listed: list[Any] | None = None) -> list[Value]:
     """The operands of a comparison in canonical form: as many as the operator takes, all of one type that it takes."""
-    operator = given.comparison_operator
-    operands = [canonical(value) for value in listed or given.attribute_value_list or ()]
+    operator = condition.comparison_operator
+    operands = [canonical(value) for value in listed or condition.attribute_value_list or ()]
     fits = {"IN": bool(operands), "BETWEEN": len(operands) == 2, "NULL": not operands, "NOT_NULL": not operands}
     if not fits.get(str(operator), len(operands) == 1):
         refuse(_INVALID + f"Invalid number of argument(s) for the {operator} ComparisonOperator")
@@ -221,10 +221,10 @@ def _operands(given: LegacyCondition, listed: list[Any] | None = None) -> list[V
     return operands
 
 
-def _compared(name: str, given: LegacyCondition, operands: list[Value], values: Values) -> Condition:
+def _compared(name: str, condition: LegacyCondition, operands: list[Value], values: Values) -> Condition:
     path, (operator, placeholders) = (
         _path(name),
-        (given.comparison_operator, [_kept(each, values) for each in operands]),
+        (condition.comparison_operator, [_placeholder(each, values) for each in operands]),
     )
     match operator:
         case "NULL":
@@ -245,22 +245,22 @@ def _compared(name: str, given: LegacyCondition, operands: list[Value], values: 
     return Compare(_COMPARISONS[str(operator)], path, *placeholders)
 
 
-def _action(name: str, given: AttributeUpdate, values: Values) -> Action:
-    path, action = _path(name), given.action or "PUT"
-    if given.value is None:
+def _action(name: str, update: AttributeUpdate, values: Values) -> Action:
+    path, action = _path(name), update.action or "PUT"
+    if update.value is None:
         if action != "DELETE":
             refuse(_INVALID + "Only DELETE action is allowed when no attribute value is specified")
         return RemoveAction(path)
-    value = canonical(given.value)
+    value = canonical(update.value)
     if action == "DELETE":
         if kind(value) not in _SETS:
             refuse(_INVALID + f"DELETE action with value is not supported for the type {kind(value)}")
-        return DeleteAction(path, _kept(value, values))
+        return DeleteAction(path, _placeholder(value, values))
     if action == "ADD":
         if kind(value) not in (*_SETS, "N", "L"):
             refuse(_INVALID + f"ADD action is not supported for the type {kind(value)}")
-        return AddAction(path, _kept(value, values))
-    return SetAction(path, _kept(value, values))
+        return AddAction(path, _placeholder(value, values))
+    return SetAction(path, _placeholder(value, values))
 
 
 def _path(name: str) -> DocumentPath:
@@ -272,7 +272,7 @@ def _test(function: str, name: str) -> FunctionCall:
     return FunctionCall(function, (_path(name),))
 
 
-def _kept(value: Value, values: Values) -> Placeholder:
+def _placeholder(value: Value, values: Values) -> Placeholder:
     """A placeholder for a value, which is added to the values."""
     placeholder = f":{len(values)}"
     values[placeholder] = value

@@ -15,7 +15,7 @@ from prejoin.engine.items.recovery import RECOVERY_LOG
 from prejoin.engine.operations.database import Database
 from prejoin.engine.store.file import FileStore
 from prejoin.engine.store.interface import HIDDEN, OpenError, Session, Store
-from prejoin.engine.store.memory import MemoryStore
+from prejoin.engine.store.memory import InMemoryStore
 from prejoin.engine.tables.definition import TableDefinition
 
 _MOST = 1 << 31
@@ -26,12 +26,12 @@ class Snapshot:
     engine.
     """
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: InMemoryStore) -> None:
         self._store = store
 
 
 def take(database: Database) -> Snapshot:
-    copy = MemoryStore()
+    copy = InMemoryStore()
     _copy(database.store, copy)
     return Snapshot(copy)
 
@@ -68,7 +68,7 @@ def _copy(source: Store, target: Store, then: Callable[[], None] = lambda: None)
     """Make one store like another. `then` is called before others may use the target."""
 
     def replace_all() -> None:
-        if isinstance(source, MemoryStore) and isinstance(target, MemoryStore):
+        if isinstance(source, InMemoryStore) and isinstance(target, InMemoryStore):
             target.become(source)
         else:
             with target.writing() as after, source.reading(snapshot=True) as before:

@@ -30,43 +30,43 @@ class Constraints:
     def __init__(self) -> None:
         self._found: list[str] = []
 
-    def fail(self, where: str, value: Any, constraint: str) -> None:
+    def fail(self, member: str, value: Any, constraint: str) -> None:
         shown = "null" if value is None else f"'{value}'"
-        self._found.append(f"Value {shown} at '{where}' failed to satisfy constraint: {constraint}")
+        self._found.append(f"Value {shown} at '{member}' failed to satisfy constraint: {constraint}")
 
-    def required(self, where: str, value: Any) -> None:
+    def required(self, member: str, value: Any) -> None:
         if value is None:
-            self.fail(where, None, "Member must not be null")
+            self.fail(member, None, "Member must not be null")
 
-    def one_of(self, where: str, value: str | None, allowed: Iterable[str]) -> None:
+    def one_of(self, member: str, value: str | None, allowed: Iterable[str]) -> None:
         if value is not None and value not in allowed:
-            self.fail(where, value, f"Member must satisfy enum value set: [{', '.join(allowed)}]")
+            self.fail(member, value, f"Member must satisfy enum value set: [{', '.join(allowed)}]")
 
-    def at_least(self, where: str, value: int | None, minimum: int) -> None:
+    def at_least(self, member: str, value: int | None, minimum: int) -> None:
         if value is not None and value < minimum:
-            self.fail(where, value, f"Member must have value greater than or equal to {minimum}")
+            self.fail(member, value, f"Member must have value greater than or equal to {minimum}")
 
-    def between(self, where: str, value: int | None, minimum: int, maximum: int) -> None:
-        self.at_least(where, value, minimum)
+    def between(self, member: str, value: int | None, minimum: int, maximum: int) -> None:
+        self.at_least(member, value, minimum)
         if value is not None and value > maximum:
-            self.fail(where, value, f"Member must have value less than or equal to {maximum}")
+            self.fail(member, value, f"Member must have value less than or equal to {maximum}")
 
-    def name(self, where: str, value: str | None, minimum: int = limits.TABLE_NAME_MINIMUM) -> None:
+    def name(self, member: str, value: str | None, minimum: int = limits.TABLE_NAME_MINIMUM) -> None:
         """Check the name of a table or an index."""
         if value is None:
-            self.required(where, value)
+            self.required(member, value)
             return
         if not _NAME.fullmatch(value) and (value or minimum > 1):  # of a name that may be an ARN, only the length
-            self.fail(where, value, _PATTERN)
+            self.fail(member, value, _PATTERN)
         if len(value) < minimum:
-            self.fail(where, value, f"Member must have length greater than or equal to {minimum}")
+            self.fail(member, value, f"Member must have length greater than or equal to {minimum}")
         elif len(value) > limits.TABLE_NAME_MAXIMUM:
-            self.fail(where, value, f"Member must have length less than or equal to {limits.TABLE_NAME_MAXIMUM}")
+            self.fail(member, value, f"Member must have length less than or equal to {limits.TABLE_NAME_MAXIMUM}")
 
-    def table(self, where: str, value: str | None) -> None:
+    def table(self, member: str, value: str | None) -> None:
         """Check the name or ARN of an existing table."""
         if value is None or not is_table_name(value):
-            self.name(where, value, 1)
+            self.name(member, value, 1)
 
     def finish(self) -> None:
         if self._found:

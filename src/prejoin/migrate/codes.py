@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prejoin.diagnostics import read_catalogue
 
-CATALOGUE = read_catalogue("prejoin.migrate", "codes.md")
+CATALOGUE = read_catalogue("prejoin.migrate")
 
 SOURCE = CATALOGUE["PJ700"]
 UNREADABLE = CATALOGUE["PJ701"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prejoin.diagnostics import read_catalogue
 
-CATALOGUE = read_catalogue("prejoin.pipeline", "codes.md")
+CATALOGUE = read_catalogue("prejoin.pipeline")
 
 MISUSED = CATALOGUE["PJ001"]
 NOT_INSTALLED = CATALOGUE["PJ002"]

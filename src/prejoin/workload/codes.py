@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prejoin.diagnostics import read_catalogue
 
-CATALOGUE = read_catalogue("prejoin.workload", "codes.md")
+CATALOGUE = read_catalogue("prejoin.workload")
 
 UNREADABLE = CATALOGUE["PJ100"]
 NO_TITLE = CATALOGUE["PJ101"]

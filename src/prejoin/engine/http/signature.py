@@ -72,7 +72,7 @@ def refusal(request: HttpRequest, keys: KeyPair, now: datetime | None = None) ->
     if not has_token(request):
         return NO_TOKEN
     try:
-        given = _read(request)
+        given = _authorization(request)
         _check_scope(given, now or datetime.now(UTC))
         if not hmac.compare_digest(given.access_key.encode(), keys.access_key.encode()):
             raise _RefusedError("UnrecognizedClient", "The security token included in the request is invalid.")
@@ -84,7 +84,7 @@ def refusal(request: HttpRequest, keys: KeyPair, now: datetime | None = None) ->
     return None
 
 
-def _read(request: HttpRequest) -> _Authorization:
+def _authorization(request: HttpRequest) -> _Authorization:
     header = (request.header(b"authorization") or b"").decode("latin-1").strip()
     algorithm, _, rest = header.partition(" ")
     parts: dict[str, str] = {}
@@ -139,53 +139,54 @@ def _moment(date: str) -> datetime:
         ) from None
 
 
-def _check_scope(given: _Authorization, now: datetime) -> None:
+def _check_scope(authorization: _Authorization, now: datetime) -> None:
     stamp = "%Y%m%dT%H%M%SZ"
     now = now.replace(microsecond=0)
-    if given.moment < now - _SKEW:
+    if authorization.moment < now - _SKEW:
         limit, current = (now - _SKEW).strftime(stamp), now.strftime(stamp)
         raise _RefusedError(
-            "InvalidSignature", f"Signature expired: {given.date} is now earlier than {limit} ({current} - 15 min.)"
+            "InvalidSignature",
+            f"Signature expired: {authorization.date} is now earlier than {limit} ({current} - 15 min.)",
         )
-    if given.moment > now + _SKEW:
+    if authorization.moment > now + _SKEW:
         limit, current = (now + _SKEW).strftime(stamp), now.strftime(stamp)
         raise _RefusedError(
             "InvalidSignature",
-            f"Signature not yet current: {given.date} is still later than {limit} ({current} + 15 min.)",
+            f"Signature not yet current: {authorization.date} is still later than {limit} ({current} + 15 min.)",
         )
-    day, _, service, term = given.scope
+    day, _, service, term = authorization.scope
     wrong = []
     if service != "dynamodb":
         wrong.append("Credential should be scoped to correct service: 'dynamodb'. ")
     if term != "aws4_request":
         wrong.append(f"Credential should be scoped with a valid terminator: 'aws4_request', not '{term}'. ")
-    if day != given.date[:8]:
+    if day != authorization.date[:8]:
         wrong.append(
             "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
-            f"'{day}' != '{given.date[:8]}', from '{given.date}'."
+            f"'{day}' != '{authorization.date[:8]}', from '{authorization.date}'."
         )
     if wrong:
         raise _RefusedError("InvalidSignature", "".join(wrong))
 
 
-def _signature(request: HttpRequest, given: _Authorization, secret: str) -> str:
+def _signature(request: HttpRequest, authorization: _Authorization, secret: str) -> str:
     path, _, query = request.url.partition(b"?")
     values = _joined(request)
-    names = [name.encode("latin-1") for name in given.signed]
+    names = [name.encode("latin-1") for name in authorization.signed]
     lines = [
         request.method,
         _canonical_path(path),
         _canonical_query(query),
         *(name + b":" + values.get(name, b"") for name in names),
         b"",
-        ";".join(given.signed).encode("latin-1"),
+        ";".join(authorization.signed).encode("latin-1"),
         hashlib.sha256(request.body).hexdigest().encode(),
     ]
     digest = hashlib.sha256(b"\n".join(lines)).hexdigest()
-    scope = "/".join(given.scope)
-    to_sign = "\n".join((given.algorithm, given.date, scope, digest))
+    scope = "/".join(authorization.scope)
+    to_sign = "\n".join((authorization.algorithm, authorization.date, scope, digest))
     key = f"AWS4{secret}".encode()
-    for part in (*given.scope, to_sign):
+    for part in (*authorization.scope, to_sign):
         key = hmac.digest(key, part.encode("latin-1"), "sha256")
     return key.hex()
 

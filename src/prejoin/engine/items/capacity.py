@@ -86,15 +86,15 @@ class Capacities:
             found = self._by_table[table.id] = capacity_counter(table, self._detail)
         return found
 
-    def render(self, given: dict[str, str], *, kind: str | None = None) -> dict[str, Any]:
+    def render(self, request_names: dict[str, str], *, kind: str | None = None) -> dict[str, Any]:
         """The ConsumedCapacity member of a response, or nothing if it was not requested.
 
-        `given` has for each table the name or ARN in the request.
+        `request_names` has for each table the name or ARN in the request.
         """
         if not is_requested(self._detail):
             return {}
         shown = [
-            capacity.render(self._detail or "TOTAL", given.get(capacity.table_name), kind=kind)
+            capacity.render(self._detail or "TOTAL", request_names.get(capacity.table_name), kind=kind)
             for capacity in self._by_table.values()
         ]
         return {"ConsumedCapacity": shown}

@@ -22,7 +22,7 @@ _TRIMMED_AT_ONCE = 1_000
 _encode = msgspec.json.Encoder().encode
 
 
-class StreamRecord(msgspec.Struct, array_like=True, frozen=True):
+class StoredRecord(msgspec.Struct, array_like=True, frozen=True):
     """A record as stored."""
 
     number: int
@@ -69,7 +69,7 @@ def sequence_number(number: int) -> str:
     return f"{number:021d}"
 
 
-_decode = msgspec.json.Decoder(StreamRecord).decode
+_decode = msgspec.json.Decoder(StoredRecord).decode
 _FORM = b'[%d,"%b",%d,%b,%b,%b,%d,%b]'
 
 
@@ -116,13 +116,13 @@ def next_number(session: Session, table: TableDefinition, stream: StreamDefiniti
 
 def read_records(
     session: Session, table: TableDefinition, first: int, last: int | None, limit: int
-) -> list[StreamRecord]:
+) -> list[StoredRecord]:
     """The records from one sequence number to another, the oldest first, also those older than a day."""
     contents = session.records(table.id, first, MAX_RECORD if last is None else last, limit)
     return list(map(_decode, contents))
 
 
-def oldest_record(session: Session, table: TableDefinition, stream: StreamDefinition) -> StreamRecord | None:
+def oldest_record(session: Session, table: TableDefinition, stream: StreamDefinition) -> StoredRecord | None:
     """The oldest record of a stream that is still kept."""
     return next(iter(read_records(session, table, stream.first, stream.last, 1)), None)
 

@@ -10,6 +10,14 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from prejoin.engine import backup_requests, requests
+from prejoin.engine.operations.absent_resources import (
+    describe_endpoints,
+    describe_kinesis_destination,
+    describe_replica_scaling,
+    empty_list,
+    find_no_kinesis_stream,
+    missing_resource,
+)
 from prejoin.engine.operations.backups import (
     create_backup,
     delete_backup,
@@ -22,14 +30,6 @@ from prejoin.engine.operations.backups import (
 )
 from prejoin.engine.operations.batches import batch_get_item, batch_write_item
 from prejoin.engine.operations.database import Database, ResponseBody
-from prejoin.engine.operations.elsewhere import (
-    describe_endpoints,
-    describe_kinesis_destination,
-    describe_replica_scaling,
-    empty,
-    find_no_kinesis_stream,
-    missing,
-)
 from prejoin.engine.operations.exports import describe_export, export_table, list_exports
 from prejoin.engine.operations.imports import describe_import, import_table, list_imports
 from prejoin.engine.operations.items import delete_item, get_item, put_item, update_item
@@ -78,10 +78,10 @@ class OperationHandler(Generic[R]):
         return json_decoder(self.request)
 
 
-_NO_BULK_OPERATION = missing(
+_NO_BULK_OPERATION = missing_resource(
     "bulkOperationArn", "bulk_operation_arn", "ResourceNotFoundException", "Requested resource not found: {}"
 )
-_NO_GLOBAL_TABLE = missing(
+_NO_GLOBAL_TABLE = missing_resource(
     "globalTableName",
     "global_table_name",
     "GlobalTableNotFoundException",
@@ -153,8 +153,8 @@ OPERATIONS: dict[str, OperationHandler[Any]] = {
     "ImportTable": OperationHandler(backup_requests.ImportTableInput, import_table, writes=True),
     "DescribeImport": OperationHandler(backup_requests.ImportInput, describe_import),
     "ListImports": OperationHandler(backup_requests.ListImportsInput, list_imports),
-    "ListBulkOperations": OperationHandler(requests.RequestShape, empty("BulkOperationsSummaryList")),
-    "ListGlobalTables": OperationHandler(requests.RequestShape, empty("GlobalTables")),
+    "ListBulkOperations": OperationHandler(requests.RequestShape, empty_list("BulkOperationsSummaryList")),
+    "ListGlobalTables": OperationHandler(requests.RequestShape, empty_list("GlobalTables")),
     "DescribeBulkOperation": OperationHandler(requests.NamedInput, _NO_BULK_OPERATION),
     "CancelBulkOperation": OperationHandler(requests.NamedInput, _NO_BULK_OPERATION),
     "DescribeGlobalTable": OperationHandler(requests.NamedInput, _NO_GLOBAL_TABLE),

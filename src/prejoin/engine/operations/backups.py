@@ -23,9 +23,9 @@ from prejoin.engine.operations.database import Database
 from prejoin.engine.operations.tables import describe
 from prejoin.engine.requests import SecondaryIndex, TableInput, UpdateContinuousBackupsInput
 from prejoin.engine.store.interface import Session, StoredRow
+from prejoin.engine.tables.artifacts import Backup, add_backup, backup_number, remove_backup
 from prejoin.engine.tables.create import check_limits, check_throughput, encryption_key, merged_limits, throughput_of
 from prejoin.engine.tables.definition import UNCHANGED, IndexDefinition, Restored, TableDefinition, id_bytes
-from prejoin.engine.tables.kept import Backup, add_backup, backup_number, remove_backup
 from prejoin.engine.tables.totals import Totals
 from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol import limits
@@ -157,8 +157,8 @@ def _describe(backup: Backup, status: str) -> dict[str, Any]:
     }
 
 
-def _units(shown: dict[str, Any]) -> dict[str, int]:
-    return {member: shown["ProvisionedThroughput"][member] for member in _UNITS}
+def _units(description: dict[str, Any]) -> dict[str, int]:
+    return {member: description["ProvisionedThroughput"][member] for member in _UNITS}
 
 
 # --- Continuous backups ----------------------------------------------------------------------------------------------

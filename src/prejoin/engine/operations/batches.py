@@ -88,7 +88,7 @@ def batch_get_item(database: Database, request: BatchGetItemInput) -> dict[str, 
                 row = session.get(place)
                 size = row.size if row else 0
                 if total + size > limits.BATCH_GET_SIZE:
-                    unprocessed[name] = _left(request, name, keys[number:])
+                    unprocessed[name] = _unprocessed_keys(request, name, keys[number:])
                     break
                 total += size
                 capacity.add(read_units(size, factor))
@@ -117,7 +117,7 @@ def _are_names(tables: Iterable[str] | None) -> bool:
     return True
 
 
-def _left(request: BatchGetItemInput, name: str, keys: list[Item]) -> dict[str, Any]:
+def _unprocessed_keys(request: BatchGetItemInput, name: str, keys: list[Item]) -> dict[str, Any]:
     """The UnprocessedKeys of a table: the same request with the keys that did not fit into 16 MB."""
     wish = (request.request_items or {})[name]
     members = {

@@ -8,14 +8,14 @@ from typing import Any
 from prejoin.engine.operations.client_tokens import ClientTokens
 from prejoin.engine.store.interface import Store
 from prejoin.engine.tables.catalog import Catalog
-from prejoin.engine.tables.totals import Counter
+from prejoin.engine.tables.totals import ItemCounter
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
     store: Store
     catalog: Catalog
-    counter: Counter
+    counter: ItemCounter
     tokens: ClientTokens
     shard_records: int = 0
     """The number of records after which a shard of a stream is closed; 0 for never."""

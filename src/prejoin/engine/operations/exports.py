@@ -22,8 +22,8 @@ from prejoin.engine.operations.backups import find_table, restorable
 from prejoin.engine.operations.database import Database
 from prejoin.engine.operations.transfers import describe_transfer, find_repeated, list_transfers
 from prejoin.engine.store.interface import Session
+from prejoin.engine.tables.artifacts import Export, new_id
 from prejoin.engine.tables.definition import TableDefinition
-from prejoin.engine.tables.kept import Export, new_id
 from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol.errors import DynamoDBError, refuse
 from prejoin.protocol.limits import MB

@@ -26,8 +26,8 @@ from prejoin.engine.operations.tables import new_table
 from prejoin.engine.operations.transfers import describe_transfer, find_repeated, list_transfers
 from prejoin.engine.requests import Attributes, CreateTableInput, PutRequest
 from prejoin.engine.store.interface import Session
+from prejoin.engine.tables.artifacts import Import, new_id
 from prejoin.engine.tables.definition import TableDefinition
-from prejoin.engine.tables.kept import Import, new_id
 from prejoin.engine.validation import Constraints
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse

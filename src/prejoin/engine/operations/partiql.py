@@ -233,26 +233,26 @@ def _performed(session: Session, writes: list[BoundWrite], capacities: Capacitie
 # --- Statements ------------------------------------------------------------------------------------------------------
 
 
-def _constrain(constraints: Constraints, where: str, request: StatementInput) -> None:
-    constraints.required(f"{where}statement", request.statement)
+def _constrain(constraints: Constraints, member: str, request: StatementInput) -> None:
+    constraints.required(f"{member}statement", request.statement)
     if request.statement is not None and not 1 <= len(request.statement) <= _STATEMENT_LENGTH:
         bound = f"less than or equal to {_STATEMENT_LENGTH}" if request.statement else "greater than or equal to 1"
-        constraints.fail(f"{where}statement", request.statement[:100], f"Member must have length {bound}")
+        constraints.fail(f"{member}statement", request.statement[:100], f"Member must have length {bound}")
     if request.parameters is not None and not request.parameters:
-        constraints.fail(f"{where}parameters", "[]", "Member must have length greater than or equal to 1")
+        constraints.fail(f"{member}parameters", "[]", "Member must have length greater than or equal to 1")
     wish = request.return_values_on_condition_check_failure
-    constraints.one_of(f"{where}returnValuesOnConditionCheckFailure", wish, ("ALL_OLD", "NONE"))
+    constraints.one_of(f"{member}returnValuesOnConditionCheckFailure", wish, ("ALL_OLD", "NONE"))
 
 
 def _constrain_list(
-    constraints: Constraints, where: str, statements: Sequence[StatementInput] | None, most: int
+    constraints: Constraints, member: str, statements: Sequence[StatementInput] | None, most: int
 ) -> None:
-    constraints.required(where, statements)
+    constraints.required(member, statements)
     if statements is not None and not 1 <= len(statements) <= most:
         bound = f"less than or equal to {most}" if statements else "greater than or equal to 1"
-        constraints.fail(where, "[...]" if statements else "[]", f"Member must have length {bound}")
+        constraints.fail(member, "[...]" if statements else "[]", f"Member must have length {bound}")
     for number, each in enumerate(statements or (), 1):
-        _constrain(constraints, f"{where}.{number}.member.", each)
+        _constrain(constraints, f"{member}.{number}.member.", each)
 
 
 def _parsed(request: StatementInput) -> CheckedStatement:

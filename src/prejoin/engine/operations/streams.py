@@ -15,7 +15,7 @@ import msgspec
 
 from prejoin.engine.items.changes import (
     RETENTION_SECONDS,
-    StreamRecord,
+    StoredRecord,
     next_number,
     oldest_record,
     read_records,
@@ -229,7 +229,7 @@ def trim_streams(database: Database, now: float) -> int:
         return sum(trim(session, table, now) + trim_log(session, table, now) for table in tables)
 
 
-def _recent(records: list[StreamRecord], now: float) -> list[StreamRecord]:
+def _recent(records: list[StoredRecord], now: float) -> list[StoredRecord]:
     """The records that are not older than a day."""
     return [record for record in records if record.seconds >= now - RETENTION_SECONDS]
 
@@ -308,10 +308,10 @@ def _shard_index(stream: StreamDefinition, shard_id: str) -> int | None:
     return int(match.group(1), 16)
 
 
-def _check_shard_id(constraints: Constraints, where: str, shard_id: str | None) -> None:
+def _check_shard_id(constraints: Constraints, member: str, shard_id: str | None) -> None:
     if shard_id is not None and not 28 <= len(shard_id) <= 65:
         bound = "less than or equal to 65" if len(shard_id) > 65 else "greater than or equal to 28"
-        constraints.fail(where, shard_id, f"Member must have length {bound}")
+        constraints.fail(member, shard_id, f"Member must have length {bound}")
 
 
 # --- Iterators -------------------------------------------------------------------------------------------------------

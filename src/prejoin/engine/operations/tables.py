@@ -11,6 +11,7 @@ from prejoin.engine.items import rows
 from prejoin.engine.operations.database import Database
 from prejoin.engine.requests import CreateTableInput, ListTablesInput, RequestShape, TableInput, UpdateTableInput
 from prejoin.engine.store.interface import Session
+from prejoin.engine.tables.artifacts import add_backup
 from prejoin.engine.tables.create import WARM, check_create_table, merged_limits, new_stream, read_definition
 from prejoin.engine.tables.definition import (
     IndexDefinition,
@@ -19,7 +20,6 @@ from prejoin.engine.tables.definition import (
     TableDefinition,
     ThroughputChanges,
 )
-from prejoin.engine.tables.kept import add_backup
 from prejoin.engine.tables.totals import NOTHING, Totals
 from prejoin.engine.tables.update import check_update_table, decreases_today, next_definition
 from prejoin.engine.validation import Constraints, table_name

@@ -68,6 +68,6 @@ def expire(database: Database, now: float) -> int:
     with database.store.writing() as session:
         gone = rows.expired(session, now, EXPIRED_AT_ONCE)
         for key in gone:
-            table = database.catalog.holding(session, key)
+            table = database.catalog.table_of_key(session, key)
             perform(session, BoundWrite(PreparedWrite("delete", table.name, {}), table, key), UncountedCapacity(table))
     return len(gone)

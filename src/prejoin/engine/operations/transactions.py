@@ -42,7 +42,7 @@ _NO_KIND = "Invalid Request: TransactWriteRequest should contain Delete or Put o
 
 
 def transact_write_items(database: Database, request: TransactWriteItemsInput) -> dict[str, Any]:
-    actions = list(map(_action, _counted(request.transact_items)))
+    actions = list(map(_action, _members(request.transact_items)))
     if not _is_ordinary(request, actions):
         _check_members(request, actions)
     prepared = list(map(_prepared, actions, _names(request, actions)))
@@ -60,7 +60,9 @@ def transact_write_items(database: Database, request: TransactWriteItemsInput) -
         sizes = _performed(session, writes, capacities)
         if len(sizes) > _SURELY_SMALL:
             _check_size(sizes)
-        response = {} if request.return_consumed_capacity is None else capacities.render(_given(actions), kind="Write")
+        response = (
+            {} if request.return_consumed_capacity is None else capacities.render(_tables_named(actions), kind="Write")
+        )
         if request.return_item_collection_metrics == "SIZE":
             response |= _metrics(writes)
         if token is not None:
@@ -68,7 +70,7 @@ def transact_write_items(database: Database, request: TransactWriteItemsInput) -
     return response
 
 
-def _counted(members: list[M] | None) -> list[M]:
+def _members(members: list[M] | None) -> list[M]:
     """The members of a transaction. Too many are refused at once; too few are listed with other constraints."""
     if members is not None and len(members) > limits.TRANSACTION_ACTIONS:
         _check_count(Constraints(), members)
@@ -149,7 +151,7 @@ def _names(request: TransactWriteItemsInput, actions: list[WriteOptions]) -> lis
         raise
 
 
-def _given(actions: Sequence[WriteOptions | GetItemInput | None]) -> dict[str, str]:
+def _tables_named(actions: Sequence[WriteOptions | GetItemInput | None]) -> dict[str, str]:
     """The tables by name, each as the request names it."""
     return {table_name(action.table_name): str(action.table_name) for action in actions if action is not None}
 
@@ -187,7 +189,7 @@ def _performed(session: Session, writes: list[BoundWrite], capacities: Capacitie
             after = perform(session, write, capacities.of(write.table), transactional=True).after
         except DynamoDBError as error:
             later = [
-                _tried(perform, session, other, UncountedCapacity(other.table)) for other in writes[len(sizes) + 1 :]
+                _reason(perform, session, other, UncountedCapacity(other.table)) for other in writes[len(sizes) + 1 :]
             ]
             cancel_if_any([*[_NONE] * len(sizes), reason_of(error), *later])
             raise
@@ -195,7 +197,7 @@ def _performed(session: Session, writes: list[BoundWrite], capacities: Capacitie
     return sizes
 
 
-def _tried(work: Callable[P, Any], *arguments: P.args, **named: P.kwargs) -> dict[str, Any]:
+def _reason(work: Callable[P, Any], *arguments: P.args, **named: P.kwargs) -> dict[str, Any]:
     """The cancellation reason of some work; none if it succeeds."""
     try:
         work(*arguments, **named)
@@ -306,4 +308,4 @@ def transact_get_items(database: Database, request: TransactGetItemsInput) -> di
             responses.append({"Item": item} if item else {})
     _check_size(sizes)
     response: dict[str, Any] = {"Responses": responses}
-    return response | capacities.render(_given(gets), kind="Read")
+    return response | capacities.render(_tables_named(gets), kind="Read")

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from prejoin.engine.operations.database import Database
 from prejoin.engine.store.interface import Session
-from prejoin.engine.tables.kept import Transfer
+from prejoin.engine.tables.artifacts import Transfer
 from prejoin.engine.validation import Constraints
 from prejoin.protocol.errors import DynamoDBError
 

@@ -303,7 +303,7 @@ def _record_number(key: bytes) -> int:
     return int.from_bytes(key[4:])
 
 
-class MemoryStore(Store):
+class InMemoryStore(Store):
     """One session, which readers and writers of all threads wait for. Each holds it only briefly.
 
     They wait in `read` and `write`, not where they begin to read or write: only a lock entered directly by `with` is
@@ -314,9 +314,9 @@ class MemoryStore(Store):
         self._one = _SharedSession()
         # These have no state of their own, so one of each is enough. They do not refer to the store, so its content is
         # freed with it, and not only by the next garbage collection.
-        self._reading, self._writing = _Reading(self._one), _Writing(self._one)
+        self._reading, self._writing = _SessionUse(self._one), _Writing(self._one)
 
-    def reading(self, *, snapshot: bool = False) -> _Reading:
+    def reading(self, *, snapshot: bool = False) -> _SessionUse:
         return self._reading  # always a snapshot
 
     def writing(self) -> _Writing:
@@ -328,7 +328,7 @@ class MemoryStore(Store):
 
     write = try_write = read
 
-    def become(self, other: MemoryStore) -> None:
+    def become(self, other: InMemoryStore) -> None:
         """Take over a copy of another store's content. Only inside `read` or `write` of both."""
         with other.reading() as content, self.writing():
             copied = content.copy()
@@ -378,7 +378,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_after_fork)
 
 
-class _Reading:
+class _SessionUse:
     """The session in use. Not a generator, because entering and leaving one takes longer than a read."""
 
     __slots__ = ("_one",)
@@ -400,7 +400,7 @@ class _Reading:
         pass
 
 
-class _Writing(_Reading):
+class _Writing(_SessionUse):
     """The session in use for writing: commits at the end, rolls back on an error."""
 
     __slots__ = ()

@@ -59,7 +59,7 @@ class Catalog:
             self._named[name] = table
         return table
 
-    def holding(self, session: Session, key: bytes) -> TableDefinition:
+    def table_of_key(self, session: Session, key: bytes) -> TableDefinition:
         """Return the table of the item stored under this key."""
         return self.find(session, session.table_name(table_id(key)))
 

@@ -101,71 +101,73 @@ def check_attributes(constraints: Constraints, definitions: list[AttributeDefini
         constraints.one_of(f"{where}.attributeType", definition.attribute_type, ("B", "N", "S"))
 
 
-def check_attribute_name(constraints: Constraints, where: str, name: str | None) -> None:
+def check_attribute_name(constraints: Constraints, member: str, name: str | None) -> None:
     """Check the length of a name. Attributes of keys, projections and time to live have shorter names than others."""
     if name == "":
-        constraints.fail(where, name, "Member must have length greater than or equal to 1")
+        constraints.fail(member, name, "Member must have length greater than or equal to 1")
     elif name is not None and len(name) > limits.KEY_NAME_LENGTH:
-        constraints.fail(where, name, f"Member must have length less than or equal to {limits.KEY_NAME_LENGTH}")
+        constraints.fail(member, name, f"Member must have length less than or equal to {limits.KEY_NAME_LENGTH}")
 
 
-def check_index(constraints: Constraints, where: str, index: SecondaryIndex, most: int) -> None:
-    constraints.name(f"{where}.indexName", index.index_name)
-    _check_key_schema(constraints, f"{where}.keySchema", index.key_schema, most)
-    constraints.required(f"{where}.projection", index.projection)
+def check_index(constraints: Constraints, member: str, index: SecondaryIndex, most: int) -> None:
+    constraints.name(f"{member}.indexName", index.index_name)
+    _check_key_schema(constraints, f"{member}.keySchema", index.key_schema, most)
+    constraints.required(f"{member}.projection", index.projection)
     if index.projection is not None:
         kinds = ("ALL", "INCLUDE", "KEYS_ONLY")
-        constraints.one_of(f"{where}.projection.projectionType", index.projection.projection_type, kinds)
+        constraints.one_of(f"{member}.projection.projectionType", index.projection.projection_type, kinds)
         included = index.projection.non_key_attributes
         if included == []:
             constraints.fail(
-                f"{where}.projection.nonKeyAttributes", "[]", "Member must have length greater than or equal to 1"
+                f"{member}.projection.nonKeyAttributes", "[]", "Member must have length greater than or equal to 1"
             )
         if included and len(included) > limits.INDEX_PROJECTED_ATTRIBUTES:
             constraints.fail(
-                f"{where}.projection.nonKeyAttributes",
+                f"{member}.projection.nonKeyAttributes",
                 f"[{', '.join(included)}]",
                 f"Member must have length less than or equal to {limits.INDEX_PROJECTED_ATTRIBUTES}",
             )
         for number, name in enumerate(included or (), 1):
-            check_attribute_name(constraints, f"{where}.projection.nonKeyAttributes.{number}.member", name)
-    check_throughput(constraints, f"{where}.provisionedThroughput", index.provisioned_throughput)
-    check_warm_throughput(constraints, f"{where}.warmThroughput", index.warm_throughput)
+            check_attribute_name(constraints, f"{member}.projection.nonKeyAttributes.{number}.member", name)
+    check_throughput(constraints, f"{member}.provisionedThroughput", index.provisioned_throughput)
+    check_warm_throughput(constraints, f"{member}.warmThroughput", index.warm_throughput)
 
 
-def check_warm_throughput(constraints: Constraints, where: str, warm: WarmThroughput | None) -> None:
+def check_warm_throughput(constraints: Constraints, member: str, warm: WarmThroughput | None) -> None:
     if warm is not None:
-        constraints.at_least(f"{where}.readUnitsPerSecond", warm.read_units_per_second, 1)
-        constraints.at_least(f"{where}.writeUnitsPerSecond", warm.write_units_per_second, 1)
+        constraints.at_least(f"{member}.readUnitsPerSecond", warm.read_units_per_second, 1)
+        constraints.at_least(f"{member}.writeUnitsPerSecond", warm.write_units_per_second, 1)
 
 
-def _check_key_schema(constraints: Constraints, where: str, elements: list[KeySchemaElement] | None, most: int) -> None:
-    constraints.required(where, elements)
+def _check_key_schema(
+    constraints: Constraints, member: str, elements: list[KeySchemaElement] | None, most: int
+) -> None:
+    constraints.required(member, elements)
     if elements is None:
         return
     if not elements:
-        constraints.fail(where, "[]", "Member must have length greater than or equal to 1")
+        constraints.fail(member, "[]", "Member must have length greater than or equal to 1")
     if len(elements) > most:
         shown = ", ".join(
             f"KeySchemaElement(attributeName={element.attribute_name}, keyType={element.key_type})"
             for element in elements
         )
-        constraints.fail(where, f"[{shown}]", f"Member must have length less than or equal to {most}")
+        constraints.fail(member, f"[{shown}]", f"Member must have length less than or equal to {most}")
     for number, element in enumerate(elements, 1):
-        constraints.required(f"{where}.{number}.member.attributeName", element.attribute_name)
-        check_attribute_name(constraints, f"{where}.{number}.member.attributeName", element.attribute_name)
-        constraints.required(f"{where}.{number}.member.keyType", element.key_type)
-        constraints.one_of(f"{where}.{number}.member.keyType", element.key_type, ("HASH", "RANGE"))
+        constraints.required(f"{member}.{number}.member.attributeName", element.attribute_name)
+        check_attribute_name(constraints, f"{member}.{number}.member.attributeName", element.attribute_name)
+        constraints.required(f"{member}.{number}.member.keyType", element.key_type)
+        constraints.one_of(f"{member}.{number}.member.keyType", element.key_type, ("HASH", "RANGE"))
 
 
-def check_throughput(constraints: Constraints, where: str, throughput: ProvisionedThroughput | None) -> None:
+def check_throughput(constraints: Constraints, member: str, throughput: ProvisionedThroughput | None) -> None:
     if throughput is not None:
-        for member, units in (
+        for name, units in (
             ("writeCapacityUnits", throughput.write_capacity_units),
             ("readCapacityUnits", throughput.read_capacity_units),
         ):
-            constraints.required(f"{where}.{member}", units)
-            constraints.at_least(f"{where}.{member}", units, 1)
+            constraints.required(f"{member}.{name}", units)
+            constraints.at_least(f"{member}.{name}", units, 1)
 
 
 def read_definition(request: CreateTableInput, name: str) -> TableDefinition:
@@ -188,9 +190,9 @@ def read_definition(request: CreateTableInput, name: str) -> TableDefinition:
             refuse(f"Attribute Name is duplicated: {attribute}")
         types[attribute] = str(definition.attribute_type)
     keys = _keys(request.key_schema or [], types, is_table=True)
-    local_wishes = _given(request.local_secondary_indexes, "LocalSecondaryIndexes")
+    local_wishes = _indexes_in(request.local_secondary_indexes, "LocalSecondaryIndexes")
     local_keys = [_local_keys(wish, types, keys) for wish in local_wishes]
-    global_wishes = _given(request.global_secondary_indexes, "GlobalSecondaryIndexes")
+    global_wishes = _indexes_in(request.global_secondary_indexes, "GlobalSecondaryIndexes")
     global_keys = [global_index_keys(wish, types) for wish in global_wishes]
     _check_all_used(types, [keys, *local_keys, *global_keys])
     local = [
@@ -252,7 +254,7 @@ def _check_all_used(types: dict[str, str], every: list[KeySchema]) -> None:
     )
 
 
-def _given(indexes: list[SecondaryIndex] | None, member: str) -> list[SecondaryIndex]:
+def _indexes_in(indexes: list[SecondaryIndex] | None, member: str) -> list[SecondaryIndex]:
     if indexes is not None and not indexes:
         refuse(_INVALID + f"List of {member} is empty")
     return indexes or []

@@ -25,19 +25,19 @@ NOTHING = Totals((0, 0), {})
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class _CachedTotals:
     totals: Totals
     again: float
 
 
-class Counter:
+class ItemCounter:
     """Counts tables. A count that takes long is reused, so that counting takes at most a fiftieth of the time.
 
     DynamoDB itself updates its counts about every six hours.
     """
 
     def __init__(self) -> None:
-        self._counted: dict[tuple[int, int], _Counted] = {}
+        self._counted: dict[tuple[int, int], _CachedTotals] = {}
 
     def forget(self) -> None:
         """Forget all counts, because the content of the store was replaced."""
@@ -55,5 +55,5 @@ class Counter:
         totals = Totals(items, entries)
         taken = time.monotonic() - begun
         if taken > _QUICK_SECONDS:
-            self._counted[thing] = _Counted(totals, begun + taken * _SHARE)
+            self._counted[thing] = _CachedTotals(totals, begun + taken * _SHARE)
         return totals

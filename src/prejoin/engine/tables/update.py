@@ -312,7 +312,7 @@ def _with_throughput(request: UpdateTableInput, table: TableDefinition, now: flo
             indexes[index.name] = replace(
                 index,
                 throughput=index.throughput if units is None else units,
-                changes=_noted(index.changes, index.throughput, units, now),
+                changes=_with_change(index.changes, index.throughput, units, now),
                 on_demand=_next_limits(index.on_demand, wish.on_demand_throughput, f"index: {index.name}", on_demand),
                 warm=warm_units(wish.warm_throughput, index.throughput, index.warm),
             )
@@ -331,21 +331,21 @@ def _with_throughput(request: UpdateTableInput, table: TableDefinition, now: flo
         table,
         indexes=tuple(indexes.values()),
         throughput=None if on_demand else wanted or table.throughput,
-        changes=_noted(table.changes, table.throughput, wanted, now),
+        changes=_with_change(table.changes, table.throughput, wanted, now),
         on_demand=_next_limits(table.on_demand, request.on_demand_throughput, "table", on_demand),
         warm=warm_units(request.warm_throughput, table.throughput, table.warm),
         on_demand_since=now if on_demand and not was_on_demand else table.on_demand_since,
     )
 
 
-def _noted(
-    changes: ThroughputChanges, current: tuple[int, int] | None, wanted: tuple[int, int] | None, now: float
+def _with_change(
+    changes: ThroughputChanges, current: tuple[int, int] | None, requested: tuple[int, int] | None, now: float
 ) -> ThroughputChanges:
     """The changes after another one. Decreases are counted by the day."""
-    if current is None or wanted is None or current == wanted:
+    if current is None or requested is None or current == requested:
         return changes
-    rises = any(new > old for new, old in zip(wanted, current, strict=True))
-    falls = any(new < old for new, old in zip(wanted, current, strict=True))
+    rises = any(new > old for new, old in zip(requested, current, strict=True))
+    falls = any(new < old for new, old in zip(requested, current, strict=True))
     today = decreases_today(changes, now)
     return ThroughputChanges(
         now if rises else changes.increased, now if falls else changes.decreased, today + 1 if falls else today
@@ -378,11 +378,11 @@ def _next_limits(
     return (None if read == -1 else read, None if write == -1 else write)
 
 
-def _check_changes(current: tuple[int, int] | None, wanted: tuple[int, int] | None, where: str, what: str) -> None:
-    if wanted is not None and wanted == current:
-        read, write = wanted
+def _check_changes(current: tuple[int, int] | None, requested: tuple[int, int] | None, where: str, name: str) -> None:
+    if requested is not None and requested == current:
+        read, write = requested
         refuse(
-            f"The provisioned throughput for {what} will not change. The requested value equals the current value. "
+            f"The provisioned throughput for {name} will not change. The requested value equals the current value. "
             f"Current ReadCapacityUnits provisioned for {where}: {read}. Requested ReadCapacityUnits: {read}. "
             f"Current WriteCapacityUnits provisioned for {where}: {write}. Requested WriteCapacityUnits: {write}. "
             "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."

@@ -245,9 +245,9 @@ def _part(request: Any, entries: list[_Entry]) -> Any:
     return replace(request, request_items={name: replace(wishes[name], keys=keys) for name, keys in chosen.items()})
 
 
-def _joined(missing: dict[str, Any], unprocessed: dict[str, Any]) -> dict[str, Any]:
+def _joined(withheld: dict[str, Any], unprocessed: dict[str, Any]) -> dict[str, Any]:
     """The unprocessed items of both. The engine itself leaves only keys that did not fit into the response."""
-    joined = dict(missing)
+    joined = dict(withheld)
     for name, wish in unprocessed.items():
         if name in joined:
             joined[name] = {**wish, "Keys": [*wish["Keys"], *(joined[name].keys or ())]}

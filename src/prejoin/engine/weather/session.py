@@ -18,7 +18,7 @@ from prejoin.engine.store.interface import Keyspace, RangeScan, Session, Store, 
 from prejoin.engine.store.overlay import Overlay, overlaid
 from prejoin.engine.tables.catalog import Catalog
 from prejoin.engine.tables.definition import IndexDefinition, TableDefinition, table_id
-from prejoin.engine.weather.past import RowChange
+from prejoin.engine.weather.recent_changes import StoredChange
 from prejoin.engine.weather.throttling import Direction, ThrottledPlace
 from prejoin.engine.weather.weather import Weather
 from prejoin.protocol import limits
@@ -116,7 +116,7 @@ class WeatheredSession:
     def __init__(self, inner: Session, catalog: Catalog, facts: RequestFacts) -> None:
         self._inner, self._catalog, self._facts = inner, catalog, facts
         self._position = -1
-        self._changes: dict[Weather, list[RowChange]] = defaultdict(list)
+        self._changes: dict[Weather, list[StoredChange]] = defaultdict(list)
         self._was_interrupted = False
         self._charges: list[tuple[Weather, ThrottledPlace, Direction, float]] = []
 
@@ -182,7 +182,7 @@ class WeatheredSession:
 
     def _overlay(self, place: _Place, keyspace: Keyspace, bounds: Range) -> Overlay:
         consistent = self._facts.factor_of(place.table.name) in (STRONG, TRANSACTIONAL)
-        return place.weather.past(keyspace, bounds, place.index, consistent=consistent)
+        return place.weather.earlier_rows(keyspace, bounds, place.index, consistent=consistent)
 
     # --- Writes ------------------------------------------------------------------------------------------------------
 
@@ -220,7 +220,7 @@ class WeatheredSession:
         if place is None:
             return
         if place.weather.conditions.lags:
-            self._changes[place.weather].append(RowChange(keyspace, key, before))
+            self._changes[place.weather].append(StoredChange(keyspace, key, before))
         if keyspace == "items":  # the units of the item before were charged when it was read
             self._charge(place, key, "Write", max(0.0, self._write_units(row) - self._write_units(before)))
             return

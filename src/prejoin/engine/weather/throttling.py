@@ -54,7 +54,7 @@ class _Bucket:
         return self.level
 
 
-class Throttle:
+class ThroughputLimiter:
     """Counts the units of requests. Threads may share it."""
 
     def __init__(self, conditions: Conditions) -> None:

@@ -14,8 +14,8 @@ from prejoin.engine.store.interface import Keyspace
 from prejoin.engine.store.overlay import Overlay
 from prejoin.engine.tables.definition import IndexDefinition
 from prejoin.engine.weather.conditions import EVERY, Conditions
-from prejoin.engine.weather.past import History, RowChange
-from prejoin.engine.weather.throttling import Direction, Throttle, ThrottledPlace
+from prejoin.engine.weather.recent_changes import RecentChanges, StoredChange
+from prejoin.engine.weather.throttling import Direction, ThrottledPlace, ThroughputLimiter
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.key_bytes import Range
 
@@ -42,8 +42,8 @@ class Weather:
         self._stop, self._clock = stop, clock
         self._random = random.Random(conditions.seed)  # noqa: S311
         self._lock = threading.Lock()
-        self._history = History(conditions.longest_lag)
-        self._throttle = Throttle(conditions)
+        self._history = RecentChanges(conditions.longest_lag)
+        self._throttle = ThroughputLimiter(conditions)
 
     def stop(self) -> None:
         """End it. Nothing of it remains: all reads are up to date."""
@@ -123,7 +123,9 @@ class Weather:
     def conflict(self) -> DynamoDBError:
         return DynamoDBError("TransactionConflictException", "Transaction is ongoing for the item")
 
-    def past(self, keyspace: Keyspace, bounds: Range, index: IndexDefinition | None, *, consistent: bool) -> Overlay:
+    def earlier_rows(
+        self, keyspace: Keyspace, bounds: Range, index: IndexDefinition | None, *, consistent: bool
+    ) -> Overlay:
         """The rows of a range that were different when they were as old as readers see them."""
         lag = self.conditions.read_lag
         if index is not None:
@@ -133,7 +135,7 @@ class Weather:
             return {}
         return self._history.since(self._clock() - lag, keyspace, bounds) if lag else {}
 
-    def remember(self, changes: list[RowChange]) -> None:
+    def remember(self, changes: list[StoredChange]) -> None:
         self._history.add(changes, self._clock())
 
     def check_units(self, place: ThrottledPlace, direction: Direction) -> None:

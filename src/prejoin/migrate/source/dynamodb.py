@@ -35,7 +35,6 @@ from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import TransportError
 from prejoin.types import STRING, Kind, Type
 
-SCHEME = "dynamodb:"
 FORMS = (
     "dynamodb://localhost:8000, dynamodb://eu-central-1 or dynamodb:///file.db, and ?table=NAME for some tables only"
 )

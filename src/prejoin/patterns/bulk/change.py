@@ -12,16 +12,13 @@ from prejoin.table.condition.record import Where, recorded
 from prejoin.table.conversation import Steps
 from prejoin.table.errors import ArgumentError, ConditionFailed, Failure, NotFound, PartlyWritten, TableError
 from prejoin.table.options import NOT_GIVEN
-from prejoin.table.read.cursor import Cursors
-from prejoin.table.read.scan import Scan
-from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
 from prejoin.table.write.batch import delete_many
 from prejoin.table.write.bulk import WINDOW, write_window
 from prejoin.table.write.from_call import delete_write, update_write
 from prejoin.table.write.model import Write
 
-from .job import BulkOptions, BulkProgress, Job, run_job
+from .job import BulkOptions, BulkProgress, ObjectScan, run_job
 
 if TYPE_CHECKING:
     from prejoin.table.client.async_client import AsyncClient
@@ -78,7 +75,7 @@ def bulk_update(
 
     >>> from dataclasses import dataclass, replace
     >>> from prejoin.engine import Embedded
-    >>> from prejoin import Client, Entity, Key
+    >>> from prejoin import Client, Entity, Key, Schema
     >>> @dataclass
     ... class Product:
     ...     sku: str
@@ -132,39 +129,22 @@ def bulk_delete(
     return run_job(_Delete(db, cls, where, segments), options, db)
 
 
-class _ScanJob(Job):
-    """A job over the objects of a class that a Scan reads."""
+class _ChangeJob(ObjectScan):
+    """A job that writes the objects of a class for which a condition holds."""
 
     verb: str
 
     def __init__(self, db: Client | AsyncClient, cls: type[Any], where: Where[Any] | None, segments: int) -> None:
-        self._schema: Schema = db.schema
-        self._table = db.table
         self._cls = cls
-        self._entity = self._schema.entity(cls)
+        self._entity = db.schema.entity(cls)
         self._where = where
         self._condition = recorded(where, self._entity.codec)
-        self._segments = segments
-        self._cursors: Cursors | None = db._cursors
-        self._cursor: str | None = None
-        self._scan = self._scanned(None)
+        super().__init__(db, [cls], segments, hidden=False)
         self.name = f"{self.verb} {self._table} {self._entity.tag}, {segments} segments"
 
-    def _scanned(self, after: str | None) -> Scan:
-        return Scan(self._schema, self._table, [self._cls], self._segments, False, after, False, self._cursors)
-
-    @property
-    def position(self) -> str | None:
-        return self._cursor
-
-    def resume(self, position: str | None) -> None:
-        if position is not None:
-            self._scan = self._scanned(position)
-
     def read(self) -> Steps[list[Any]]:
-        page = yield from self._scan.next()
-        self._cursor, self.done = page.cursor, self._scan.done
-        return [one for one in page.items if self._concerns(one)]
+        objects = yield from super().read()
+        return [one for one in objects if self._concerns(one)]
 
     def _concerns(self, one: Any) -> bool:
         if self._condition is None:
@@ -219,7 +199,7 @@ class _ScanJob(Job):
         """Return the write of an object; None if there is nothing to do."""
 
 
-class _Update(_ScanJob):
+class _Update(_ChangeJob):
     verb = "update"
 
     def __init__(
@@ -253,7 +233,7 @@ class _Update(_ScanJob):
         return update_write(self._schema, self._cls, Changes(sets), None, before, NOT_GIVEN, None, upsert=False)
 
 
-class _Delete(_ScanJob):
+class _Delete(_ChangeJob):
     verb = "delete"
 
     def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:

@@ -19,12 +19,12 @@ from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps, read_json
 from prejoin.table.errors import ArgumentError, Failure, SchemaError
 from prejoin.table.read.execute import send_all
-from prejoin.table.read.scan import MOST_SEGMENTS, Scan
+from prejoin.table.read.scan import MOST_SEGMENTS
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.batch import write_requests
 from prejoin.table.write.model import key_texts
 
-from .job import MOST, BulkOptions, BulkProgress, Job, run_job
+from .job import MOST, BulkOptions, BulkProgress, Job, ObjectScan, run_job
 from .load import ObjectWriter
 
 if TYPE_CHECKING:
@@ -179,34 +179,16 @@ class _Copy(ItemScan):
         return _put_items(self._schema, self._target, batch)
 
 
-class _Converted(Job):
+class _Converted(ObjectScan):
     """A copy of objects, which are converted on the way."""
 
     def __init__(
         self, source: Client | AsyncClient, target: Client | AsyncClient, segments: int, convert: Convert
     ) -> None:
-        self._source, self._segments, self._convert = source, segments, convert
+        super().__init__(source, (), segments, hidden=True)
+        self._convert = convert
         self._writer = ObjectWriter(target.schema, target.table)
-        self._scan = self._scanned(None)
-        self._cursor: str | None = None
         self.name = f"convert {source.table} to {target.table}, {segments} segments"
-
-    def _scanned(self, after: str | None) -> Scan:
-        source = self._source
-        return Scan(source.schema, source.table, (), self._segments, False, after, True, source._cursors)
-
-    @property
-    def position(self) -> str | None:
-        return self._cursor
-
-    def resume(self, position: str | None) -> None:
-        if position is not None:
-            self._scan = self._scanned(position)
-
-    def read(self) -> Steps[Sequence[Any]]:
-        page = yield from self._scan.next()
-        self._cursor, self.done = page.cursor, self._scan.done
-        return page.items
 
     def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
         positions, objects = [], []

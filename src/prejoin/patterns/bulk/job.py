@@ -17,6 +17,7 @@ import msgspec
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.conversation import Pause, Steps
 from prejoin.table.errors import ArgumentError, Failure, PartlyWritten, Unprocessed
+from prejoin.table.read.scan import Scan
 from prejoin.transport.errors import TransportError
 
 from .pace import Meter, Pace
@@ -89,6 +90,31 @@ class Job(ABC):
 
     def finish(self) -> None:  # noqa: B027 - most jobs have nothing to finish
         """Called after a batch is written, before its position is saved."""
+
+
+class ObjectScan(Job):
+    """A job over objects that a Scan reads: those of some classes, or all. Its position is a cursor."""
+
+    def __init__(self, db: Client | AsyncClient, classes: Sequence[type[Any]], segments: int, *, hidden: bool) -> None:
+        self._schema, self._table, cursors = db.schema, db.table, db._cursors
+        self._scan_from: Callable[[str | None], Scan] = lambda after: Scan(
+            db.schema, db.table, classes, segments, False, after, hidden, cursors
+        )
+        self._scan = self._scan_from(None)
+        self._cursor: str | None = None
+
+    @property
+    def position(self) -> str | None:
+        return self._cursor
+
+    def resume(self, position: str | None) -> None:
+        if position is not None:
+            self._scan = self._scan_from(position)
+
+    def read(self) -> Steps[list[Any]]:
+        page = yield from self._scan.next()
+        self._cursor, self.done = page.cursor, self._scan.done
+        return page.items
 
 
 class _Saved(msgspec.Struct):

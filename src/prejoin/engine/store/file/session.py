@@ -29,7 +29,7 @@ BUSY_MILLISECONDS = 5000
 """How long SQLite waits for a lock of another process before it reports that the file is busy."""
 
 
-class Snapshot:
+class FileSnapshot:
     """A session in use for reading, all statements in one snapshot. Not a generator, which would be slower to enter."""
 
     __slots__ = ("_session",)
@@ -47,7 +47,7 @@ class Snapshot:
         self._session.execute("COMMIT")
 
 
-class WriteTransaction(Snapshot):
+class WriteTransaction(FileSnapshot):
     """A session in use for writing. If an interrupt prevents the end, the store rolls back."""
 
     __slots__ = ()

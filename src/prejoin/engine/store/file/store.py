@@ -14,7 +14,7 @@ from typing import TypeVar, TypeVarTuple
 
 from prejoin.engine.store.file.fork import REFUSED, gate, pass_gate, register
 from prejoin.engine.store.file.format import check_file, describe_error, is_busy, prepare_schema, resolve_path, uri
-from prejoin.engine.store.file.session import BUSY_MILLISECONDS, FileSession, Snapshot, WriteTransaction
+from prejoin.engine.store.file.session import BUSY_MILLISECONDS, FileSession, FileSnapshot, WriteTransaction
 from prejoin.engine.store.interface import BusyError, Durability, OpenError, Store, StoreError
 from prejoin.protocol.errors import DynamoDBError
 
@@ -76,9 +76,9 @@ class FileStore(Store):
         except StoreError as error:
             raise OpenError(f"{self._path} cannot be opened: {error}") from error
 
-    def reading(self, *, snapshot: bool = False) -> FileSession | Snapshot:
+    def reading(self, *, snapshot: bool = False) -> FileSession | FileSnapshot:
         session = self._current.session
-        return Snapshot(session) if snapshot else session
+        return FileSnapshot(session) if snapshot else session
 
     def writing(self) -> WriteTransaction:
         return WriteTransaction(self._current.session)

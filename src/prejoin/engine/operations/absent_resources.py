@@ -16,7 +16,7 @@ from prejoin.protocol.errors import DynamoDBError, not_found
 Operation = Callable[[Database, Any], dict[str, Any]]
 
 
-def empty(member: str) -> Operation:
+def empty_list(member: str) -> Operation:
     """A list of things of which there are none."""
 
     def list_nothing(database: Database, request: RequestShape) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def empty(member: str) -> Operation:
     return list_nothing
 
 
-def missing(member: str, field: str, code: str, message: str) -> Operation:
+def missing_resource(member: str, field: str, code: str, message: str) -> Operation:
     """An operation on a thing that does not exist. `field` is the member of the request that names it."""
 
     def find_nothing(database: Database, request: NamedInput) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from prejoin.engine.store.overlay import Overlay
 from prejoin.protocol.key_bytes import Range
 
 
-class RowChange(msgspec.Struct, frozen=True):
+class StoredChange(msgspec.Struct, frozen=True):
     """A change of an item or index entry: the row that was there before, if any."""
 
     keyspace: Keyspace
@@ -20,7 +20,7 @@ class RowChange(msgspec.Struct, frozen=True):
     before: StoredRow | None
 
 
-class History:
+class RecentChanges:
     """The latest changes, the oldest first. Threads may share it."""
 
     def __init__(self, seconds: float) -> None:
@@ -28,9 +28,9 @@ class History:
         """How long a change is of interest."""
         self._lock = threading.Lock()
         self._times: list[float] = []
-        self._changes: list[RowChange] = []
+        self._changes: list[StoredChange] = []
 
-    def add(self, changes: list[RowChange], now: float) -> None:
+    def add(self, changes: list[StoredChange], now: float) -> None:
         with self._lock:
             old = bisect_right(self._times, now - self._seconds)
             del self._times[:old], self._changes[:old]

@@ -1,4 +1,4 @@
-"""What is kept beside tables: backups, and descriptions of exports and imports.
+"""Artifacts beside tables: backups, and descriptions of exports and imports.
 
 Each is a row of the store's tables under a hidden name. The items of a backup lie under its id, as those of a table do.
 """
@@ -18,8 +18,8 @@ from prejoin.engine.tables.definition import TableDefinition
 from prejoin.protocol.key_bytes import under
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """The base of what is kept. Its ARN ends with the kind and `id`, which begins with the time."""
+class Artifact(msgspec.Struct, frozen=True):
+    """The base of artifacts. The ARN ends with the kind and `id`, which begins with the time."""
 
     kind: ClassVar[str]
     arn: str
@@ -59,7 +59,7 @@ def new_id() -> str:
     return f"{time.time_ns() // 1_000_000:014d}-{secrets.token_hex(4)}"
 
 
-class Backup(Kept, frozen=True):
+class Backup(Artifact, frozen=True):
     """A backup: the definition of a table, and its items."""
 
     kind: ClassVar[str] = "backup"
@@ -95,7 +95,7 @@ def remove_backup(session: Session, backup: Backup) -> None:
     session.remove_table(number)
 
 
-class Transfer(Kept, frozen=True):
+class Transfer(Artifact, frozen=True):
     """An export or import that has ended: its description, as DescribeExport or DescribeImport returns it."""
 
     description: dict[str, Any]
