@@ -19,7 +19,9 @@ from _pytest.assertion.rewrite import PYC_TAIL, _rewrite_test, _write_pyc, asser
 from _pytest.doctest import DoctestModule
 from _pytest.runner import runtestprotocol
 from hypothesis import settings
+from hypothesis.internal import charmap
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.intervalsets import IntervalSet
 
 from tests.place import examples, leave, tidy
 
@@ -31,6 +33,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "anywhere")
 if "PREJOIN_EXAMPLES" not in os.environ:
     # Hypothesis parses all modules for constants to draw, in each process. The few examples of every day draw hardly any.
     providers._get_local_constants = lambda: providers._local_constants
+# In each process of a new clone it would encode every character to find which UTF-8 has: all but the surrogates.
+UTF_8 = IntervalSet(((0, 0xD7FF), (0xE000, sys.maxunicode))), IntervalSet(())
+_intervals = charmap.intervals_from_codec
+charmap.intervals_from_codec = lambda codec: UTF_8 if codec == "utf-8" else _intervals(codec)
 
 REPRESENTATIVE = frozenset(
     {"documents", "files", "groups", "metrics", "organisation", "shop", "teams"}

@@ -28,6 +28,7 @@ from prejoin.design.model import Design
 from prejoin.design.solver import solve as solver
 from prejoin.design.solver.integer_program import TimeLimit
 from prejoin.design.solver.solve import Solution
+from prejoin.pipeline.design.design_table import TIME_LIMIT
 from prejoin.proof import prove as prover
 from prejoin.proof.result import Proof
 from prejoin.transport import Transport
@@ -55,9 +56,13 @@ def solve(
     told: Callable[[str], None] | None = None,
     limit: TimeLimit | None = None,
 ) -> Solution:
-    """As `prejoin.design.solver.solve.solve`. A search with a time limit is not repeatable, and runs each time."""
-    if limit is not None:
-        return solver.solve(workload, kept, told, limit)
+    """As `prejoin.design.solver.solve.solve`. A search that a time limit may cut short runs each time.
+
+    The default limit of the command is half a minute, and the documents of tests are solved in much less.
+    """
+    if limit is not None and limit.seconds != TIME_LIMIT:
+        found: Solution = pickle.loads(pickle.dumps(solver.solve(workload, kept, told, limit)))  # as the others are
+        return found
     key = repr((workload, kept))
     if key not in _SOLVED:
         _SOLVED[key] = _shared(key, lambda progress: solver.solve(workload, kept, progress))
