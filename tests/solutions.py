@@ -26,7 +26,7 @@ import prejoin.pipeline.design.design_table
 import prejoin.pipeline.query.query
 from prejoin.design.model import Design
 from prejoin.design.solver import solve as solver
-from prejoin.design.solver.integer_program import TimeLimit
+from prejoin.design.solver.program.integer_program import TimeLimit
 from prejoin.design.solver.solve import Solution
 from prejoin.pipeline.design.design_table import TIME_LIMIT
 from prejoin.proof import prove as prover

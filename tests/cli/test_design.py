@@ -13,7 +13,7 @@ import pytest
 from prejoin.cli.commands.schema import envelope_schema
 from prejoin.design.cost.objective import complexity
 from prejoin.design.files import read_design_file
-from prejoin.design.solver.integer_program import IntegerProgram, OutOfTimeError, TimeLimit
+from prejoin.design.solver.program.integer_program import IntegerProgram, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import has_errors
 from prejoin.workload.files import read_file

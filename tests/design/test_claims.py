@@ -17,7 +17,7 @@ from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.explain import add_alternatives, explain
 from prejoin.design.explain.explanation import claim
 from prejoin.design.model import Design
-from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import AtMost, Decision, FixedKey, Pin, Under, Workload

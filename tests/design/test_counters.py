@@ -19,7 +19,7 @@ from prejoin.design.document.write_document import write_document
 from prejoin.design.explain.explanation import explain_design
 from prejoin.design.layout.growth import growth, keeps
 from prejoin.design.model import Call, Counter, Design, Units
-from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.keys.counter import SHARD
 from prejoin.patterns.aggregates.sharded_counter import BoundCounter
 from prejoin.proof.prove import prove

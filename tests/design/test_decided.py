@@ -12,7 +12,7 @@ from prejoin.design.cost.objective import objective
 from prejoin.design.layout.growth import growth
 from prejoin.design.model import Design, KeyAttribute
 from prejoin.design.solver.conflicts import conflict, conflicts
-from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.grammar.statements import read_pin

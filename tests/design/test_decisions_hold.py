@@ -15,7 +15,7 @@ from prejoin.design.cost.bill import bill
 from prejoin.design.layout.index_keys import is_natural_index, natural_form
 from prejoin.design.model import Design
 from prejoin.design.solver.conflicts import conflicts
-from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import has_errors
 from prejoin.workload.checks import check

@@ -19,7 +19,7 @@ from prejoin.design.explain import explain
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Projection
 from prejoin.design.solver.candidates import identifies
-from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.grammar.statements import read_pin

@@ -30,7 +30,7 @@ from prejoin.design.layout.projection import WORTH, with_projections
 from prejoin.design.layout.sharding import LARGE
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Projection
-from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Severity
 from prejoin.keys import TemplateError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from prejoin.design.solver.candidates import Candidate
-from prejoin.design.solver.numbering import Group, distributed, joined
 from prejoin.design.solver.placement import OWN, CollectionPlace, Placement
+from prejoin.design.solver.program.numbering import Group, distributed, joined
 
 
 def key(entity: str, *names: str) -> Placement:

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from prejoin.design.solver import integer_program
-from prejoin.design.solver.integer_program import InfeasibleError, IntegerProgram
+from prejoin.design.solver.program import integer_program
+from prejoin.design.solver.program.integer_program import InfeasibleError, IntegerProgram
 
 
 def covering(random: Random, choices: int, rows: int) -> tuple[list[list[int]], dict[int, int]]:

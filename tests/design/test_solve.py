@@ -15,11 +15,11 @@ from tests.solutions import USERS
 from tests.solutions import solve as solved
 
 from prejoin.design.cost.objective import WEIGHTS, complexity
-from prejoin.design.solver import integer_program
 from prejoin.design.solver.candidates import Candidate, base_candidates, index_candidates
-from prejoin.design.solver.component_search import collection_text, placement_text
 from prejoin.design.solver.needs import SortAttribute, read_needs
 from prejoin.design.solver.placement import BASE, OWN, CollectionPlace, Placement, placement_answers
+from prejoin.design.solver.program import integer_program
+from prejoin.design.solver.program.component_search import collection_text, placement_text
 from prejoin.design.solver.search import choose, problem_of
 from prejoin.design.solver.solve import solve
 from prejoin.types import STRING

@@ -13,7 +13,7 @@ from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.objective import complexity
 from prejoin.design.explain import explain
 from prejoin.design.solver import solve as solver
-from prejoin.design.solver.integer_program import TimeLimit
+from prejoin.design.solver.program.integer_program import TimeLimit
 from prejoin.design.solver.solve import solve
 
 

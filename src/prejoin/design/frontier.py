@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.explain.relaxations import accepted_filters
 from prejoin.design.model import Design
-from prejoin.design.solver.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
+from prejoin.design.solver.program.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.workload.model import Accept, AtMost, Decision, Minimise, Model, Pin, Workload
 

@@ -11,7 +11,7 @@ from prejoin.design.cost.bill import Bill, bill
 from prejoin.design.files import read_design_file
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Span, has_errors
 from prejoin.engine import Embedded

@@ -4,7 +4,7 @@ The bill has a line for each pattern and one for the storage of each item type i
 times the units of one call (`units`), which follow from estimated sizes and counts (`estimates`) by DynamoDB's rules.
 Its write units include the entries of all indexes. Large contents are written by requests of their own (`contents`).
 The bill is exact for the figures of the document. The solver adds up the same figures for each key
-(`prejoin.design.solver.pricing`), so it minimises this bill.
+(`prejoin.design.solver.program.pricing`), so it minimises this bill.
 """
 
 from __future__ import annotations

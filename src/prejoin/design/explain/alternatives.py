@@ -16,9 +16,9 @@ from prejoin.design.explain.workarounds import dearest
 from prejoin.design.layout.key_words import KeyWords, upper
 from prejoin.design.model import Design, Operation
 from prejoin.design.solver.candidates import Candidate, base_candidates
-from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.needs import read_needs
 from prejoin.design.solver.placement import BASE, OWN, Placement, placement_answers
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.search import problem_of
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.workload.model import (

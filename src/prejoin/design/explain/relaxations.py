@@ -33,7 +33,7 @@ from prejoin.design.explain.model import Alternative
 from prejoin.design.explain.phrases import amount, count, listed, money
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.types import STRING, Kind
 from prejoin.workload.grammar.answers import write_page, write_sort

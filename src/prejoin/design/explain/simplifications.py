@@ -35,7 +35,7 @@ from prejoin.design.explain.phrases import count, money
 from prejoin.design.explain.relaxations import SMALL, smaller_designs
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Call, Design, Operation
-from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.protocol.prices import read_units
 from prejoin.workload.checks.reporter import name_list

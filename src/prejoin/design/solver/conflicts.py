@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from prejoin.design.cost.excess import excess
 from prejoin.design.model import TABLE, Design, Facet, Item, Slot
-from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.needs import read_needs
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.search import choose, problem_of
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import (

@@ -30,7 +30,7 @@ from prejoin.design.solver.placement import (
     placement_answers,
 )
 from prejoin.design.solver.repair import without_unread
-from prejoin.design.solver.search import Formulations, components
+from prejoin.design.solver.search import SearchCache, components
 from prejoin.design.solver.taste import Taste
 from prejoin.design.solver.violations import violations
 from prejoin.workload.model import Result
@@ -40,14 +40,14 @@ MOST_STEPS = 200
 
 Finished = Callable[[Selection], Design]
 """Makes the design of a selection."""
-Steps = Callable[[Problem, Selection, Finished, Formulations], Iterator[Selection]]
+Steps = Callable[[Problem, Selection, Finished, SearchCache], Iterator[Selection]]
 
 
 def improved(
     problem: Problem,
     chosen: Selection,
     steps: Steps,
-    formulations: Formulations,
+    cache: SearchCache,
     finished: Finished,
 ) -> tuple[Selection, Design]:
     """The best selection that the steps lead to, and its design."""
@@ -58,7 +58,7 @@ def improved(
     better = True
     while better:
         better = False
-        for other in steps(problem, chosen, finished, formulations):
+        for other in steps(problem, chosen, finished, cache):
             if tried == MOST_STEPS or (problem.limit and problem.limit.left <= 0):
                 return chosen, design
             tried += 1
@@ -84,9 +84,7 @@ def has_narrow_reads(problem: Problem) -> bool:
     return any(q.read.needs or q.read.result is Result.COUNT for q in problem.reads)
 
 
-def narrower(
-    problem: Problem, chosen: Selection, finished: Finished, formulations: Formulations
-) -> Iterator[Selection]:
+def narrower(problem: Problem, chosen: Selection, finished: Finished, cache: SearchCache) -> Iterator[Selection]:
     """Steps that may allow an index to hold less than whole items."""
     if not has_narrow_reads(problem):
         return
@@ -95,7 +93,7 @@ def narrower(
     if (rest := without_unread(problem, chosen, finished(chosen))) != chosen:
         yield rest
     for component in components(problem):
-        for place, other in formulations.of(problem, component).narrowing(chosen):
+        for place, other in cache.alternatives(problem, component).narrowing(chosen):
             replaced = _replaced(problem, chosen, {place}, {other})
             yield replaced
             # The planner prefers the first of equal indexes: there the key relieves others of their reads.
@@ -104,16 +102,16 @@ def narrower(
                 moved = {p for p in replaced.placed if p.slot in (first, place.slot)}
                 yield _exchanged(problem, replaced, moved, first, place.slot)
     for component in components(problem):
-        for places, others in formulations.of(problem, component).turning(chosen.placed):
+        for places, others in cache.alternatives(problem, component).turning(chosen.placed):
             turned = _replaced(problem, chosen, places, others)
             yield turned
             yield from _exchanges(problem, turned, finished(turned))
 
 
-def natural(problem: Problem, chosen: Selection, _: Finished, formulations: Formulations) -> Iterator[Selection]:
+def natural(problem: Problem, chosen: Selection, _: Finished, cache: SearchCache) -> Iterator[Selection]:
     """Steps to cheaper keys that are as good if they are natural."""
     for component in components(problem):
-        for place, other in formulations.of(problem, component).sparing(chosen):
+        for place, other in cache.alternatives(problem, component).sparing(chosen):
             yield _replaced(problem, chosen, {place}, {other})
 
 

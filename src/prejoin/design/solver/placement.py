@@ -11,8 +11,8 @@ from prejoin.design.cost.objective import WEIGHTS
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.constraints import DesignConstraints
 from prejoin.design.solver.fixed_keys import FixedKeys
-from prejoin.design.solver.integer_program import TimeLimit
 from prejoin.design.solver.needs import Need, ReadNeeds
+from prejoin.design.solver.program.integer_program import TimeLimit
 from prejoin.workload.model import Entity, Workload
 
 OWN = 0

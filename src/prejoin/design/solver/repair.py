@@ -1,4 +1,4 @@
-"""Repairs a selection whose search was cut short: `repaired(problem, chosen, design, formulations)`.
+"""Repairs a selection whose search was cut short: `repaired(problem, chosen, design, cache)`.
 
 The search finds keys first and cuts off what cannot be ordered afterwards. If it has to stop in between, some reads of
 several entities are refused by the planner, although they can be served: their types are not neighbours in a partition
@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from prejoin.design.cost.objective import pattern_weight
 from prejoin.design.model import Design
 from prejoin.design.solver.placement import Problem, Selection
-from prejoin.design.solver.search import Formulations, components
+from prejoin.design.solver.search import SearchCache, components
 
 
-def repaired(problem: Problem, chosen: Selection, design: Design, formulations: Formulations) -> Selection:
+def repaired(problem: Problem, chosen: Selection, design: Design, cache: SearchCache) -> Selection:
     """The selection with further keys for reads of several entities that the design refuses, as limits allow."""
     limits = problem.constraints
     most = min(limits.indexes, limits.structures - chosen.copies)
@@ -28,7 +28,7 @@ def repaired(problem: Problem, chosen: Selection, design: Design, formulations: 
     )
     for question in by_weight:
         component = next(c for c in components(problem) if question in c.reads)
-        found = formulations.of(problem, component).own_index(question.read.id)
+        found = cache.alternatives(problem, component).own_index(question.read.id)
         if found is None:
             continue
         way, placed = found

@@ -18,13 +18,14 @@ import msgspec
 
 from prejoin.design.cost.objective import WEIGHTS, weight_of
 from prejoin.design.model import Design
-from prejoin.design.solver.component_search import ComponentSearch, MoreNeededError
+from prejoin.design.solver.alternatives import Alternatives
 from prejoin.design.solver.constraints import DesignConstraints, constraints_of
 from prejoin.design.solver.fixed_keys import fixed_keys
-from prejoin.design.solver.formulation import Formulation
-from prejoin.design.solver.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.needs import ReadNeeds, find_needs
 from prejoin.design.solver.placement import Component, Problem, Selection
+from prejoin.design.solver.program.component_search import ComponentSearch, MoreNeededError
+from prejoin.design.solver.program.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
+from prejoin.design.solver.program.options import ComponentOptions
 from prejoin.design.solver.violations import has_contradiction, violations
 from prejoin.workload.model import Entity, Workload
 
@@ -74,44 +75,51 @@ def components(problem: Problem) -> list[Component]:
     ]
 
 
-class Formulations:
-    """The formulations of the components of a workload. To price all keys takes time, and cuts do not change them."""
+class SearchCache:
+    """The options and searches of the components, kept from one selection to the next.
+
+    To price all keys takes time, and cuts do not change the prices.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Formulation] = {}
+        self._options: dict[Hashable, ComponentOptions] = {}
         self._searches: dict[Hashable, ComponentSearch] = {}
 
     def searches(self, problem: Problem) -> list[ComponentSearch]:
         """The search in each component. It is continued, unless there are new cuts."""
         found: dict[Hashable, ComponentSearch] = {}
         for component in components(problem):
-            names = tuple(entity.name for entity in component.entities)
-            reads = tuple(question.read.id for question in problem.reads)
-            key = (names, reads, problem.forbidden, problem.rivals, problem.refused)
-            found[key] = self._searches.get(key) or ComponentSearch(problem, self.of(problem, component))
+            key = (self._key(problem, component), problem.forbidden, problem.rivals)
+            found[key] = self._searches.get(key) or ComponentSearch(problem, self.options(problem, component))
         self._searches = found
         return list(found.values())
 
-    def of(self, problem: Problem, component: Component) -> Formulation:
+    def options(self, problem: Problem, component: Component) -> ComponentOptions:
+        key = self._key(problem, component)
+        if key not in self._options:
+            self._options[key] = ComponentOptions(problem, component)
+        return self._options[key]
+
+    def alternatives(self, problem: Problem, component: Component) -> Alternatives:
+        return Alternatives(self.options(problem, component))
+
+    def _key(self, problem: Problem, component: Component) -> Hashable:
         names = tuple(entity.name for entity in component.entities)
-        key = (names, tuple(question.read.id for question in problem.reads), problem.refused)
-        if key not in self._known:
-            self._known[key] = Formulation(problem, component)
-        return self._known[key].cut(problem)
+        return names, tuple(question.read.id for question in problem.reads), problem.refused
 
 
-def choose(problem: Problem, formulations: Formulations | None = None, rough: bool = False) -> Selection:
+def choose(problem: Problem, cache: SearchCache | None = None, rough: bool = False) -> Selection:
     """The best selection: all that can be served is served, with the least complexity, at the least cost.
 
     If limits do not allow that, patterns of the lowest rate are not served. Raises InfeasibleError if an approved
-    design exceeds a limit already. `formulations` are kept from one selection to the next. A `rough` selection has the
-    least complexity, at any cost: that is enough to find cuts.
+    design exceeds a limit already. A `rough` selection has the least complexity, at any cost: that is enough to find
+    cuts.
     """
-    formulations = formulations or Formulations()
+    cache = cache or SearchCache()
     if has_contradiction(problem.workload) or any(violations(problem.fixed.design, problem.workload)):
         raise InfeasibleError
     limits = problem.constraints
-    pieces = formulations.searches(problem)
+    pieces = cache.searches(problem)
     rough |= problem.limit is not None and problem.limit.struck
     if limits.money:
         return _bounded(problem, _cheapest(pieces, limits) or _limited(problem, pieces))
@@ -123,7 +131,7 @@ def choose(problem: Problem, formulations: Formulations | None = None, rough: bo
     try:
         found = _simplest(pieces, totals, rough) if totals else None
     except MoreNeededError:
-        return choose(problem, formulations, rough)
+        return choose(problem, cache, rough)
     struck = problem.limit is not None and problem.limit.struck
     if struck or found is None:
         found = _quick(problem, pieces, most, found)

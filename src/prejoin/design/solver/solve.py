@@ -10,9 +10,9 @@ real bill (`local_search`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
-from functools import cache
 
 import msgspec
 from msgspec.structs import replace
@@ -25,12 +25,12 @@ from prejoin.design.layout.projection import with_projections
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solver.constraints import constraints_of
-from prejoin.design.solver.integer_program import OutOfTimeError, TimeLimit
 from prejoin.design.solver.local_search import has_narrow_reads, improved, narrower, natural
 from prejoin.design.solver.needs import read_needs
 from prejoin.design.solver.placement import Forbidden, Placement, Problem, Score, Selection
+from prejoin.design.solver.program.integer_program import OutOfTimeError, TimeLimit
 from prejoin.design.solver.repair import repaired, without_unread
-from prejoin.design.solver.search import Formulations, choose, problem_of
+from prejoin.design.solver.search import SearchCache, choose, problem_of
 from prejoin.workload.model import Read, Workload
 
 MOST_TRIES = 30
@@ -76,7 +76,7 @@ def solve(
     """
     asked, hopeless = read_needs(workload)
     problem = problem_of(workload, asked, kept, told, limit)
-    formulations = Formulations()
+    cache = SearchCache()
     tries = 0
     unserved: set[str] = set(hopeless)
     ended = True
@@ -85,7 +85,7 @@ def solve(
     best: _Incumbent | None = None
     while best is None or limit is None or not limit.struck:
         try:
-            chosen = choose(problem, formulations, rough)
+            chosen = choose(problem, cache, rough)
         except OutOfTimeError:
             if best is None:
                 raise
@@ -101,7 +101,7 @@ def solve(
             if tries < MOST_TRIES:
                 problem = _with_cuts(problem, refused, words, apart)
                 continue
-            chosen = repaired(problem, chosen, design, formulations)
+            chosen = repaired(problem, chosen, design, cache)
             design = map_patterns(lay_out(problem, chosen), workload)
         elif rough:
             rough = False
@@ -116,8 +116,8 @@ def solve(
             continue
         missing = tuple(sorted({*chosen.unserved, *unserved}))
         chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
-        return Solution(*_finished(problem, chosen, formulations, kept))
-    return Solution(*_finished(problem, _cut_short(problem, best, unserved, formulations), formulations, kept))
+        return Solution(*_finished(problem, chosen, cache, kept))
+    return Solution(*_finished(problem, _cut_short(problem, best, unserved, cache), cache, kept))
 
 
 def excess_complexity(workload: Workload, solution: Solution) -> Decimal:
@@ -163,9 +163,9 @@ def _with_cuts(
     return replace(problem, forbidden=(*problem.forbidden, *sorted(apart, key=sorted)))
 
 
-def _cut_short(problem: Problem, best: _Incumbent, unserved: set[str], formulations: Formulations) -> Selection:
+def _cut_short(problem: Problem, best: _Incumbent, unserved: set[str], cache: SearchCache) -> Selection:
     """The best selection when the time is over, repaired."""
-    chosen = repaired(problem, best.chosen, best.design, formulations)
+    chosen = repaired(problem, best.chosen, best.design, cache)
     design = map_patterns(lay_out(problem, chosen), problem.workload)
     while (rest := without_unread(problem, chosen, design)) != chosen:
         # Without a key that nothing read, reads may take another index.
@@ -175,20 +175,18 @@ def _cut_short(problem: Problem, best: _Incumbent, unserved: set[str], formulati
     return replace(chosen, unserved=tuple(sorted(missing)), ended=False)
 
 
-def _finished(
-    problem: Problem, chosen: Selection, formulations: Formulations, kept: Design | None
-) -> tuple[Design, Selection]:
+def _finished(problem: Problem, chosen: Selection, cache: SearchCache, kept: Design | None) -> tuple[Design, Selection]:
     """The design with the form of index keys and the projections that make it best, improved by its real bill."""
     workload = problem.workload
 
     def projected(mapped: Design) -> Design:
         return with_projections(mapped, workload, kept)
 
-    @cache
+    @functools.cache
     def texts(selection: Selection) -> Design:
         return map_patterns(lay_out(problem, selection), workload)
 
-    @cache
+    @functools.cache
     def with_texts(selection: Selection) -> Design:
         return projected(texts(selection))
 
@@ -196,8 +194,8 @@ def _finished(
         return projected(with_index_keys(texts(selection), workload, problem.fixed.design, projected))
 
     def best(selection: Selection) -> tuple[Selection, Design]:
-        narrow, _ = improved(problem, selection, narrower, formulations, with_texts)
-        return improved(problem, narrow, natural, formulations, finished)
+        narrow, _ = improved(problem, selection, narrower, cache, with_texts)
+        return improved(problem, narrow, natural, cache, finished)
 
     # What indexes hold may make another number of them cheaper.
     others = chosen.equals if has_narrow_reads(problem) else ()

@@ -14,7 +14,7 @@ from prejoin.design.files import design_beside, read_design_text
 from prejoin.design.layout.growth import Growth, growth, keeps, record_attributes
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Severity, has_errors
 from prejoin.pipeline.build.record import BuildRecord, digest, program, read_record, write_record

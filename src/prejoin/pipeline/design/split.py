@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from prejoin.design.solver.conflicts import conflicts
-from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.tables.comparison import TableComparison, compare_tables
 from prejoin.design.tables.split import needs_own_table
 from prejoin.pipeline import codes

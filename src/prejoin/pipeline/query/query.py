@@ -18,7 +18,7 @@ import msgspec
 from prejoin.design.files import design_beside
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic
 from prejoin.engine import Embedded

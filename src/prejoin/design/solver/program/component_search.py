@@ -11,9 +11,10 @@ from zlib import crc32
 
 import msgspec
 
-from prejoin.design.solver.formulation import ComponentProgram, Formulation
-from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.placement import CollectionPlace, Placement, Problem, Selection
+from prejoin.design.solver.program.formulation import ComponentProgram, Formulation
+from prejoin.design.solver.program.integer_program import InfeasibleError
+from prejoin.design.solver.program.options import ComponentOptions
 
 
 class Needed(msgspec.Struct, frozen=True):
@@ -35,9 +36,9 @@ class MoreNeededError(Exception):
 class ComponentSearch:
     """The search in one component, by the number of indexes."""
 
-    def __init__(self, problem: Problem, formulation: Formulation) -> None:
+    def __init__(self, problem: Problem, options: ComponentOptions) -> None:
         self._problem = problem
-        self._formulation = formulation
+        self._formulation = Formulation(problem, options)
         self.kept = self._formulation.kept
         self._needed: dict[int, Needed | None] = {}
         self._split: set[int] = set()
