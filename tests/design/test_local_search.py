@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from tests.design.brute_force import best_design
 from tests.solutions import solve
 
+from prejoin.design.checks import check_design
 from prejoin.design.cost.objective import objective
-from prejoin.design.explain.explanation import claim_sentences
+from prejoin.design.explain.explanation import claim_sentences, explain
 from prejoin.design.model import ProjectionKind
 from prejoin.diagnostics import Severity
 from prejoin.workload.files import read_text
@@ -426,6 +427,7 @@ MOVING = """# Players
 - **Attributes**:
   - `playerId` (string, natural)
   - `score` (integer, mutable)
+  - `biography` (string)
 - **Cardinality**: 30,000 total
 - **Size**: 3 KB
 
@@ -452,3 +454,21 @@ def test_narrow_index_needs_no_shards(wanted: str, shards: bool) -> None:
     item = design.item("Player")
     assert item is not None
     assert [":shard(" in text for text in item.facets[1].pk] == [shards]
+
+
+def test_hot_read_of_few_attributes_gets_a_narrow_index_beside_the_one_of_whole_items() -> None:
+    """Whole items would be 15,000 read units a second of one partition, their keys are 1,000."""
+    text = MOVING.format(wanted=" (playerId, score)").replace("5/s", "2,000/s").replace("200/s", "20/s")
+    whole = "| AP-002 | Player | - | Collection | score DESC | Yes (20) | 1/s |\n\n### Writes"
+    players = workload(text.replace("\n### Writes", whole))
+    solution = solve(players)
+    design = solution.design
+    assert [slot.projection.kind for slot in design.indexes] == [ProjectionKind.KEYS_ONLY, ProjectionKind.ALL]
+    used = [operation.requests[0].slot for operation in design.operations]
+    assert used == ["gsi1", "gsi2", "table"]
+    assert objective(players, design).hot == 0
+    assert [one.code for one in check_design(design, players) if one.severity is not Severity.HINT] == []
+    assert any(
+        "gsi2 has the same keys with more attributes: there, AP-001 would read 7.5 units a call instead of 0.5" in words
+        for words in explain(players, solution).indexes[0].text
+    )

@@ -13,8 +13,9 @@ from prejoin.design.checks.key_answers import answer, nearest
 from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import finds, known_to
 from prejoin.design.cost.bill import bill
+from prejoin.design.cost.heat import hot_loads
 from prejoin.design.explain.phrases import count
-from prejoin.design.layout.projection import WORTH
+from prejoin.design.layout.projection import WORTH, twin_of, without_index
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, When
 from prejoin.design.solver.violations import ignored_decisions, violations
@@ -124,14 +125,15 @@ def _needed(r: Report) -> None:
         before.update({id_: now for id_, now in after.items() if now})
         return True
 
+    relieving = {slot.name for slot in r.design.indexes if _relieves(r, slot)}
     for slot in reversed(r.design.indexes):
-        if spared(lambda key, name=slot.name: key.slot == name):  # type: ignore[misc]
+        if slot.name not in relieving and spared(lambda key, name=slot.name: key.slot == name):  # type: ignore[misc]
             r.say(codes.UNUSED_INDEX, f"no pattern needs the index {slot.name}", "leave it out", slot.name, slot.name)
     for copy in reversed(r.design.copies):
         if any(key.item == copy for key in left) and spared(lambda key, copy=copy: key.item == copy):  # type: ignore[misc]
             message = f"no pattern needs the copy `{copy.copy}` of {copy.entity}"
             r.say(codes.UNUSED_COPY, message, "leave it out", copy.entity, TABLE)
-    for entry in [key for key in left if key.slot != TABLE and not _unavoidable(r, key.place)]:
+    for entry in [key for key in left if key.slot not in {TABLE, *relieving} and not _unavoidable(r, key.place)]:
         if spared(lambda key, entry=entry: key is entry):  # type: ignore[misc]
             names = [attribute.name for attribute in (*entry.place.pk, *entry.place.sk)]
             r.say(
@@ -141,6 +143,15 @@ def _needed(r: Report) -> None:
                 entry.item.entity,
                 entry.slot,
             )
+
+
+def _relieves(r: Report, slot: Slot) -> bool:
+    """Whether another index has the same keys, and this one is cheaper or cooler because it holds less."""
+    if slot.projection.kind is ProjectionKind.ALL or twin_of(slot, r.design) is None:
+        return False
+    rest = without_index(slot, r.design, r.workload)
+    hotter = len(hot_loads(r.workload, rest)) > len(hot_loads(r.workload, r.design))
+    return hotter or bill(r.workload, rest).total > bill(r.workload, r.design).total
 
 
 def _unavoidable(r: Report, place: Slot) -> bool:

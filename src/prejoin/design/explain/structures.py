@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from prejoin.design.cost.bill import bill
+from prejoin.design.cost.heat import hot_loads
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.model import AboutCopy, AboutIndex, AboutKey
 from prejoin.design.explain.phrases import coded, listed, money, natural_order, verb
 from prejoin.design.layout.index_keys import is_natural_index, other_form
-from prejoin.design.layout.projection import WORTH, with_projections
+from prejoin.design.layout.projection import WORTH, twin_of, with_projections, without_index
 from prejoin.design.model import Design, Projection, ProjectionKind, Slot
 from prejoin.workload.model import Combine, Consistency, Read, Result, Workload
 
@@ -38,6 +39,7 @@ def _index_words(
         yield f"{listed(names)} share it, with different words in their keys."
     yield from _form_words(workload, design, slot)
     yield _projection_words(workload, design, slot, patterns)
+    yield from _twin_words(workload, design, slot, patterns)
     yield f"It costs {money(dollars)} a month, for the additional writes and storage."
 
 
@@ -85,6 +87,25 @@ def _projection_words(workload: Workload, design: Design, slot: Slot, patterns: 
                     f"It projects all attributes (ALL): {listed(whole)} {verb(whole, 'returns', 'return')} whole items."
                 )
             return f"It projects all attributes (ALL): {_all_the_same(workload, design, slot)}."
+
+
+def _twin_words(workload: Workload, design: Design, slot: Slot, patterns: Sequence[str]) -> Iterator[str]:
+    """What an index saves that holds less than another one with the same keys."""
+    twin = twin_of(slot, design)
+    if twin is None or slot.projection.kind is ProjectionKind.ALL:
+        return
+    rest = without_index(slot, design, workload)
+    units = {
+        one.pattern: (one.units.read, other.units.read)
+        for one in design.operations
+        if one.pattern in patterns and one.units and (other := rest.operation(one.pattern)) and other.units
+    }
+    more = [
+        f"{pattern} would read {there:g} units a call instead of {here:g}" for pattern, (here, there) in units.items()
+    ]
+    hot = {load.read for load in hot_loads(workload, rest)} - {load.read for load in hot_loads(workload, design)}
+    limit = ", which is more than a partition takes" if hot else ""
+    yield f"{twin.name} has the same keys with more attributes: there, {listed(more)}{limit}."
 
 
 def _all_the_same(workload: Workload, design: Design, slot: Slot) -> str:

@@ -48,8 +48,12 @@ def _holding(design: Design, projections: dict[str, Projection]) -> Design:
 
 
 def _narrower(slot: Slot, design: Design, workload: Workload) -> list[tuple[Projection, Design]]:
-    """Projections of an index with which the planner answers every pattern in the same way, each with its design."""
-    needed = attributes_read(slot, design, workload)
+    """Projections of an index with which the planner answers every pattern in the same way, each with its design.
+
+    Reads of whole items may take an index with the same keys that comes later.
+    """
+    twin = twin_of(slot, design)
+    needed = attributes_read(slot, design, workload, whole=twin is None)
     if needed is None:
         return []
     there = [e for i in design.items if i.facet(slot.name) and (e := workload.entity(i.entity))]
@@ -63,17 +67,45 @@ def _narrower(slot: Slot, design: Design, workload: Workload) -> list[tuple[Proj
     named = (design.type_attribute, *included)
     if len(named) <= INDEX_PROJECTED_ATTRIBUTES:
         found.append(Projection(ProjectionKind.INCLUDE, named))
-    before = [_asked(one) for one in design.operations]
+    before = [_asked(one, slot, twin) for one in design.operations]
     mapped = [(one, map_changed_index(_holding(design, {slot.name: one}), workload, slot.name)) for one in found]
-    return [(projection, one) for projection, one in mapped if [_asked(o) for o in one.operations] == before]
+    return [
+        (projection, narrow)
+        for projection, narrow in mapped
+        if [_asked(one, slot, twin) for one in narrow.operations] == before
+    ]
 
 
-def _asked(operation: Operation) -> Operation:
-    return replace(operation, units=None)
+def twin_of(slot: Slot, design: Design) -> Slot | None:
+    """A later index with all keys of this one: reads of whole items can take it, and this one may hold less."""
+
+    def keys(name: str) -> set[tuple[object, ...]]:
+        return {(item.name, f.pk, f.sk, f.when) for item in design.items if (f := item.facet(name))}
+
+    later = design.indexes[design.indexes.index(slot) + 1 :]
+    return next((other for other in later if keys(slot.name) <= keys(other.name)), None)
 
 
-def attributes_read(slot: Slot, design: Design, workload: Workload) -> frozenset[str] | None:
-    """The attributes that are read from an index; None if that is all of them, or if nothing reads it."""
+def without_index(slot: Slot, design: Design, workload: Workload) -> Design:
+    """The design without an index, mapped again."""
+    items = [replace(i, facets=tuple(f for f in i.facets if f.slot != slot.name)) for i in design.items]
+    slots = tuple(other for other in design.slots if other is not slot)
+    return map_patterns(replace(design, slots=slots, items=tuple(items)), workload)
+
+
+def _asked(operation: Operation, slot: Slot, twin: Slot | None) -> Operation:
+    """The operation without its units, as if an index and its twin were the same."""
+    requests = operation.requests
+    if twin is not None:
+        requests = tuple(replace(r, slot=slot.name) if r.slot == twin.name else r for r in requests)
+    return replace(operation, requests=requests, units=None)
+
+
+def attributes_read(slot: Slot, design: Design, workload: Workload, whole: bool = True) -> frozenset[str] | None:
+    """The attributes that are read from an index; None if that is all of them, or if nothing reads it.
+
+    If reads of whole items have another index, they count only where `whole` is set.
+    """
     found: set[str] = set()
     asked = False
     for operation in design.operations:
@@ -82,7 +114,9 @@ def attributes_read(slot: Slot, design: Design, workload: Workload) -> frozenset
                 continue
             names = _wanted_by(operation, request, workload)
             if names is None:
-                return None
+                if whole:
+                    return None
+                continue
             asked = True
             found |= names
     return frozenset(found) if asked else None

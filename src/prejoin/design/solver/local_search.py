@@ -6,8 +6,8 @@ reads first (`natural`). So the selection is changed step by step, and each step
 step replaces one key by another that serves the same reads; or an entity's keys in the table and in an index by two
 others, so that the table serves what the index did; or two indexes exchange the keys that depend on each other (two
 keys of one entity cannot be in one index, and keys that are read together must be): a Kempe chain, as in graph
-colouring; or a key that is hot because of what its index holds for others gets an index of its own. Steps are tried in
-a fixed order until none gives a better design.
+colouring; or a key that is hot because of what its index holds for other reads gets an index of its own. Steps are
+tried in a fixed order until none gives a better design.
 """
 
 from __future__ import annotations
@@ -148,7 +148,11 @@ def _exchanges(problem: Problem, chosen: Selection, design: Design) -> Iterator[
 
 
 def _separations(problem: Problem, chosen: Selection, design: Design) -> Iterator[Selection]:
-    """The selection with the keys of a hot partition in an index of their own, which may hold less."""
+    """The selection with an index more, which may hold less because fewer reads use it.
+
+    It is for a hot partition, or for one that a document asks to be cheap: either its key leaves the index that it
+    shares with others, or it stays there for the reads that name attributes, and what else is there moves.
+    """
     limits = problem.constraints
     new = chosen.indexes + 1
     if new > min(limits.indexes, limits.structures - chosen.copies):
@@ -157,9 +161,16 @@ def _separations(problem: Problem, chosen: Selection, design: Design) -> Iterato
     groups = _groups(problem, chosen)
     for group in groups:
         slot = next(iter(group)).slot
-        shared = any(next(iter(other)).slot == slot for other in groups if other is not group)
-        if shared and any((place.entity, design.slots[slot].name) in hot for place in group):
+        there = {place for other in groups for place in other if place.slot == slot}
+        name = design.slots[slot].name
+        if not limits.money and not any((place.entity, name) in hot for place in group):
+            continue
+        if there > group:
             yield replace(_exchanged(problem, chosen, set(group), slot, new), indexes=new)
+        if len(group) == 1:
+            rest = _exchanged(problem, chosen, there - group, slot, new)
+            twins = {replace(place, slot=new) for place in group}
+            yield replace(rest, placed=tuple(sorted({*rest.placed, *twins})), indexes=new)
 
 
 def _relieves(problem: Problem, places: set[Placement]) -> bool:
