@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from prejoin.design.mapping.map_reads import followed, map_read
@@ -218,10 +219,12 @@ def _design_difference(sample: SampleTable, read: Read, operation: Operation, ca
     for request, other in zip(operation.requests, mapped.requests, strict=False):
         if _place(request) != _place(other):
             return f"the design says {' '.join(_place(request))}, and its keys give {' '.join(_place(other))}"
-    for request, call in zip(operation.requests, calls, strict=False):
-        if (request.call, request.slot) != (call.operation, call.index or TABLE):
-            sent = f"{call.operation} on {call.index or TABLE}"
-            return f"it was a {sent}, and the design says {request.call} on {request.slot}"
+    # A request is sent several times for shards, time buckets and lists.
+    said = [place for place, _ in groupby((str(request.call), request.slot) for request in operation.requests)]
+    sent = [place for place, _ in groupby((call.operation, call.index or TABLE) for call in calls)]
+    for wanted, was in zip(said, sent, strict=False):
+        if wanted != was:
+            return f"it was a {' on '.join(was)}, and the design says {' on '.join(wanted)}"
     return ""
 
 
