@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from prejoin.design.mapping.map_reads import followed, map_read
+from prejoin.design.mapping.map_reads import followed, map_read, varying
 from prejoin.design.model import TABLE, Operation, Request
 from prejoin.proof.arguments import read_arguments
 from prejoin.proof.brute_force import BruteForce, Found, difference
@@ -21,6 +21,7 @@ from prejoin.table.client.observe import Call
 from prejoin.table.errors import TooMany
 from prejoin.table.read.page import Collection, Page
 from prejoin.workload.model import Combine, Read, Result
+from prejoin.workload.tenants import tenant_of
 
 _PAGE = 2
 """Items per page when pages are walked: small, so that every kind of boundary falls into one."""
@@ -151,11 +152,13 @@ class _Reading:
 
     def _join_difference(self, name: str, found: Found, named: Mapping[Any, Any]) -> str:
         """How the items that a join has fetched differ from those that the first ones refer to."""
-        links = followed(self.brute_force.read, self.sample.workload, name)
+        read, workload = self.brute_force.read, self.sample.workload
+        links = followed(read, workload, name)
         ids = [[values.get(link.own.name) for link in links] for _, values in found]
-        varying = [link.other.name for link in links if not link.given]
+        # The tenant of a client is no part of what it is called with.
+        names = [link.other.name for link in varying([o for o in links if o.own.name != tenant_of(workload, read)])]
         wanted = {
-            values[varying[0]] if len(varying) == 1 else tuple(values[n] for n in varying): values
+            values[names[0]] if len(names) == 1 else tuple(values[n] for n in names): values
             for values in self.sample.items.get(name, [])
             if [values.get(link.other.name) for link in links] in ids
         }
