@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
-from prejoin.design.mapping.map_reads import followed, map_read
+from prejoin.design.mapping.map_reads import followed, map_read, varying
 from prejoin.design.model import TABLE, Operation, Request
 from prejoin.proof.arguments import read_arguments
 from prejoin.proof.brute_force import BruteForce, Found, difference
@@ -20,6 +21,7 @@ from prejoin.table.client.observe import Call
 from prejoin.table.errors import TooMany
 from prejoin.table.read.page import Collection, Page
 from prejoin.workload.model import Combine, Read, Result
+from prejoin.workload.tenants import tenant_of
 
 _PAGE = 2
 """Items per page when pages are walked: small, so that every kind of boundary falls into one."""
@@ -150,11 +152,13 @@ class _Reading:
 
     def _join_difference(self, name: str, found: Found, named: Mapping[Any, Any]) -> str:
         """How the items that a join has fetched differ from those that the first ones refer to."""
-        links = followed(self.brute_force.read, self.sample.workload, name)
+        read, workload = self.brute_force.read, self.sample.workload
+        links = followed(read, workload, name)
         ids = [[values.get(link.own.name) for link in links] for _, values in found]
-        varying = [link.other.name for link in links if not link.given]
+        # The tenant of a client is no part of what it is called with.
+        names = [link.other.name for link in varying([o for o in links if o.own.name != tenant_of(workload, read)])]
         wanted = {
-            values[varying[0]] if len(varying) == 1 else tuple(values[n] for n in varying): values
+            values[names[0]] if len(names) == 1 else tuple(values[n] for n in names): values
             for values in self.sample.items.get(name, [])
             if [values.get(link.other.name) for link in links] in ids
         }
@@ -218,10 +222,12 @@ def _design_difference(sample: SampleTable, read: Read, operation: Operation, ca
     for request, other in zip(operation.requests, mapped.requests, strict=False):
         if _place(request) != _place(other):
             return f"the design says {' '.join(_place(request))}, and its keys give {' '.join(_place(other))}"
-    for request, call in zip(operation.requests, calls, strict=False):
-        if (request.call, request.slot) != (call.operation, call.index or TABLE):
-            sent = f"{call.operation} on {call.index or TABLE}"
-            return f"it was a {sent}, and the design says {request.call} on {request.slot}"
+    # A request is sent several times for shards, time buckets and lists.
+    said = [place for place, _ in groupby((str(request.call), request.slot) for request in operation.requests)]
+    sent = [place for place, _ in groupby((call.operation, call.index or TABLE) for call in calls)]
+    for wanted, was in zip(said, sent, strict=False):
+        if wanted != was:
+            return f"it was a {' on '.join(was)}, and the design says {' on '.join(wanted)}"
     return ""
 
 

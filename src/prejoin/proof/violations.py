@@ -338,7 +338,7 @@ def _unmet(
         known = {**step.before, attribute.name: value}
         own = {a.name for a in step.entity.id if target(sample.workload, a) is None}
         kept = {n: v for n, v in known.items() if n not in own and not _unique(step.entity, n)}
-        item = sample.generator.another(step.entity, kept)
+        item = sample.generator.another(step.entity, {**kept, **_same_tenant(sample, step.before)})
         if item is None:
             continue
         sample.generator.keep(step.entity, item)

@@ -62,7 +62,9 @@ def _narrower(slot: Slot, design: Design, workload: Workload) -> list[tuple[Proj
     ending = {a.name for entity in there for a in entity.attributes if a.ttl}
     keys = {key.name for s in (design.slots[0], slot) for key in (*s.pk, *s.sk)}
     included = sorted(((needed & set(attributes)) | ending) - keys)
-    found = [] if ending else [Projection(ProjectionKind.KEYS_ONLY)]
+    # A filter tests attributes, and not the parts of a key.
+    filters = any(r.filters for operation in design.operations for r in operation.requests if r.slot == slot.name)
+    found = [] if ending or filters else [Projection(ProjectionKind.KEYS_ONLY)]
     # The type attribute tells several types of items apart.
     named = (design.type_attribute, *included)
     if len(named) <= INDEX_PROJECTED_ATTRIBUTES:

@@ -209,8 +209,8 @@ def finding(facets: Iterable[keys.Facet], entity: Entity, names: frozenset[str])
     if not names:
         return None
     ask = Lookup.of(entity.name, equal=names, filtered=names)
-    own = [f for f in facets if f.entity == entity.name and _finds(keys.plan((f,), ask), entity)]
-    found = keys.plan(own, ask)
+    # Keys of other entities may lie between those of this one.
+    found = keys.plan([f for f in facets if f.entity != entity.name or _finds(keys.plan((f,), ask), entity)], ask)
     return found if isinstance(found, Plan) else None
 
 

@@ -322,8 +322,8 @@ class JoinLink(msgspec.Struct, frozen=True):
 def followed(read: Read, workload: Workload, name: str) -> tuple[JoinLink, ...]:
     """The attributes that lead from a join's first entity to another; empty if none does.
 
-    `via` names one of them; otherwise it is the first reference to the other entity that is not an input. If it holds a
-    part of that entity's id, the attributes with the other parts follow, in the order of the id.
+    `via` names one of them; otherwise it is the first reference to the other entity, if possible one that is not an
+    input. If it holds a part of that entity's id, the attributes with the other parts follow, in the order of the id.
     """
     first, other = workload.entity(read.entities[0]), workload.entity(name)
     if first is None or other is None:
@@ -332,7 +332,7 @@ def followed(read: Read, workload: Workload, name: str) -> tuple[JoinLink, ...]:
     lists = {bindings(workload, read.entities[:1], i.attribute).get(first.name) for i in read.inputs if i.many}
     leading = [a for a in first.attributes if any(e is other for e, _ in targets(workload, a))]
     said = first.attribute(bare_name(read.via)) if read.via else None
-    lead = said or next((a for a in leading if a.name not in asked), None)
+    lead = said or next((a for a in leading if a.name not in asked), next(iter(leading), None))
     held = next((one for one in targets(workload, lead) if one[0] is other), None) if lead else None
     if lead is None or held is None:
         return ()

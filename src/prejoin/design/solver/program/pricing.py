@@ -334,10 +334,12 @@ class Prices:
     def _found(self, planned: keys.Facet, candidate: Candidate) -> frozenset[str]:
         """The writes that can find their items by a key."""
         found = set()
+        # Before their types, items of several entities lie among each other.
+        needed = (*candidate.pk, *(one.attribute for one in candidate.sk[: candidate.type_position]))
         for write, action in item_changes(self._workload):
             if action.entity == self._entity.name and not action.many:
                 names = known(self._workload, write, action)
-                if names.issuperset(candidate.pk) and finding((planned,), self._entity, names):
+                if names.issuperset(needed) and finding((planned,), self._entity, names):
                     found.add(write.id)
         return frozenset(found)
 
