@@ -1457,3 +1457,106 @@ def test_attribute_that_every_item_has_cannot_be_removed() -> None:
         ("PJ212", "mark it: `` `text` (string, optional, mutable) ``")
     ]
     workload(text.replace("`text` (string, mutable)", "`text` (string, optional, mutable)"))
+
+
+HOSTING = """# Hosting
+
+## Entities
+
+### User
+
+- **Attributes**:
+  - `username` (string, natural)
+- **Cardinality**: ~1M total
+
+### Organization
+
+- **Attributes**:
+  - `orgName` (string, natural)
+- **Cardinality**: ~50K total
+
+### Repository
+
+- **Attributes**:
+  - `ownerName` (string, id, → User | Organization)
+  - `repoName` (string, natural)
+  - `isPrivate` (boolean, mutable)
+  - `pushedAt` (datetime, mutable)
+- **Cardinality**: ~5M total
+
+### Issue
+
+- **Attributes**:
+  - `ownerName` (string, id, → Repository.ownerName)
+  - `repoName` (string, id, → Repository.repoName)
+  - `number` (integer, natural, max 99999)
+- **Cardinality**: ~20 per Repository
+
+### Comment
+
+- **Attributes**:
+  - `ownerName` (string, id, → Issue.ownerName)
+  - `repoName` (string, id, → Issue.repoName)
+  - `number` (integer, id, max 99999, → Issue.number)
+  - `commentId` (ulid, generated)
+- **Cardinality**: ~5 per Issue
+
+### Star
+
+- **Attributes**:
+  - `ownerName` (string, id, → Repository.ownerName)
+  - `repoName` (string, id, → Repository.repoName)
+  - `username` (string, id, → User)
+  - `starredAt` (datetime, immutable)
+- **Cardinality**: ~10 per Repository
+
+"""
+
+
+def test_partition_of_an_item_below_one_of_several_owners() -> None:
+    rows = "| AP-001 | Repository, Issue | ownerName, repoName | Collection | - | Yes (20) | 10/s | Eventual | Collection |\n"
+    rows += "| AP-002 | Comment | ownerName, repoName, number | Collection | - | Yes (20) | 10/s | Eventual | No |\n"
+    rows += "| AP-003 | Star | ownerName, repoName | Collection | starredAt DESC | Yes (20) | 10/s | Eventual | No |\n"
+    rows += "| AP-004 | Star | ownerName, repoName, username | Single | - | No | 10/s | Eventual | No |\n"
+    rows += (
+        "| AP-005 | Repository | isPrivate = false | Collection | pushedAt DESC | Yes (20) | 1/s | Eventual | No |\n"
+    )
+    solution = solve(workload(HOSTING + JOIN_READS + rows))
+    found = {(i.entity, f.slot): f.pk for i in solution.design.items for f in i.facets}
+    repository = "OWNER#{ownerName}#REPOSITORY#{repoName}"
+    assert solution.chosen.unserved == ()
+    assert found["Repository", TABLE] == found["Issue", TABLE] == (repository,)
+    assert found["Comment", TABLE] == (f"{repository}#ISSUE#{{number:plain}}",)
+    # The index has the same partitions as the table: not one for all repositories of an owner.
+    assert found["Star", "gsi1"] == (repository,)
+    assert found["Repository", "gsi1"] == ("REPOSITORY_NOT_PRIVATE",)
+
+
+OFFICES = """# Offices
+
+## Entities
+
+### Office
+
+- **Attributes**:
+  - `officeId` (string, natural)
+  - `country` (string, immutable)
+  - `state` (string, immutable)
+  - `kind` (SHOP | DEPOT, immutable)
+- **Cardinality**: ~5K total
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "partition"),
+    [
+        ("country, state", "COUNTRY#{country}#STATE#{state}"),
+        ("country, kind", "COUNTRY#{country}"),
+    ],
+)
+def test_partition_has_all_that_a_read_gives_if_it_holds_no_id(asked: str, partition: str) -> None:
+    rows = f"| AP-001 | Office | {asked} | Collection | - | Yes (20) | 10/s | Eventual |\n"
+    rows += "| AP-002 | Office | officeId | Single | - | No | 10/s | Eventual |\n"
+    design = solve(workload(OFFICES + READS + rows)).design
+    assert [f.pk for i in design.items for f in i.facets if f.slot == "gsi1"] == [(partition,)]

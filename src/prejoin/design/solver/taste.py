@@ -12,7 +12,7 @@ from functools import cache
 from math import log10
 
 from prejoin.design.cost.assumptions import count_by, per_second, size_of
-from prejoin.design.solver.candidates import Candidate, unique_keys
+from prejoin.design.solver.candidates import Candidate, identifies, unique_keys
 from prejoin.design.solver.placement import BASE, OWN, Placement
 from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.types import Kind
@@ -63,7 +63,7 @@ class Taste:
         return (
             1
             + 4 * len(candidate.sk)
-            + 6 * abs(len(candidate.pk) - max(known, 1))
+            + 6 * abs(len(candidate.pk) - max(known, 1 if base else self._telling(entity, candidate.pk), 1))
             + 6 * elsewhere
             + 2 * rarely
             + large
@@ -72,6 +72,19 @@ class Taste:
             + (30 if base else 20) * (bool(candidate.pk) and not known)
             + (12 if candidate.sparse else 40) * everything
         )
+
+    def _telling(self, entity: Entity, pk: tuple[str, ...]) -> int:
+        """How many attributes a partition in an index should have if it holds no id but the tenant's.
+
+        They are all that a read gives, but for enums and booleans: `COUNTRY#{country}#STATE#{state}`.
+        """
+        tenant = common_tenant(self._workload, entity.name)
+        own = [name for name in pk if name not in tenant]
+        roots = self._roots(entity, own)
+        if any(ids <= roots for ids in self._ids if ids):
+            return 0
+        telling = sum(identifies(self._workload, entity, name) > 0 for name in own)
+        return len(pk) - len(own) + telling if telling > 1 else 0
 
     def _roots(self, entity: Entity, names: Iterable[str]) -> Roots:
         return frozenset(root(self._workload, entity, a) for name in names if (a := entity.attribute(name)))
