@@ -608,10 +608,22 @@ def test_guard_is_the_lookup_of_a_consistent_read() -> None:
     rows = "| AP-001 | Payment | requestKey | Single | - | No | 5/s | Strong |\n"
     rows += "| AP-002 | Payment | paymentId | Single | - | No | 5/s | Eventual |\n"
     write = "| AP-100 | Payment | Payment | create Payment | Yes | requestKey unique | 50/s |\n"
-    payments = workload(PAYMENTS + READS + rows + WRITES + write)
+    chosen = PAYMENTS.replace("(ulid, generated)", "(string, natural)")
+    payments = workload(chosen + READS + rows + WRITES + write)
     found = simplifications(payments, solve(payments))
     assert any("reads an item by `requestKey`, which also keeps it unique" in one.text for one in found)
     assert all(one.dollars < 0 for one in found)
+
+
+def test_value_that_is_read_consistently_is_the_key_and_the_id_is_in_an_index() -> None:
+    rows = "| AP-001 | Payment | requestKey | Single | - | No | 5/s | Strong |\n"
+    rows += "| AP-002 | Payment | paymentId | Single | - | No | 5/s | Eventual |\n"
+    write = "| AP-100 | Payment | Payment | create Payment | Yes | requestKey unique | 50/s |\n"
+    design = solve(workload(PAYMENTS + READS + rows + WRITES + write)).design
+    found = [f"{f.slot} {f.pk[0]}" for item in design.items for f in item.facets]
+    # Neither a copy for the consistent read, nor a guard.
+    assert found == ["table REQUEST_KEY#{requestKey}", "gsi1 PAYMENT#{paymentId}"]
+    assert design.guards == ()
 
 
 TICKETS = """# Tickets
