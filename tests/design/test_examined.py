@@ -1572,3 +1572,46 @@ def test_partition_has_all_that_a_read_gives_if_it_holds_no_id(asked: str, parti
     rows += "| AP-002 | Office | officeId | Single | - | No | 10/s | Eventual |\n"
     design = solve(workload(OFFICES + READS + rows)).design
     assert [f.pk for i in design.items for f in i.facets if f.slot == "gsi1"] == [(partition,)]
+
+
+DEALS = """# Deals
+
+## Entities
+
+### Brand
+
+- **Attributes**:
+  - `brandName` (string, natural)
+- **Cardinality**: ~2K total
+
+### Category
+
+- **Attributes**:
+  - `categoryName` (string, natural)
+- **Cardinality**: ~200 total
+
+### Deal
+
+- **Attributes**:
+  - `dealId` (ulid, generated)
+  - `brandName` (string, immutable, → Brand)
+  - `categoryName` (string, immutable, → Category)
+  - `createdAt` (datetime, immutable)
+- **Relationships**:
+  - Brand 1:N Deal via brandName
+  - Category 1:N Deal via categoryName
+- **Cardinality**: ~500K total
+- **Size**: 600 B
+
+"""
+
+
+def test_item_of_two_parents_that_is_read_by_its_id_has_it_as_its_key() -> None:
+    rows = "| AP-001 | Deal | dealId | Single | - | No | 300/s | Eventual |\n"
+    rows += "| AP-002 | Deal | brandName | Collection | createdAt DESC | Yes (25) | 50/s | Eventual |\n"
+    rows += "| AP-003 | Deal | categoryName | Collection | createdAt DESC | Yes (25) | 80/s | Eventual |\n"
+    design = solve(workload(DEALS + READS + rows)).design
+    item = design.item("Deal")
+    assert item is not None
+    assert [facet.pk for facet in item.facets if facet.slot == TABLE] == [("DEAL#{dealId}",)]
+    assert len(design.indexes) == 2

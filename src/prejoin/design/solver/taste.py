@@ -54,6 +54,8 @@ class Taste:
             known = max([known, *(len(group) for group in unique if group <= set(candidate.pk))])
             alone = any(group <= set(candidate.pk) for group in ({a.name for a in entity.id}, *unique))
             elsewhere = roots not in parents if parents else alone and _has_series(entity)
+            # An item that is read by itself is not read with its parent's: GetItem rather than a Query of an index.
+            elsewhere = elsewhere and not (alone and len(parents) > 1 and self._is_read_alone(entity))
             large = 20 * (not alone and self._pages(entity.name, candidate.pk) > 1)
             rarely = not alone and self._is_asked_less(entity, candidate.pk)
         elif candidate.pk:
@@ -106,6 +108,11 @@ class Taste:
         tenant = common_tenant(self._workload, entity.name)
         held = [a.name for a in entity.id if a.references and a.name not in tenant]
         return [self._roots(entity, [*tenant, *held])] if held else []
+
+    def _is_read_alone(self, entity: Entity) -> bool:
+        """Whether a read gives the id of one item, and nothing else."""
+        ids = {a.name for a in entity.id}
+        return any(names == ids for read, names in self._given(entity.name) if len(read.entities) == 1)
 
     def _is_asked_less(self, entity: Entity, pk: tuple[str, ...]) -> bool:
         """Whether another parent's items are read more often than those of a partition."""
