@@ -608,10 +608,22 @@ def test_guard_is_the_lookup_of_a_consistent_read() -> None:
     rows = "| AP-001 | Payment | requestKey | Single | - | No | 5/s | Strong |\n"
     rows += "| AP-002 | Payment | paymentId | Single | - | No | 5/s | Eventual |\n"
     write = "| AP-100 | Payment | Payment | create Payment | Yes | requestKey unique | 50/s |\n"
-    payments = workload(PAYMENTS + READS + rows + WRITES + write)
+    chosen = PAYMENTS.replace("(ulid, generated)", "(string, natural)")
+    payments = workload(chosen + READS + rows + WRITES + write)
     found = simplifications(payments, solve(payments))
     assert any("reads an item by `requestKey`, which also keeps it unique" in one.text for one in found)
     assert all(one.dollars < 0 for one in found)
+
+
+def test_value_that_is_read_consistently_is_the_key_and_the_id_is_in_an_index() -> None:
+    rows = "| AP-001 | Payment | requestKey | Single | - | No | 5/s | Strong |\n"
+    rows += "| AP-002 | Payment | paymentId | Single | - | No | 5/s | Eventual |\n"
+    write = "| AP-100 | Payment | Payment | create Payment | Yes | requestKey unique | 50/s |\n"
+    design = solve(workload(PAYMENTS + READS + rows + WRITES + write)).design
+    found = [f"{f.slot} {f.pk[0]}" for item in design.items for f in item.facets]
+    # Neither a copy for the consistent read, nor a guard.
+    assert found == ["table REQUEST_KEY#{requestKey}", "gsi1 PAYMENT#{paymentId}"]
+    assert design.guards == ()
 
 
 TICKETS = """# Tickets
@@ -1457,3 +1469,149 @@ def test_attribute_that_every_item_has_cannot_be_removed() -> None:
         ("PJ212", "mark it: `` `text` (string, optional, mutable) ``")
     ]
     workload(text.replace("`text` (string, mutable)", "`text` (string, optional, mutable)"))
+
+
+HOSTING = """# Hosting
+
+## Entities
+
+### User
+
+- **Attributes**:
+  - `username` (string, natural)
+- **Cardinality**: ~1M total
+
+### Organization
+
+- **Attributes**:
+  - `orgName` (string, natural)
+- **Cardinality**: ~50K total
+
+### Repository
+
+- **Attributes**:
+  - `ownerName` (string, id, → User | Organization)
+  - `repoName` (string, natural)
+  - `isPrivate` (boolean, mutable)
+  - `pushedAt` (datetime, mutable)
+- **Cardinality**: ~5M total
+
+### Issue
+
+- **Attributes**:
+  - `ownerName` (string, id, → Repository.ownerName)
+  - `repoName` (string, id, → Repository.repoName)
+  - `number` (integer, natural, max 99999)
+- **Cardinality**: ~20 per Repository
+
+### Comment
+
+- **Attributes**:
+  - `ownerName` (string, id, → Issue.ownerName)
+  - `repoName` (string, id, → Issue.repoName)
+  - `number` (integer, id, max 99999, → Issue.number)
+  - `commentId` (ulid, generated)
+- **Cardinality**: ~5 per Issue
+
+### Star
+
+- **Attributes**:
+  - `ownerName` (string, id, → Repository.ownerName)
+  - `repoName` (string, id, → Repository.repoName)
+  - `username` (string, id, → User)
+  - `starredAt` (datetime, immutable)
+- **Cardinality**: ~10 per Repository
+
+"""
+
+
+def test_partition_of_an_item_below_one_of_several_owners() -> None:
+    rows = "| AP-001 | Repository, Issue | ownerName, repoName | Collection | - | Yes (20) | 10/s | Eventual | Collection |\n"
+    rows += "| AP-002 | Comment | ownerName, repoName, number | Collection | - | Yes (20) | 10/s | Eventual | No |\n"
+    rows += "| AP-003 | Star | ownerName, repoName | Collection | starredAt DESC | Yes (20) | 10/s | Eventual | No |\n"
+    rows += "| AP-004 | Star | ownerName, repoName, username | Single | - | No | 10/s | Eventual | No |\n"
+    rows += (
+        "| AP-005 | Repository | isPrivate = false | Collection | pushedAt DESC | Yes (20) | 1/s | Eventual | No |\n"
+    )
+    solution = solve(workload(HOSTING + JOIN_READS + rows))
+    found = {(i.entity, f.slot): f.pk for i in solution.design.items for f in i.facets}
+    repository = "OWNER#{ownerName}#REPOSITORY#{repoName}"
+    assert solution.chosen.unserved == ()
+    assert found["Repository", TABLE] == found["Issue", TABLE] == (repository,)
+    assert found["Comment", TABLE] == (f"{repository}#ISSUE#{{number:plain}}",)
+    # The index has the same partitions as the table: not one for all repositories of an owner.
+    assert found["Star", "gsi1"] == (repository,)
+    assert found["Repository", "gsi1"] == ("REPOSITORY_NOT_PRIVATE",)
+
+
+OFFICES = """# Offices
+
+## Entities
+
+### Office
+
+- **Attributes**:
+  - `officeId` (string, natural)
+  - `country` (string, immutable)
+  - `state` (string, immutable)
+  - `kind` (SHOP | DEPOT, immutable)
+- **Cardinality**: ~5K total
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "partition"),
+    [
+        ("country, state", "COUNTRY#{country}#STATE#{state}"),
+        ("country, kind", "COUNTRY#{country}"),
+    ],
+)
+def test_partition_has_all_that_a_read_gives_if_it_holds_no_id(asked: str, partition: str) -> None:
+    rows = f"| AP-001 | Office | {asked} | Collection | - | Yes (20) | 10/s | Eventual |\n"
+    rows += "| AP-002 | Office | officeId | Single | - | No | 10/s | Eventual |\n"
+    design = solve(workload(OFFICES + READS + rows)).design
+    assert [f.pk for i in design.items for f in i.facets if f.slot == "gsi1"] == [(partition,)]
+
+
+DEALS = """# Deals
+
+## Entities
+
+### Brand
+
+- **Attributes**:
+  - `brandName` (string, natural)
+- **Cardinality**: ~2K total
+
+### Category
+
+- **Attributes**:
+  - `categoryName` (string, natural)
+- **Cardinality**: ~200 total
+
+### Deal
+
+- **Attributes**:
+  - `dealId` (ulid, generated)
+  - `brandName` (string, immutable, → Brand)
+  - `categoryName` (string, immutable, → Category)
+  - `createdAt` (datetime, immutable)
+- **Relationships**:
+  - Brand 1:N Deal via brandName
+  - Category 1:N Deal via categoryName
+- **Cardinality**: ~500K total
+- **Size**: 600 B
+
+"""
+
+
+def test_item_of_two_parents_that_is_read_by_its_id_has_it_as_its_key() -> None:
+    rows = "| AP-001 | Deal | dealId | Single | - | No | 300/s | Eventual |\n"
+    rows += "| AP-002 | Deal | brandName | Collection | createdAt DESC | Yes (25) | 50/s | Eventual |\n"
+    rows += "| AP-003 | Deal | categoryName | Collection | createdAt DESC | Yes (25) | 80/s | Eventual |\n"
+    design = solve(workload(DEALS + READS + rows)).design
+    item = design.item("Deal")
+    assert item is not None
+    assert [facet.pk for facet in item.facets if facet.slot == TABLE] == [("DEAL#{dealId}",)]
+    assert len(design.indexes) == 2

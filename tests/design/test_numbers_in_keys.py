@@ -128,7 +128,11 @@ def test_a_design_in_use_keeps_how_its_numbers_are_written() -> None:
     before = solve(games()).design
     assert keys(before) <= keys(solve(games(BY_GAME), before).design)
     old = read_text(DOCUMENT.format(more="## Decisions\n\n- User has key `USER#{userId}` and `USER`\n"), "md").workload
-    assert all("plain" not in key for key in keys(solve(old).design))
+    written = keys(solve(old).design)
+    assert all("userId:plain" not in key for key in written)
+    # A decided key says nothing about other numbers.
+    assert {key for key in keys(before) if "userId" not in key} <= written
+    assert any("gameId:plain" in key for key in written)
 
 
 @pytest.mark.parametrize("kind", [Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL])

@@ -88,13 +88,13 @@ def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tupl
 
 def _chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tuple[str, str]]:
     found = [(entity.name, attribute.name)]
-    if attribute.references_or:
-        found += [(e.name, a.name) for e, a in targets(workload, attribute)]
     while not attribute.references_or and (further := target(workload, attribute)):
         attribute = further[1]
         if (further[0].name, attribute.name) in found:
             break
         found.append((further[0].name, attribute.name))
+    if attribute.references_or:
+        found += [(e.name, a.name) for e, a in targets(workload, attribute)]
     if several := next((name for owner, own in found if (name := _shared_id(workload, owner, own))), ""):
         found.append(("", several))  # the ids of several entities that one attribute may hold are one kind of value
     tenant = workload.tenant

@@ -263,7 +263,7 @@ class KeyWords:
     def _partition(self, candidate: Candidate, table: bool) -> str:
         entity = self._entity(candidate.entity)
         names = self._parents_first(entity, candidate.pk)
-        parts = [part for name in names for part in (self._word(entity, name), self._given(entity, name))]
+        parts = [part for name in names for part in (self._word(entity, name, names), self._given(entity, name))]
         conditions = [self._condition(entity, *one) for one in candidate.when]
         conditions += [_membership(one) for one in candidate.only]
         if not candidate.pk:
@@ -279,11 +279,13 @@ class KeyWords:
     def _condition(self, entity: Entity, name: str, value: str) -> tuple[str, str]:
         """The words of a constant: its attribute, and its value unless the attribute says it all.
 
-        `active = true` is `ACTIVE`, `active = false` is `NOT_ACTIVE`, `level = 3` is `LEVEL_3`.
+        `active = true` is `ACTIVE`, `isActive = false` is `NOT_ACTIVE`, `level = 3` is `LEVEL_3`.
         """
         attribute = entity.attribute(name)
         word = upper(name)
         if attribute and attribute.type.kind is Kind.BOOLEAN:
+            short = word.removeprefix("IS_")
+            word = word if short in self._attributes else short
             return (word if value.lower() == "true" else f"NOT_{word}"), ""
         if attribute and attribute.type.numeric:
             return f"{word}_{upper(value)}", ""
@@ -301,7 +303,7 @@ class KeyWords:
         spread = spread_by(self._workload, entity, candidate)
         return [*found, *([f"{{{spread}:shard({shards})}}"] if spread and shards > 1 else [])]
 
-    def _word(self, entity: Entity, name: str) -> str:
+    def _word(self, entity: Entity, name: str, partition: Sequence[str]) -> str:
         attribute = entity.attribute(name)
         assert attribute is not None
         if self._is_tenant(entity, attribute):
@@ -313,6 +315,8 @@ class KeyWords:
         found = whose.attribute(field) if whose else None
         if whose and found and found.id and identifies(self._workload, whose, found):
             return self._id_word(whose, found)
+        if whose and found and self._completes(whose, found, entity, partition):
+            return upper(whose.name)
         word = upper(field)
         # The name of another entity means its id, and two attributes with the same upper-case name need two words.
         entities = {upper(one.name): one for one in self._workload.entities}
@@ -323,6 +327,14 @@ class KeyWords:
             word = short
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
+
+    def _completes(self, whose: Entity, last: Attribute, entity: Entity, partition: Sequence[str]) -> bool:
+        """Whether a natural part of an id completes it in a partition: an issue's `number`, beside its repository."""
+        *above, own = whose.id or (last,)
+        if own != last or last.generated is not False or last.references or not all(a.references for a in above):
+            return False
+        held = {self._same.root(entity, a) for name in partition if (a := entity.attribute(name))}
+        return held.issuperset(self._same.root(whose, a) for a in whose.id)
 
     def _shared_word(self, kind: str) -> str:
         """The word for an id of one of several entities, from an attribute that holds it: `OWNER` for `ownerName`."""
@@ -364,7 +376,17 @@ class KeyWords:
         if interleaved:
             alike += [(e, a) for e in self._workload.entities if (a := e.attribute(attribute.name))]
         bounds = {padded_to(self._workload, *one) for one in alike}
-        return 0 if self._fixed.facets or len(bounds) > 1 else bounds.pop()
+        return 0 if len(bounds) > 1 or any(self._is_kept(*one) for one in alike) else bounds.pop()
+
+    def _is_kept(self, entity: Entity, attribute: Attribute) -> bool:
+        """Whether a key that is fixed holds the same values: they keep their format."""
+        held = {
+            self._same.root(of, a)
+            for candidate in self._fixed.candidates.values()
+            for name in candidate.attributes
+            if (of := self._workload.entity(candidate.entity)) and (a := of.attribute(name))
+        }
+        return self._same.root(entity, attribute) in held
 
     def _given(self, entity: Entity, name: str) -> str:
         """A field of a partition key, whose value is always known as a whole."""
@@ -377,7 +399,7 @@ class KeyWords:
         In a sort key a number with bounds is padded nevertheless, because people expect 2 before 10. A design in use
         keeps its format.
         """
-        if not attribute.type.numeric or self._fixed.facets:
+        if not attribute.type.numeric or self._is_kept(entity, attribute):
             return False
         bounded = bool(padded_to(self._workload, entity, attribute))
         return partition or not (bounded or self._same.root(entity, attribute) in self._ordered)
@@ -516,7 +538,7 @@ class KeyWords:
         """The words before the type: the same for all types that are read together."""
         entity = self._entity(placed.entity)
         names = [one.attribute for one in placed.candidate.sk[: placed.candidate.type_position]]
-        return self._separator.join(self._word(entity, name) for name in names)
+        return self._separator.join(self._word(entity, name, names) for name in names)
 
     def _head(self, label: str, members: Sequence[Placement], plain: dict[Placement, str]) -> str:
         if members[0].candidate.fixed:

@@ -29,7 +29,7 @@ from prejoin.design.mapping.map_reads import followed
 from prejoin.design.solver.needs import Membership, Need, SortAttribute
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
-from prejoin.workload.model import Combine, Entity, Verb, Workload
+from prejoin.workload.model import Combine, Consistency, Entity, Verb, Workload
 from prejoin.workload.tenants import common_tenant, is_owned, own_id
 
 MOST_PERMUTED = 4
@@ -261,7 +261,11 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
             for pk in combinations(sorted(group), size)
             for order in permutations(sorted(group.difference(pk)))
         }
-        # An item that is asked for by its id has the id as its key, and the unique value in an index.
+        # An item that is asked for by its id has the id as its key, and the unique value in an index. A consistent read
+        # by the value has no index, though.
+        if _is_read_consistently(workload, group, needs):
+            found |= keys
+            continue
         found |= {one for one in keys if _finds_all(workload, entity, one, needs)}
         # The same is true of a key that holds the id, too, if its partition is the unique value.
         found -= {one for one in found if group.issubset(one.pk) and not _finds_all(workload, entity, one, needs)}
@@ -296,6 +300,12 @@ def _finds_all(workload: Workload, entity: Entity, candidate: Candidate, needs: 
     ids = {a.name for a in entity.id}
     known = (*(need.given for need in needs), *joined_by(workload, entity))
     return all(given.issuperset(candidate.attributes) for given in known if given >= ids)
+
+
+def _is_read_consistently(workload: Workload, names: frozenset[str], needs: Iterable[Need]) -> bool:
+    """Whether a read that gives these attributes has to see every write before it."""
+    reads = {read.id for read in workload.reads if read.consistency not in (None, Consistency.EVENTUAL)}
+    return any(need.read in reads and need.given >= names for need in needs)
 
 
 def joined_by(workload: Workload, entity: Entity) -> list[frozenset[str]]:

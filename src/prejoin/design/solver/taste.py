@@ -12,7 +12,7 @@ from functools import cache
 from math import log10
 
 from prejoin.design.cost.assumptions import count_by, per_second, size_of
-from prejoin.design.solver.candidates import Candidate, unique_keys
+from prejoin.design.solver.candidates import Candidate, identifies, unique_keys
 from prejoin.design.solver.placement import BASE, OWN, Placement
 from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.types import Kind
@@ -54,6 +54,8 @@ class Taste:
             known = max([known, *(len(group) for group in unique if group <= set(candidate.pk))])
             alone = any(group <= set(candidate.pk) for group in ({a.name for a in entity.id}, *unique))
             elsewhere = roots not in parents if parents else alone and _has_series(entity)
+            # An item that is read by itself is not read with its parent's: GetItem rather than a Query of an index.
+            elsewhere = elsewhere and not (alone and len(parents) > 1 and self._is_read_alone(entity))
             large = 20 * (not alone and self._pages(entity.name, candidate.pk) > 1)
             rarely = not alone and self._is_asked_less(entity, candidate.pk)
         elif candidate.pk:
@@ -63,7 +65,7 @@ class Taste:
         return (
             1
             + 4 * len(candidate.sk)
-            + 6 * abs(len(candidate.pk) - max(known, 1))
+            + 6 * abs(len(candidate.pk) - max(known, 1 if base else self._telling(entity, candidate.pk), 1))
             + 6 * elsewhere
             + 2 * rarely
             + large
@@ -72,6 +74,19 @@ class Taste:
             + (30 if base else 20) * (bool(candidate.pk) and not known)
             + (12 if candidate.sparse else 40) * everything
         )
+
+    def _telling(self, entity: Entity, pk: tuple[str, ...]) -> int:
+        """How many attributes a partition in an index should have if it holds no id but the tenant's.
+
+        They are all that a read gives, but for enums and booleans: `COUNTRY#{country}#STATE#{state}`.
+        """
+        tenant = common_tenant(self._workload, entity.name)
+        own = [name for name in pk if name not in tenant]
+        roots = self._roots(entity, own)
+        if any(ids <= roots for ids in self._ids if ids):
+            return 0
+        telling = sum(identifies(self._workload, entity, name) > 0 for name in own)
+        return len(pk) - len(own) + telling if telling > 1 else 0
 
     def _roots(self, entity: Entity, names: Iterable[str]) -> Roots:
         return frozenset(root(self._workload, entity, a) for name in names if (a := entity.attribute(name)))
@@ -93,6 +108,11 @@ class Taste:
         tenant = common_tenant(self._workload, entity.name)
         held = [a.name for a in entity.id if a.references and a.name not in tenant]
         return [self._roots(entity, [*tenant, *held])] if held else []
+
+    def _is_read_alone(self, entity: Entity) -> bool:
+        """Whether a read gives the id of one item, and nothing else."""
+        ids = {a.name for a in entity.id}
+        return any(names == ids for read, names in self._given(entity.name) if len(read.entities) == 1)
 
     def _is_asked_less(self, entity: Entity, pk: tuple[str, ...]) -> bool:
         """Whether another parent's items are read more often than those of a partition."""
