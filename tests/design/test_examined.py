@@ -1615,3 +1615,58 @@ def test_item_of_two_parents_that_is_read_by_its_id_has_it_as_its_key() -> None:
     assert item is not None
     assert [facet.pk for facet in item.facets if facet.slot == TABLE] == [("DEAL#{dealId}",)]
     assert len(design.indexes) == 2
+
+
+STOCK = """# Stock
+
+## Entities
+
+### Product
+
+- **Attributes**:
+  - `sku` (string, natural)
+- **Cardinality**: 100K total
+
+### Level
+
+- **Attributes**:
+  - `warehouseId` (string, id)
+  - `sku` (string, id, → Product)
+  - `state` (OK | LOW | OUT | GONE, mutable)
+- **Cardinality**: {cardinality}
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("cardinality", "items", "said"),
+    [
+        ("~5 per Product, ~25K per warehouseId", 500_000, []),
+        ("~25K per warehouseId, ~5 per Product", 500_000, []),
+        ("~25K per warehouseId", 250_000_000, ["250,000,000"]),
+    ],
+)
+def test_number_of_items_follows_from_entities_and_not_from_attributes(
+    cardinality: str, items: int, said: list[str]
+) -> None:
+    rows = "| AP-001 | Level | sku | Collection | - | No | 10/s | Eventual |\n"
+    stock = workload(STOCK.format(cardinality=cardinality) + READS + rows)
+    level = stock.entity("Level")
+    assert level is not None
+    assert count_of(stock, level) == items
+    assert [one.value for one in assumptions(stock) if one.what == "the number of items"] == said
+
+
+@pytest.mark.parametrize(
+    ("asked", "page", "said"),
+    [
+        ("warehouseId, state = OUT", "No", ["25%"]),
+        ("warehouseId, state in (LOW, OUT)", "No", ["50%"]),
+        ("warehouseId, state = OUT (keeps 1%)", "No", []),
+        ("warehouseId, state = OUT", "Yes (20)", []),
+    ],
+)
+def test_part_of_the_items_with_a_constant_is_an_assumption(asked: str, page: str, said: list[str]) -> None:
+    rows = f"| AP-001 | Level | {asked} | Collection | - | {page} | 10/s | Eventual |\n"
+    stock = workload(STOCK.format(cardinality="~5 per Product") + READS + rows)
+    assert [one.value for one in assumptions(stock) if "the part of the items with state" in one.what] == said

@@ -136,7 +136,7 @@ BY_CREATED = "| AP-008 | Ticket | team | Collection | createdAt ASC | Yes (50) |
 def test_undeclared_filter_is_reported_with_its_price() -> None:
     """One index serves both reads, so it holds every ticket."""
     (warning,) = said(read(UNASSIGNED, BY_CREATED), "PJ547")
-    assert "AP-003 filters by `assigneeId not exists`, because no key finds it" in warning.message
+    assert "AP-003 filters by `assigneeId not exists`, because no key of the design finds it" in warning.message
     assert "a call reads 50 units ($16.20 a month), and the items that match are 25 ($8.10)" in warning.message
     assert "write `filter assigneeId not exists` to accept it" in (warning.fix or "")
 

@@ -268,7 +268,7 @@ def _unasked(r: Report, read: Read) -> None:
     names = " and ".join(f"`{filter_text(one)}`" for one in tested)
     r.say(
         codes.UNASKED_FILTER,
-        f"{read.id} filters by {names}, because no key finds it: a call reads {paid.units.read:g} units "
+        f"{read.id} filters by {names}, because no key of the design finds it: a call reads {paid.units.read:g} units "
         f"(${paid.dollars:,.2f} a month), and the items that match are {less.units.read:g} (${less.dollars:,.2f})",
         _instead(tested[0]),
         read.id,
@@ -277,9 +277,11 @@ def _unasked(r: Report, read: Read) -> None:
 
 def _instead(one: Input) -> str:
     accept = f"write `{write_inputs((replace(one, filter=True),))}` to accept it"
-    if is_membership(one):
-        return f"{accept}; or add an index for this read, which holds only the items that match"
-    return accept
+    if not is_membership(one):
+        return accept
+    if one.keeps is None:  # with few matches, the filter is not taken
+        return f"{accept}; or if few items match, say so: `{write_inputs((replace(one, keeps=1),))}`"
+    return f"{accept}; or give an index a key that holds only the items that match"
 
 
 def _depends(ask: Lookup) -> bool:

@@ -9,6 +9,7 @@ from operator import mul
 
 from prejoin.types import Kind
 from prejoin.workload.contents import contents_of
+from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.lookup import alternatives, bindings, chain, foreign_key, identified, target
 from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
@@ -182,13 +183,15 @@ def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozense
     """
     if entity.singleton:
         return 1
-    counts = []
+    counts, guesses = [], []
     for cardinality in _estimates(entity):
         if not cardinality.per:
             return max(1, round(cardinality.count))
         parent = workload.entity(cardinality.per)
-        above = count_of(workload, parent, seen | {entity.name}) if parent and parent.name not in seen else ITEMS
-        counts.append(max(1, round(cardinality.count * above)))
+        known = parent if parent and parent.name not in seen else None
+        above = count_of(workload, known, seen | {entity.name}) if known else ITEMS
+        (counts if known else guesses).append(max(1, round(cardinality.count * above)))
+    counts = counts or guesses  # nobody knows how many values an attribute has
     related = counterparts(workload, entity) if not counts else []
     if not counts and not related and (grown := _grown(workload, entity)):
         return grown
@@ -579,7 +582,9 @@ def _of_entity(workload: Workload, entity: Entity) -> Iterator[Assumption]:
         if attribute.size is None:
             yield Assumption(f"{entity.name}.{attribute.name}", "the size of a content", f"{CONTENT:,} B", _BYTES)
     counted = entity.singleton or (grows(entity) and created(workload, entity))
-    if not counted and all(c.count is None for c in entity.cardinality):
+    # Nobody knows how many values an attribute has: `~25K per warehouseId`.
+    said = any(c.count is not None and (not c.per or workload.entity(c.per)) for c in entity.cardinality)
+    if not counted and not said:
         yield Assumption(entity.name, "the number of items", f"{count_of(workload, entity):,}", _MANY)
     if entity.retention is None and not counterparts(workload, entity) and _grown(workload, entity):
         kept = f"{retention_of(entity) // _DAY} days"
@@ -611,6 +616,7 @@ def _of_pattern(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:
         ):
             yield Assumption(pattern.id, f"the part of the items within {one.attribute}", f"{RANGE:.0%}", _ASKED)
     yield from _guessed_values(workload, pattern)
+    yield from _guessed_shares(workload, pattern)
 
 
 def _guessed_values(workload: Workload, read: Read) -> Iterator[Assumption]:
@@ -625,6 +631,17 @@ def _guessed_values(workload: Workload, read: Read) -> Iterator[Assumption]:
         if entity.attribute(name) and not is_value_count_known(workload, entity, name, given):
             values = math.ceil(values_of(workload, entity, name))
             yield Assumption(read.id, f"the number of different values of {name}", f"{values:,}", _ASKED)
+
+
+def _guessed_shares(workload: Workload, read: Read) -> Iterator[Assumption]:
+    """Constants of a read, whose part of all items is a guess: each value is taken to be as frequent."""
+    if read.result is Result.ONE or read.limit or read.page:
+        return
+    for one in read.inputs:
+        constant = one.op in (Op.EQ, Op.IN) and one.values
+        if one.keeps is None and not one.filter and (constant or one.op in (Op.EXISTS, Op.NOT_EXISTS)):
+            what = f"the part of the items with {write_inputs((one,))}"
+            yield Assumption(read.id, what, f"{kept_by(workload, read, one):.0%}", _ASKED)
 
 
 def several(workload: Workload, write: Write, entity: Entity) -> int | None:
