@@ -12,19 +12,20 @@ from prejoin.diagnostics import has_errors
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.workload.files import read_text
+from prejoin.workload.model import Workload
 
 _READS = "| ID | Entity | Input Parameters | Result | Sort | Paginated | Multi-Entity |"
 _WRITES = "| ID | Entity | Input Parameters | Items Written | Conditions |"
 
 
-def designed(
+def _read(
     entities: dict[str, list[str]],
     reads: tuple[str, ...] = (),
     writes: tuple[str, ...] = (),
     tenant: str = "",
     many: str = "",
-) -> Design:
-    """The design of a document, all of whose patterns are served and proven; `many` items of the last entity."""
+) -> Workload:
+    """The workload of a document; of the last entity there are `many` items."""
     text = "# Found\n\n" + (f"## Context\n\n- **Tenant**: {tenant}\n\n" if tenant else "") + "## Entities\n\n"
     for name, attributes in entities.items():
         text += f"### {name}\n\n- **Attributes**:\n" + "".join(f"  - {one}\n" for one in attributes) + "\n"
@@ -36,7 +37,18 @@ def designed(
             text += f"### {title}\n\n" + "\n".join([head, line, *(f"| {row} |" for row in rows)]) + "\n\n"
     reading = read_text(text, "md")
     assert not has_errors(reading.diagnostics), reading.diagnostics
-    workload = reading.workload
+    return reading.workload
+
+
+def designed(
+    entities: dict[str, list[str]],
+    reads: tuple[str, ...] = (),
+    writes: tuple[str, ...] = (),
+    tenant: str = "",
+    many: str = "",
+) -> Design:
+    """The design of a document, all of whose patterns are served and proven."""
+    workload = _read(entities, reads, writes, tenant, many)
     solution = solve(workload)
     assert [o.problem for o in solution.design.operations if not o.served] == []
     assert false_claims(workload, solution, explain(workload, solution)) == []
@@ -108,6 +120,26 @@ def test_join_by_a_reference_that_the_read_gives() -> None:
     entities = {"Alpha": ["`alphaId` (integer, id)"], "Beta": ["`alphaId` (integer, id, → Alpha)"]}
     design = designed(entities, ("AP-001 | Beta, Alpha | alphaId | Single | - | No | Join",))
     assert [request.call for request in design.operations[0].requests] == [Call.GET, Call.BATCH_GET]
+
+
+def test_join_with_the_tenant_itself_is_not_served() -> None:
+    workload = _read(
+        {"Alpha": ["`alphaId` (integer, natural)"], "Beta": ["`betaId` (string, generated)"]},
+        ("AP-001 | Beta, Alpha | - | Collection | - | Yes | Join",),
+        tenant="alphaId → Alpha",
+    )
+    assert [o.problem for o in solve(workload).design.operations] == ["no attribute of Beta says which Alpha is meant"]
+
+
+def test_list_of_ids_of_several_entities_is_not_served() -> None:
+    workload = _read(
+        {"Alpha": ALPHA, "Beta": BETA}, ("AP-001 | Alpha, Beta | alphaId[] | Collection | - | Yes | Collection",)
+    )
+    solution = solve(workload)
+    assert [o.problem for o in solution.design.operations] == [
+        "alphaId is a list, and several kinds of items are read under one key at a time"
+    ]
+    assert false_claims(workload, solution, explain(workload, solution)) == []
 
 
 def test_join_from_a_partition_in_shards() -> None:
