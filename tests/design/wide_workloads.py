@@ -74,7 +74,8 @@ def wide_workloads(draw: st.DrawFn, most_reads: int = 5) -> Workload:
     reads = [_read(draw, draw(st.sampled_from(entities))) for _ in range(draw(st.integers(1, most_reads)))]
     reads += [_together(draw, *pair) for pair in below if draw(st.booleans())]
     writes = [write for entity in entities for write in _writes(draw, entity)]
-    writes += [_counted(draw, *pair) for pair in below if not draw(st.integers(0, 3))]
+    writes += [_counted(draw, *pair) for pair in below if _seldom(draw)]
+    writes += [_several(draw, *pair) for pair in below if _seldom(draw)]
     deletes = [write for entity in entities for write in _deletes(draw, entity)]
     workload = Workload(
         title="Random",
@@ -248,7 +249,10 @@ def _inputs(draw: st.DrawFn, entity: Entity) -> tuple[tuple[Input, ...], str | N
         missing = draw(st.sampled_from([f"{low}Note", *([] if ranged else [f"{low}Due"])]))
         inputs.append(Input(missing, draw(st.sampled_from([Op.EXISTS, Op.NOT_EXISTS])), filter=_seldom(draw, 3)))
     if _seldom(draw, 4):
-        inputs.append(_filter(draw, entity, [i.attribute for i in inputs]))
+        one = _filter(draw, entity, [i.attribute for i in inputs])
+        other = Input(f"{low}Note", Op.EXISTS, filter=True)
+        either = other.attribute not in [i.attribute for i in inputs] and not one.optional and _seldom(draw, 4)
+        inputs += [replace(one, either=True, keeps=None), other] if either else [one]
     return tuple(inputs), ranged.name if ranged and ranged.type.kind is not Kind.STRING else None
 
 
@@ -304,20 +308,22 @@ def _together(draw: st.DrawFn, parent: Entity, child: Entity) -> Read:
         )
     inputs = ids
     sort: tuple[Sort, ...] = ()
-    shape = draw(st.sampled_from(["plain", "plain", "filter", "both", "sorted"]))
+    shape = draw(st.sampled_from(["plain", "plain", "filter", "both", "sorted", "list"]))
     if shape == "filter":
         inputs = (*ids, Input(f"{child.name}.{low}Hits", Op.GT, (Value(const="3"),), filter=True, keeps=50.0))
     if shape == "both":
         name = f"{parent.name}.{parent.name.lower()}At / {child.name}.{low}At"
         inputs = (*ids, Input(name, draw(st.sampled_from([Op.BETWEEN, Op.GE]))))
         sort = (Sort(name, Direction.DESC),) if draw(st.booleans()) else ()
+    if shape == "list":
+        inputs = (*ids[:-1], replace(ids[-1], many=True))
     if shape == "sorted":
         sort = (Sort(f"{child.name}.{low}At", draw(st.sampled_from(list(Direction)))),)
     return Read(
         "",
         entities=(parent.name, child.name),
         inputs=inputs,
-        result=Result.MANY,
+        result=Result.COUNT if not sort and _seldom(draw, 6) else Result.MANY,
         sort=sort,
         paginated=True,
         page=draw(st.sampled_from([None, 20])),
@@ -395,6 +401,18 @@ def _counted(draw: st.DrawFn, parent: Entity, child: Entity) -> Write:
     actions = (Action(Verb.CREATE, child.name), Action(Verb.UPDATE, parent.name, changes=(counter,)))
     rate = Rate(value=draw(st.sampled_from([0.1, 5.0])))
     return Write("", entities=(child.name, parent.name), inputs=given, actions=actions, atomic=True, rate=rate)
+
+
+def _several(draw: st.DrawFn, parent: Entity, child: Entity) -> Write:
+    """A parent with its first children, or a change of all children of a parent."""
+    rate = Rate(value=draw(st.sampled_from([0.1, 5.0])))
+    if draw(st.booleans()):
+        given = tuple(Input(a.name) for a in parent.attributes if a.name != VERSION)
+        actions = (Action(Verb.CREATE, parent.name), Action(Verb.CREATE, child.name, many=True))
+        return Write("", entities=(parent.name, child.name), inputs=given, actions=actions, atomic=True, rate=rate)
+    state = f"{child.name.lower()}State"
+    change = Action(Verb.UPDATE, child.name, many=True, changes=(Change(state, value=Value(const="DONE")),))
+    return _write(child, tuple(Input(a.name) for a in parent.id), change, rate)
 
 
 def _deletes(draw: st.DrawFn, entity: Entity) -> list[Write]:

@@ -37,6 +37,7 @@ from prejoin.workload.model import (
     Result,
     Workload,
 )
+from prejoin.workload.tenants import tenant_of
 
 _NONE: frozenset[str] = frozenset()
 
@@ -44,7 +45,6 @@ _NONE: frozenset[str] = frozenset()
 def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operation:
     """The operation of a read with the facets of a table."""
     try:
-        # A join without a reference is a problem of its own, whatever keys the first entity has.
         named = read.entities[1:] if read.combine is Combine.JOIN else ()
         others = [_fetch(read, workload, facets, name) for name in named]
         found = _planned(read, workload, facets)
@@ -221,6 +221,8 @@ def ask_of(read: Read, workload: Workload) -> Lookup:
 
 def _ask_of(read: Read, workload: Workload) -> Lookup:
     entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
+    for other in read.entities[1:] if read.combine is Combine.JOIN else ():
+        _links(read, workload, other)  # without a reference there is nothing to follow, whatever the keys are
     names: dict[str, str] = {}
     roles: list[tuple[str, str, str]] = []
     for one in (*(i.attribute for i in read.inputs), *(s.attribute for s in read.sort)):
@@ -242,6 +244,11 @@ def _ask_of(read: Read, workload: Workload) -> Lookup:
             f"{' and '.join(tested)} would decide which items an index holds, and a read of several kinds of items has "
             "no such index",
             "write `filter` before it, or ask for each kind by itself",
+        )
+    if len(entities) > 1 and (lists := [i.attribute for i in read.inputs if i.many]):
+        raise NotServedError(
+            f"{' and '.join(lists)} is a list, and several kinds of items are read under one key at a time",
+            f"ask for one, `{bare_name(lists[0])}`, and call it for each",
         )
     if found := excess(read, workload):
         raise ExcessError(read, workload, found)
@@ -332,7 +339,8 @@ def followed(read: Read, workload: Workload, name: str) -> tuple[JoinLink, ...]:
     lists = {bindings(workload, read.entities[:1], i.attribute).get(first.name) for i in read.inputs if i.many}
     leading = [a for a in first.attributes if any(e is other for e, _ in targets(workload, a))]
     said = first.attribute(bare_name(read.via)) if read.via else None
-    lead = said or next((a for a in leading if a.name not in asked), next(iter(leading), None))
+    lead = said or next((a for a in leading if a.name not in asked), None)
+    lead = lead or next((a for a in leading if a.name != tenant_of(workload, read)), None)
     held = next((one for one in targets(workload, lead) if one[0] is other), None) if lead else None
     if lead is None or held is None:
         return ()
@@ -395,13 +403,7 @@ def _call(found: Plan, read: Read, many: bool) -> Call:
 
 def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -> Request:
     """The second request of a join: the items by their keys, up to a hundred in one request."""
-    links, other = followed(read, workload, name), workload.entity(name)
-    if not links or other is None:
-        part = f".{other.id[-1].name}" if other and len(other.id) > 1 else ""
-        problem = f"no attribute of {read.entities[0]} says which {name} is meant"
-        first = workload.entity(read.entities[0])
-        feed = _feed(read, workload, first, other) if first and other else ""
-        raise NotServedError(problem, f"mark the one that holds its id: `→ {name}{part}`{feed}")
+    links, other = _links(read, workload, name)
     wanted = wanted_of(read, workload, (name,)) if read.needs else ()
     consistent = read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL}
     ask = Lookup.of(name, equal=[link.other.name for link in links], consistent=consistent, needs=wanted or None)
@@ -429,6 +431,19 @@ def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -
         each=varying(links)[-1].own.name,
         consistent=consistent,
         attributes=wanted,
+    )
+
+
+def _links(read: Read, workload: Workload, name: str) -> tuple[tuple[JoinLink, ...], Entity]:
+    """The attributes that lead to another entity of a join, and that entity."""
+    links, first, other = followed(read, workload, name), workload.entity(read.entities[0]), workload.entity(name)
+    if links and other:
+        return links, other
+    part = f".{other.id[-1].name}" if other and len(other.id) > 1 else ""
+    feed = _feed(read, workload, first, other) if first and other else ""
+    raise NotServedError(
+        f"no attribute of {read.entities[0]} says which {name} is meant",
+        f"mark the one that holds its id: `→ {name}{part}`{feed}",
     )
 
 
