@@ -1678,7 +1678,11 @@ def test_condition_of_one_of_several_entities_is_a_filter() -> None:
     rows += "| AP-002 | Issue | ownerName, repoName, number | Single | - | No | 50/s | Eventual | No |\n"
     rows += "| AP-003 | Issue | ownerName, repoName | Collection | - | Yes (20) | 50/s | Eventual | No |\n"
     hosting = workload(HOSTING + JOIN_READS + rows)
-    said = " ".join(" ".join(as_text(explain_design(hosting, solve(hosting).design))).split())
+    design = solve(hosting).design
+    said = " ".join(" ".join(as_text(explain_design(hosting, design))).split())
+    item = design.item("Issue")
+    assert item is not None
+    assert item.facets[0].pk == ("OWNER#{ownerName}#REPOSITORY#{repoName}",)
     assert "write `filter Issue.number > 100`: the filter leaves out items of Issue only" in said
     changed = HOSTING + JOIN_READS + rows.replace("Issue.number >", "filter Issue.number >")
     assert solve(workload(changed)).chosen.unserved == ()
