@@ -1670,3 +1670,19 @@ def test_part_of_the_items_with_a_constant_is_an_assumption(asked: str, page: st
     rows = f"| AP-001 | Level | {asked} | Collection | - | {page} | 10/s | Eventual |\n"
     stock = workload(STOCK.format(cardinality="~5 per Product") + READS + rows)
     assert [one.value for one in assumptions(stock) if "the part of the items with state" in one.what] == said
+
+
+def test_condition_of_one_of_several_entities_is_a_filter() -> None:
+    asked = "ownerName, repoName, Issue.number > 100"
+    rows = f"| AP-001 | Repository, Issue | {asked} | Collection | - | Yes (20) | 50/s | Eventual | Collection |\n"
+    rows += "| AP-002 | Issue | ownerName, repoName, number | Single | - | No | 50/s | Eventual | No |\n"
+    rows += "| AP-003 | Issue | ownerName, repoName | Collection | - | Yes (20) | 50/s | Eventual | No |\n"
+    hosting = workload(HOSTING + JOIN_READS + rows)
+    design = solve(hosting).design
+    said = " ".join(" ".join(as_text(explain_design(hosting, design))).split())
+    item = design.item("Issue")
+    assert item is not None
+    assert item.facets[0].pk == ("OWNER#{ownerName}#REPOSITORY#{repoName}",)
+    assert "write `filter Issue.number > 100`: the filter leaves out items of Issue only" in said
+    changed = HOSTING + JOIN_READS + rows.replace("Issue.number >", "filter Issue.number >")
+    assert solve(workload(changed)).chosen.unserved == ()

@@ -183,7 +183,8 @@ def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozense
     """
     if entity.singleton:
         return 1
-    counts, guesses = [], []
+    counts: list[int] = []
+    guesses: list[int] = []
     for cardinality in _estimates(entity):
         if not cardinality.per:
             return max(1, round(cardinality.count))

@@ -15,12 +15,13 @@ from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.model import AboutPattern, Alternative
 from prejoin.design.explain.operations import operation_words
 from prejoin.design.explain.phrases import amount, coded, count, listed, money, rate, verb
-from prejoin.design.explain.workarounds import alternatives
+from prejoin.design.explain.workarounds import alternatives, own_inputs
 from prejoin.design.model import Design, Operation, Units
 from prejoin.design.solver.candidates import index_candidates
 from prejoin.design.solver.needs import read_needs
 from prejoin.design.solver.solve import solve
 from prejoin.protocol.prices import MONTH_SECONDS, dollars, write_units
+from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.lookup import bare_name, bindings, changes, foreign_key
 from prejoin.workload.model import AtMost, Combine, Consistency, Entity, Pattern, Read, Verb, Without, Workload
@@ -156,6 +157,13 @@ def unserved_words(workload: Workload, design: Design, pattern: Pattern, operati
 def _dressed(workload: Workload, read: Read) -> Iterator[str]:
     """The sentences about a join that is declared as a collection: one entity has no attribute for the input."""
     if len(read.entities) < 2 or read.combine is Combine.JOIN:
+        return
+    if own := own_inputs(workload, read):
+        bound = bindings(workload, read.entities, own[0].attribute)
+        strangers = [name for name in read.entities if name not in bound]
+        asked = write_inputs((replace(own[0], filter=True),))
+        yield f"{strangers[0]} has no attribute for `{own[0].attribute}`, so no key of both has it."
+        yield f"To serve it, write `{asked}`: the filter leaves out items of {next(iter(bound))} only."
         return
     for one in read.inputs:
         bound = bindings(workload, read.entities, one.attribute)

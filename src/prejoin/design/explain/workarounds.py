@@ -21,6 +21,7 @@ from prejoin.design.mapping.map_reads import map_read
 from prejoin.design.model import TABLE, Design, Operation, ProjectionKind
 from prejoin.keys import fields_of
 from prejoin.protocol.prices import EVENTUAL, MONTH_SECONDS, READ_UNIT_SIZE, STRONG, dollars, read_units
+from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.lookup import bare_name, bindings
 from prejoin.workload.model import (
@@ -29,6 +30,7 @@ from prejoin.workload.model import (
     Combine,
     Consistency,
     Decision,
+    Input,
     Op,
     Read,
     Workload,
@@ -57,7 +59,8 @@ class Workaround(msgspec.Struct, frozen=True):
 def workarounds(workload: Workload, design: Design, read: Read) -> list[Workaround]:
     """The workarounds, the cheapest first. A Scan is listed only if nothing is cheaper."""
     found: dict[str, Workaround] = {}
-    for way in (*_relaxed(workload, design, read), *_apart(workload, design, read), _scan(workload, design, read)):
+    ways = (_relaxed, _apart, _filtered)
+    for way in (*(way for find in ways for way in find(workload, design, read)), _scan(workload, design, read)):
         if way.does not in found or way.units < found[way.does].units:
             found[way.does] = way
     return sorted(found.values(), key=lambda way: (way.units, len(way.how), way.does))[:_MOST]
@@ -146,6 +149,25 @@ def _apart(workload: Workload, design: Design, read: Read) -> Iterator[Workaroun
         units += predict_units(operation, design, workload).read
         calls.append(shape(operation))
     yield Workaround(("one request for each entity",), ", then ".join(calls), units, "second request")
+
+
+def _filtered(workload: Workload, design: Design, read: Read) -> Iterator[Workaround]:
+    """Filters for the inputs that only some of the entities have."""
+    own = own_inputs(workload, read)
+    inputs = tuple(replace(i, filter=True) if i in own else i for i in read.inputs)
+    operation = _mapped(workload, design, replace(read, inputs=inputs), filtering=False) if own else None
+    if operation:
+        how = f"with `{write_inputs(tuple(i for i in inputs if i not in read.inputs))}`"
+        yield Workaround((how,), shape(operation), predict_units(operation, design, workload).read)
+
+
+def own_inputs(workload: Workload, read: Read) -> list[Input]:
+    """The inputs of a read of several entities that only some of them have, if another input finds all of them."""
+    if len(read.entities) < 2 or read.combine is Combine.JOIN:
+        return []
+    given = [i for i in read.inputs if not i.filter]
+    own = [i for i in given if 0 < len(bindings(workload, read.entities, i.attribute)) < len(read.entities)]
+    return own if len(own) < len(given) else []
 
 
 def _again(workload: Workload, read: Read) -> float:

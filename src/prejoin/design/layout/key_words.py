@@ -122,7 +122,8 @@ def identifies(workload: Workload, entity: Entity, attribute: Attribute) -> bool
 def _own_origin(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:
     """The attribute that an id comes from. What may hold the id of one of several entities comes from itself."""
     places = [place for place in chain(workload, entity, attribute) if place[0]]
-    return places[0 if attribute.references_or else -1]
+    held = [(place, e.attribute(place[1])) for place in places if (e := workload.entity(place[0]))]
+    return next((place for place, a in held if a and a.references_or), places[-1])
 
 
 def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
@@ -323,7 +324,10 @@ class KeyWords:
         if word in entities and len(own_id(self._workload, entities[word])) == 1:
             word = f"{upper(owner)}_{word}"
         other = found is None or not found.unique  # a unique `taxId` is no id of something else
-        if other and (short := without_id(word)) not in entities and short not in self._attributes:
+        short = without_id(word)
+        if found and found.references_or:  # it refers by name: `ownerName → User | Organization`
+            short = short.removesuffix("_NAME")
+        if other and short and short not in entities and short not in self._attributes:
             word = short
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
