@@ -143,6 +143,7 @@ def test_the_same_as_json(tmp_path: Path) -> None:
     assert row["verdict"] == "fewer"
 
 
+@pytest.mark.slow
 def test_a_defect_that_saves_the_expert_an_index_is_named(tmp_path: Path) -> None:
     path = tmp_path / "shop.yaml"
     data = yaml.safe_load(SHOP)
@@ -154,6 +155,7 @@ def test_a_defect_that_saves_the_expert_an_index_is_named(tmp_path: Path) -> Non
     assert "who saves by defects" in report.remarks(result)[0]
 
 
+@pytest.mark.slow
 def test_findings_and_unprofitable_copies_are_reported(tmp_path: Path) -> None:
     (tmp_path / "shop.yaml").write_text(SHOP)
     result = examine(tmp_path / "shop.yaml", {})

@@ -56,6 +56,7 @@ def test_built_project_passes_its_tests(prejoin: Prejoin, teams: Path) -> None:
     assert "11 passed" in ran.stdout
 
 
+@pytest.mark.slow
 def test_unchanged_files_are_not_written_again(prejoin: Prejoin, teams: Path) -> None:
     prejoin("build", "--yes")
     for name in ("__init__.py", "entities.py"):  # of one generated line, and of many
@@ -161,6 +162,7 @@ def test_entities_come_in_the_style_that_is_asked_for(prejoin: Prejoin, teams: P
     assert not (teams / "template.yaml").exists()
 
 
+@pytest.mark.slow
 def test_scripts_get_all_of_it(prejoin: Prejoin, teams: Path) -> None:
     result = prejoin("build", "--yes", "--format", "json").json["result"]
     assert result["written"]

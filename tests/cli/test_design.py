@@ -54,6 +54,7 @@ def test_without_a_terminal_it_is_printed_and_written_only_with_yes(prejoin: Pre
     assert prejoin("check", "table-design.md").status == 0
 
 
+@pytest.mark.slow
 def test_page_shows_collections_keys_indexes_and_price(prejoin: Prejoin, teams: Path) -> None:
     out = prejoin("design", "--no-proof").out
     for title in ("Read together", "Partition key", "Holds", "Operation", "A month"):
@@ -198,6 +199,7 @@ def test_out_of_scope_pattern_is_not_a_failure(prejoin: Prejoin, teams: Path) ->
 # --- Questions ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_question_about_the_keys_is_answered_without_running_them(prejoin: Prejoin, teams: Path) -> None:
     asked = prejoin("design", "--why", "Assignment", "--format", "json")
     assert "proof" not in asked.json["result"]
@@ -316,6 +318,7 @@ def test_frontier_is_printed_with_commands_and_drawn_with_yes(prejoin: Prejoin, 
 # --- For scripts --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_json_holds_all_of_it(prejoin: Prejoin, teams: Path) -> None:
     ran = prejoin("design", "--format", "json")
     assert (ran.status, ran.err) == (0, "")

@@ -52,6 +52,7 @@ def test_read_prints_items_requests_and_units(prejoin: Prejoin, shop: Path) -> N
     assert result["units"] == sum(call["units"] for call in result["calls"])
 
 
+@pytest.mark.slow
 def test_arguments_are_read_as_their_types_want_them(prejoin: Prejoin, shop: Path) -> None:
     user = prejoin("query", "AP-001", "--format", "json").json["result"]["items"][0]["user_id"]
     span = ("placed_at_from=2020-01-01T00:00:00Z", "placed_at_to=2040-01-01T00:00:00Z")

@@ -64,6 +64,7 @@ def test_nothing_in_a_known_column_or_label_is_left_as_prose(path: Path) -> None
     assert [e.name for e in workload.entities if known & set(e.verbatim)] == []
 
 
+@pytest.mark.slow
 def test_no_pattern_of_the_corpus_is_lost() -> None:
     assert {named(path): len(read_file(path).workload.patterns) for path in DOCUMENTS} == PATTERNS
 

@@ -389,6 +389,7 @@ def test_a_document_solved_with_a_tenant_is_as_good(path: Path) -> None:
     assert_as_good_with_a_tenant(read_file(path).workload)
 
 
+@pytest.mark.slow
 @given(st.integers(2, 5_000))
 @settings(max_examples=5)
 def test_the_number_of_tenants_does_not_change_what_one_ticket_has(tenants: int) -> None:

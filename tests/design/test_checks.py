@@ -594,6 +594,7 @@ def test_the_shop_s_own_design_has_no_errors_and_no_warnings() -> None:
     assert [d for d in said if d.severity is not Severity.HINT] == []
 
 
+@pytest.mark.slow
 def test_a_solved_design_has_no_errors() -> None:
     workload = workload_of()
     assert [d for d in check_design(solve(workload).design, workload) if d.severity is Severity.ERROR] == []

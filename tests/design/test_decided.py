@@ -85,6 +85,7 @@ def test_entity_under_a_parent_is_in_its_item_collection() -> None:
     assert "Order table: USER#{userId} ORDER#{placedAt}#{orderId}" in keys(solution)
 
 
+@pytest.mark.slow
 def test_a_key_that_is_decided_stays_as_it_is_and_the_others_take_its_words() -> None:
     solution = solve(deciding("Order has key `U#{userId}` and `O#{placedAt}#{orderId}`"))
     assert served(solution)
@@ -293,6 +294,7 @@ def test_a_limit_that_a_kept_design_is_within_changes_nothing(sentence: str) -> 
     assert is_kept(kept, solve(workload, kept).design)
 
 
+@pytest.mark.slow
 def test_a_limit_holds_for_what_is_added_to_a_kept_design() -> None:
     kept = solve(without("AP-002", "AP-006", "AP-008", "AP-009")).design
     most = len(kept.indexes)

@@ -445,6 +445,7 @@ def test_dropping_a_pattern_says_what_it_saves() -> None:
         without(workload, "AP-999")
 
 
+@pytest.mark.slow
 def test_alternatives_are_solved_and_priced() -> None:
     workload, solution, explanation = example("teams")
     annotate = add_alternatives(workload, solution, explanation)

@@ -158,6 +158,7 @@ def test_least_money_does_not_buy_a_hot_partition() -> None:
     assert not hot_loads(workload, cheapest)
 
 
+@pytest.mark.slow
 def test_brute_force_finds_no_better_keys_for_hot_reads() -> None:
     workload = market(BOTH.format(rate="10,000/s"), SORTED, ONE.format(rate="1/s"))
     assert objective(workload, solve(workload).design) <= objective(workload, best_design(workload))

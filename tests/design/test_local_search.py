@@ -211,6 +211,7 @@ def workload(text: str) -> Workload:
     return read.workload
 
 
+@pytest.mark.slow
 def test_key_is_chosen_that_makes_room_for_a_narrow_index() -> None:
     """`state / thingId, rank` serves AP-003 as well, so that only AP-004 is left in the index by `due`."""
     things = workload(NARROW)
@@ -230,6 +231,7 @@ def test_keys_in_table_and_index_change_together_for_a_narrow_index(document: st
     assert objective(free, solve(free).design) <= objective(free, solve(decided).design)
 
 
+@pytest.mark.slow
 def test_more_indexes_instead_of_a_guard_are_compared_too() -> None:
     """An index more and a guard of the key less are of the same complexity: the bill decides."""
     parts = workload(TIED)

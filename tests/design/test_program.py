@@ -44,6 +44,7 @@ def test_goals_are_met_one_after_the_other() -> None:
     assert len(found.chosen) == fewest
 
 
+@pytest.mark.slow
 def test_a_search_that_is_cut_off_tells_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     sets, costs = covering(Random(0), 70, 140)
     best = posed(sets, costs).minimise(costs)

@@ -94,6 +94,7 @@ def test_counter_is_not_proposed_for_a_count_that_costs_little() -> None:
     assert not [one for one in simplifications(workload, solve(workload)) if "counter" in one.text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("email", ["mutable", "optional, immutable"])
 def test_lookup_item_is_not_proposed_for_a_value_that_changes_or_is_absent(email: str) -> None:
     workload = accounts(email)

@@ -152,6 +152,7 @@ def test_a_small_choice_is_as_good_as_the_best_of_all_choices(workload: Workload
     assert (chosen.unserved, chosen.least) == ((), least)
 
 
+@pytest.mark.slow
 def test_search_that_is_cut_off_reports_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """With hardly a step allowed a design comes out all the same, and no more is claimed than is known."""
     workload = document(ROOT / "examples" / "blog" / "access-patterns.md")
@@ -208,6 +209,7 @@ def test_well_known_examples_get_the_usual_keys() -> None:
     assert any(key.startswith("Membership: GROUP#{groupId} / ") for key in groups)
 
 
+@pytest.mark.slow
 def test_progress_is_reported() -> None:
     said: list[str] = []
     solve(document(ROOT / "examples" / "shop" / "access-patterns.md"), told=said.append)

@@ -297,6 +297,7 @@ class Desk:
                 raise AssertionError(id_)
 
 
+@pytest.mark.slow
 def test_with_the_document_s_sizes_and_numbers_the_engine_counts_what_was_predicted() -> None:
     with Embedded() as engine:
         desk = Desk(engine)

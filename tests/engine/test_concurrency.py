@@ -32,6 +32,7 @@ def test_threads_in_memory_move_money_and_none_is_lost() -> None:
         check_the_bank(dynamodb, moves(dynamodb, 1, 100, threads=6))
 
 
+@pytest.mark.slow
 def test_threads_of_several_processes_move_money_and_none_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "bank.db"
     with Embedded(path) as dynamodb:

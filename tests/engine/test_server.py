@@ -405,6 +405,7 @@ def test_a_body_that_says_it_is_too_large_is_refused_before_it_comes(client: Cli
     assert client.closed()
 
 
+@pytest.mark.slow
 def test_a_body_of_sixteen_megabytes_is_read(client: Client) -> None:
     got = client.ask("ListTables", b"{" + b" " * (16 * 1024 * 1024 - 2) + b"}")
     assert got.status == 200

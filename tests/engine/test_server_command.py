@@ -120,6 +120,7 @@ def test_port_in_use_raises_readable_error(tmp_path: Path) -> None:
     assert f"--port {port + 1}" in said
 
 
+@pytest.mark.slow
 def test_foreign_address_raises_readable_error(tmp_path: Path) -> None:
     with serving("--host", "192.0.2.1", folder=tmp_path) as process:
         assert process.wait()[0] == 1

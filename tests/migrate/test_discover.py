@@ -30,6 +30,7 @@ def test_document_has_no_errors(database: str, tmp_path: Path) -> None:
     assert [e.name for e in found.workload.entities] == ["Product", "User", "Order", "OrderItem"]
 
 
+@pytest.mark.slow
 def test_unused_and_technical_tables_are_left_out_by_name(database: str, tmp_path: Path) -> None:
     found = discover(database, tmp_path, QUERIES)
     assert set(found.mapping.left_out) == {"audit_log", "alembic_version", "paid"}

@@ -116,6 +116,7 @@ def test_changes_are_followed_until_both_sides_are_equal(app: Embedded, loaded: 
     assert "by dynamodb; caught up" in migration_status().steps[4].detail
 
 
+@pytest.mark.slow
 def test_streams_are_enabled_as_said_and_disabled_by_the_cutover(app: Embedded) -> None:
     enable(app, "seats")
     said = []
@@ -168,6 +169,7 @@ def test_rollback_disables_what_a_killed_load_enabled(app: Embedded, monkeypatch
         assert enabled(app) == []
 
 
+@pytest.mark.slow
 def test_changes_during_the_load_are_not_lost(app: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each page is written after newer changes of its items. Deleted ones do not come back."""
     chance, writing = random.Random(3), RowWriter.write
@@ -185,6 +187,7 @@ def test_changes_during_the_load_are_not_lost(app: Embedded, monkeypatch: pytest
         assert_equal(migration)
 
 
+@pytest.mark.slow
 def test_follower_that_dies_repeats_its_round(
     app: Embedded, loaded: Migration, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def loaded(opened: Opened, loaded_table: Path) -> Migration:
     return opened()
 
 
+@pytest.mark.slow
 def test_equal_sides_are_equal_with_all_known_patterns(loaded: Migration) -> None:
     result = verify_table(loaded, PLACE)
     assert result.equal
@@ -184,6 +185,7 @@ def test_pattern_that_returns_other_items_is_found(loaded: Migration) -> None:
     assert ("pattern", "items") in kinds
 
 
+@pytest.mark.slow
 def test_pattern_that_counts_otherwise_is_found(loaded: Migration) -> None:
     read = next(r for r in loaded.found.document.workload.reads if str(r.result) == "Count")
     source = loaded.mapping.patterns[read.id]

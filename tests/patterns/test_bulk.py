@@ -382,6 +382,7 @@ def test_many_writers_at_once_keep_guards_copies_and_counts(lists: list[list[Any
     assert len(codes) == len(set(codes))
 
 
+@pytest.mark.slow
 def test_threads_write_side_by_side() -> None:
     class Concurrent(Embedded):
         concurrent = True

@@ -586,6 +586,7 @@ def test_threads_lose_no_count() -> None:
         assert wrong_counts(db) == []
 
 
+@pytest.mark.slow
 def test_processes_on_one_file_lose_no_count(tmp_path: Path) -> None:
     path = str(tmp_path / "shop.db")
     with Embedded(path) as engine:

@@ -179,6 +179,7 @@ def test_a_recount_beside_writers_never_makes_a_count_wrong() -> None:
     assert wrong_counts(db) == []
 
 
+@pytest.mark.slow
 def test_operation_can_be_repeated_after_any_lost_request() -> None:
     def check(transport: Any) -> None:
         db = Client(SCHEMA, "shop", transport)

@@ -419,6 +419,7 @@ def test_item_inserted_at_the_target_is_not_overwritten() -> None:
     assert len(subtree(db, File, "/new", drive="d")) == 120
 
 
+@pytest.mark.slow
 def test_items_of_any_size_are_moved() -> None:
     watched = Watched()
     db = Client(SCHEMA, "files", fresh(), observe=watched)

@@ -41,6 +41,7 @@ def test_a_second_build_neither_solves_nor_proves(small: Path) -> None:
     assert steps_of_build(small) == ["check", "design", "render"]
 
 
+@pytest.mark.slow
 def test_a_build_after_design_neither_solves_nor_proves(small: Path) -> None:
     assert run(["design", "--yes"]) == 0
     design = (small.parent / "table-design.md").read_text("utf-8")
@@ -52,6 +53,7 @@ def test_a_build_after_design_neither_solves_nor_proves(small: Path) -> None:
     assert (small.parent / "table-design.md").read_text("utf-8") == design
 
 
+@pytest.mark.slow
 def test_a_build_after_design_makes_the_files_of_a_build_alone(small: Path) -> None:
     alone = {one.path: one.merged.text for one in build_project(small, overrides=QUICK).files}
     assert run(["design", "--yes"]) == 0
@@ -79,6 +81,7 @@ def test_a_remembered_decision_is_part_of_the_recorded_design(small: Path) -> No
     assert steps_of_build(small) == ["check", "design", "render"]
 
 
+@pytest.mark.slow
 def test_a_document_or_a_design_that_has_changed_is_designed_again(small: Path) -> None:
     assert run(["design", "--yes"]) == 0
     design = small.parent / "table-design.md"

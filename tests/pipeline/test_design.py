@@ -32,6 +32,7 @@ def test_a_workload_is_designed_like_its_document(teams: Path) -> None:
     assert from_workload.proof is None
 
 
+@pytest.mark.slow
 def test_workload_from_python_with_a_put_of_a_new_item_is_proven(teams: Path) -> None:
     workload = read_document(teams).workload
     puts = tuple(

@@ -40,6 +40,7 @@ def test_check_beside_a_draft_does_not_load_the_designer(teams: Path) -> None:
     assert loaded_by_check(teams) == []
 
 
+@pytest.mark.slow
 def test_check_reports_attributes_that_an_approved_design_lacks(teams: Path) -> None:
     design = (EXAMPLES / "teams" / "table-design.md").read_text("utf-8").replace("DRAFT", "APPROVED", 1)
     (teams.parent / "table-design.md").write_text(design, "utf-8")

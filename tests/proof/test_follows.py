@@ -136,6 +136,7 @@ def sent(workload: Workload, design: Design) -> list[Call]:
 ONE = DOCUMENT.replace(", follows User.name via editorId within 10 seconds", "")
 
 
+@pytest.mark.slow
 def test_price_of_a_refresh_equals_its_requests() -> None:
     workload, design = forum(ONE)
     (one,) = refreshes(workload, design)
@@ -153,6 +154,7 @@ def test_price_of_a_refresh_equals_its_requests() -> None:
     assert one.rate == 0.1
 
 
+@pytest.mark.slow
 def test_role_that_changes_a_source_may_refresh_followers() -> None:
     workload, design = forum(ONE)
     calls = sent(workload, design)

@@ -41,7 +41,7 @@ def design() -> Design:
     return shop_design()
 
 
-@settings(max_examples=examples(5), deadline=None)
+@settings(max_examples=examples(5, 1), deadline=None)
 @given(st.integers(0, 10_000))
 def test_every_pattern_of_the_shop_returns_the_expected_items(seed: int) -> None:
     shop = shop_workload()

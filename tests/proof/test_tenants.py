@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 from tests.solutions import solve
 
@@ -200,6 +201,7 @@ DEALS = """# Deals
 """
 
 
+@pytest.mark.slow
 def test_item_of_a_condition_is_of_the_same_tenant() -> None:
     workload = read_text(DEALS, "md").workload
     design = solve(workload).design

@@ -176,6 +176,7 @@ def test_access_patterns_that_were_broken_in_the_description_are_sketched_instea
     assert found.design == carried(shop[1])
 
 
+@pytest.mark.slow
 @pytest.mark.everyday(3)
 @pytest.mark.parametrize("name", ["first name", "größe", "日付", "#x", "a|b", "x/y", "in", "when", "holding"])
 def test_hostile_names_round_trip(name: str) -> None:

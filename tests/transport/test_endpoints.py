@@ -16,12 +16,7 @@ from prejoin.transport.connection.proxy import from_environment, read_proxy
 from prejoin.transport.endpoints import endpoint_host
 from prejoin.transport.url import read_url
 
-REGIONS = [
-    region
-    for partition in ("aws", "aws-cn", "aws-us-gov", "aws-iso", "aws-iso-b")
-    for region in botocore.session.Session().get_available_regions("dynamodb", partition)
-    if region != "local"
-]
+PARTITIONS = ("aws", "aws-cn", "aws-us-gov", "aws-iso", "aws-iso-b")
 
 
 @pytest.mark.everyday(1)
@@ -29,8 +24,9 @@ REGIONS = [
 @pytest.mark.parametrize(("fips", "dual_stack"), [(False, False), (True, False), (False, True), (True, True)])
 def test_each_region_has_the_name_that_botocore_gives_it(fips: bool, dual_stack: bool, service: str) -> None:
     session = botocore.session.Session()
-    assert len(REGIONS) > 20
-    for region in REGIONS:
+    regions = {one for partition in PARTITIONS for one in session.get_available_regions("dynamodb", partition)}
+    assert len(regions) > 20
+    for region in regions - {"local"}:
         client = session.create_client(
             service,
             region,

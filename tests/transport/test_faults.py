@@ -45,6 +45,7 @@ def slice_of(operations: tuple[str, ...], faults: tuple[str, ...], then: str, dr
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize("scheme", ["http", "tls1.2", "tls1.3", "tunnel"])
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -56,6 +57,7 @@ def test_lost_answer_to_a_write_is_unknown_and_not_repeated(matrix: Matrix, driv
     assert matrix.tally.outcomes == {"OutcomeUnknown": len(some)}
 
 
+@pytest.mark.slow
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize("scheme", ["tls1.3", "http"])
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -73,12 +75,14 @@ def test_random_cells_keep_the_law() -> None:
     assert result.tries > 0
 
 
+@pytest.mark.slow
 def test_matrix_finds_a_client_that_repeats_what_it_must_not(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prejoin.transport.request.retry.safe_to_repeat", lambda operation, body: True)
     (finding,) = matrix.check([Cell("UpdateItem increment", "close_after_applying", "well", "sync", "http", False)])
     assert "applied 2 times" in finding
 
 
+@pytest.mark.slow
 def test_matrix_finds_a_client_that_calls_lost_writes_unsent(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prejoin.transport.request.retry.proves_not_applied", lambda operation, error: True)
     (finding,) = matrix.check([Cell("PutItem", "close_after_applying", "refused", "sync", "http", False)])

@@ -46,6 +46,7 @@ def _states() -> list[Workload]:
     return states
 
 
+@pytest.mark.slow
 def test_a_whole_interview_gives_a_document_without_errors() -> None:
     workload = _whole()
     reading = read_text(write_text(workload, "md"), "md")

@@ -11,6 +11,7 @@ import keyword
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 from prejoin.workload.model import Entity, Pattern, Read, Workload
 
@@ -94,11 +95,12 @@ def snake(text: str) -> str:
     return "_".join(_words(text, fillers=True))
 
 
-def _words(text: str, fillers: bool = False) -> list[str]:
+@lru_cache(maxsize=4096)  # each file of a package names the same things again
+def _words(text: str, fillers: bool = False) -> tuple[str, ...]:
     text = unicodedata.normalize("NFKC", text)
     text = _E_MAIL.sub(r"\1", _POSSESSIVE.sub("", text))
-    words = [word.lower() for word in re.split(r"[^\w]+|_+", _HUMP.sub("_", _identifying(text))) if word]
-    return [word for word in words if fillers or word not in _FILLERS] or words
+    words = tuple(word.lower() for word in re.split(r"[^\w]+|_+", _HUMP.sub("_", _identifying(text))) if word)
+    return tuple(word for word in words if fillers or word not in _FILLERS) or words
 
 
 def _identifying(text: str) -> str:
@@ -106,7 +108,7 @@ def _identifying(text: str) -> str:
     return "".join(char if f"a{char}".isidentifier() else " " for char in text)
 
 
-def _snake(words: list[str], lead: str, whole: bool = False) -> str:
+def _snake(words: tuple[str, ...], lead: str, whole: bool = False) -> str:
     while len(words) > 1 and len("_".join(words)) > LONGEST:
         words, whole = words[:-1], False
     # A name that ends in "of" or "by" was cut, and reads as if it went on; unless somebody wants it so: "sign in".

@@ -49,7 +49,7 @@ def read_file(path: Path) -> WorkloadReading:
     return read_text(text, form)
 
 
-@lru_cache(maxsize=8)  # a command reads its document several times
+@lru_cache(maxsize=64)  # a command reads its document several times
 def read_text(text: str, form: Form) -> WorkloadReading:
     reading = read_document(text) if form == "md" else read_data(text, form)
     if any(d.code in {codes.UNREADABLE.id, codes.DATA.id} for d in reading.diagnostics):
