@@ -101,8 +101,8 @@ if TYPE_CHECKING:
     from prejoin.migrate.verify.verify import EntityComparison as EntityComparison
     from prejoin.migrate.verify.verify import VerifyResult as VerifyResult
     from prejoin.migrate.verify.verify import verify_table as verify_table
-    from prejoin.patterns.aggregates.counted import Counted as Counted
-    from prejoin.patterns.aggregates.counted import Summed as Summed
+    from prejoin.patterns.aggregates.count import Counted as Counted
+    from prejoin.patterns.aggregates.count import Summed as Summed
     from prejoin.patterns.aggregates.highest import Highest as Highest
     from prejoin.patterns.aggregates.highest import Lowest as Lowest
     from prejoin.patterns.aggregates.recount import Recounted as Recounted
@@ -203,9 +203,9 @@ if TYPE_CHECKING:
     from prejoin.streams.changes import StreamChange as StreamChange
     from prejoin.streams.changes import read_changes as read_changes
     from prejoin.streams.consumer import StreamConsumer as StreamConsumer
-    from prejoin.streams.fresh import keep_fresh as keep_fresh
     from prejoin.streams.handlers import StreamHandlers as StreamHandlers
     from prejoin.streams.records import StreamRecordError as StreamRecordError
+    from prejoin.streams.refresh import keep_fresh as keep_fresh
     from prejoin.streams.totals import Contribution as Contribution
     from prejoin.streams.totals import StreamTotals as StreamTotals
     from prejoin.streams.totals import contributions as contributions

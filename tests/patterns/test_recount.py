@@ -28,7 +28,7 @@ from prejoin import (
     recount,
     recount_all,
 )
-from prejoin.patterns.aggregates.counted import Counted
+from prejoin.patterns.aggregates.count import Counted
 
 BARE = Schema(
     Entity(User, USER.key, patterns=USER.patterns),

@@ -11,7 +11,7 @@ from tests.place import fresh
 
 from prejoin import Call, Changes, Client, Entity, Key, NotFound, Schema, TableError, Transaction, TransactionCancelled
 from prejoin.table.condition.record import Compare
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.write.model import Write
 
@@ -34,12 +34,12 @@ class Member:
 class Members(Pattern):
     """Counts members in their team, which must exist and be open."""
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         return Joining()
 
 
 class Joining(BoundPattern):
-    what = "the number of members"
+    label = "the number of members"
 
     def depends(self, write: Write) -> Iterable[str]:
         return ("weight",) if write.verb in ("delete", "put", "upsert") else ()

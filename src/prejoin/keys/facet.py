@@ -122,6 +122,6 @@ class Facet(msgspec.Struct, frozen=True, dict=True):
         return f"{self.entity} in {self.slot}: {key}{copy}{when}"
 
 
-def key_writer(form: KeyForm, what: str, most: int) -> Callable[[Mapping[str, object]], KeyValue]:
+def key_writer(form: KeyForm, label: str, most: int) -> Callable[[Mapping[str, object]], KeyValue]:
     """The function from values to a key that DynamoDB accepts."""
-    return checked_writer(form.writer, what, most) if isinstance(form, Template) else form.writer
+    return checked_writer(form.writer, label, most) if isinstance(form, Template) else form.writer

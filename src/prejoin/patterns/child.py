@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prejoin.table.errors import UnknownValue
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.model import Write
@@ -53,7 +53,7 @@ class Child(Pattern):
     of: type[Any]
     by: Mapping[str, str] = field(default_factory=dict)
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         return ChildPattern(entity, self.of, self.by)
 
 
@@ -62,7 +62,7 @@ class ChildPattern(BoundPattern):
 
     parent: Parent
 
-    def __init__(self, entity: Bound[Any], of: type[Any], by: Mapping[str, str]) -> None:
+    def __init__(self, entity: BoundEntity[Any], of: type[Any], by: Mapping[str, str]) -> None:
         self.entity, self.cls, self._by = entity, of, by
 
     def link(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:

@@ -13,7 +13,7 @@ from prejoin.keys import TABLE, Facet
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError
-from prejoin.table.schema.bind import Bound, facet_tag, is_natural
+from prejoin.table.schema.bind import BoundEntity, facet_tag, is_natural
 from prejoin.table.schema.declare import Key
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
@@ -66,7 +66,7 @@ class Copy(Pattern):
     """Whether each write puts the whole copy, and reads the item before it for that. It is for a copy that some items
     do not have yet, or not any more; other writes refuse to update a copy that does not exist."""
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         binder = entity.binder
         if not self.name:
             raise SchemaError(f"a copy of {entity.tag} has no name")
@@ -97,13 +97,13 @@ class CopyPattern(BoundPattern):
         self.indexes = [one for one in indexes if not is_natural(one)]
         self.attributes = attributes
         self.whole = whole
-        self.what = f"its copy {facet.copy}"
+        self.label = f"its copy {facet.copy}"
         self._insert: WriteForm | None = None
         """What puts of the copy by inserts have in common, once there was one."""
 
     def rewrite(self, write: Write) -> Write:
         reads = self.whole and write.stored is None and write.verb in ("put", "update", "upsert", "delete")
-        return replace(write, read=True) if reads else write
+        return replace(write, read_first=True) if reads else write
 
     def depends(self, write: Write) -> Iterable[str]:
         match write.verb:
@@ -125,7 +125,7 @@ class CopyPattern(BoundPattern):
                 before = write.stored.values if write.stored else None
                 yield from self._moved(schema, write, before, write.values)
             case "update" if self._moves(write):
-                write.need(sorted({*self.attributes, *self.facet.placing}), write.after, self.what)
+                write.need(sorted({*self.attributes, *self.facet.placing}), write.after, self.label)
                 yield from self._moved(schema, write, write.before, write.after)
             case "update":
                 changes = write.changes.only(self.attributes)
@@ -141,7 +141,7 @@ class CopyPattern(BoundPattern):
 
     def _moves(self, write: Write) -> bool:
         """Return whether an update changes the key of the copy, or whether there is one; or writes the whole copy."""
-        return self.whole or not write.changes.whole.isdisjoint(self.facet.placing)
+        return self.whole or not write.changes.replaced.isdisjoint(self.facet.placing)
 
     def _moved(
         self, schema: Schema, write: Write, before: Mapping[str, Any] | None, after: Mapping[str, Any]
@@ -180,7 +180,7 @@ class CopyPattern(BoundPattern):
             self._insert = WriteForm(constant, made.failure)
         return made
 
-    def _item(self, schema: Schema, entity: Bound[Any], values: Mapping[str, Any]) -> Json:
+    def _item(self, schema: Schema, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Json:
         held = {name: value for name, value in values.items() if name in self.attributes}
         item = entity.codec.encode_values(held)
         item.update(schema.facet_key(self.facet, values))
@@ -190,7 +190,7 @@ class CopyPattern(BoundPattern):
         item[schema.type_attribute] = {"S": facet_tag(self.facet)}
         return item
 
-    def _its_own(self, entity: Bound[Any]) -> bool:
+    def _its_own(self, entity: BoundEntity[Any]) -> bool:
         """Return whether no other item can have a copy with this key, because it contains the whole key of the item."""
         return self.facet.readable.issuperset(entity.base.attributes)
 

@@ -25,7 +25,7 @@ from prejoin.table.errors import (
 )
 from prejoin.table.read.arguments import QueryArguments
 from prejoin.table.read.query import query
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
@@ -98,7 +98,7 @@ class Follows(Pattern):
     by: Mapping[str, str] = field(default_factory=dict)
     checked: bool = True
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         return FollowsPattern(entity, self)
 
 
@@ -107,9 +107,9 @@ class FollowsPattern(BoundPattern):
 
     source: Parent
 
-    def __init__(self, entity: Bound[Any], declared: Follows) -> None:
+    def __init__(self, entity: BoundEntity[Any], declared: Follows) -> None:
         self.entity, self.declared = entity, declared
-        self.what = f"its {' and '.join(declared.attributes)}, of {declared.of.__name__}"
+        self.label = f"its {' and '.join(declared.attributes)}, of {declared.of.__name__}"
 
     def link(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
         declared, said = self.declared, f"{self.entity.tag}, which follows {self.declared.of.__name__}"
@@ -139,7 +139,7 @@ class FollowsPattern(BoundPattern):
             case "insert" | "put":
                 values: Mapping[str, Any] = write.values
             case "update" if not write.changes.names.isdisjoint(self.declared.attributes):
-                write.need((*self.source.names.values(), *self.declared.attributes), write.after, self.what)
+                write.need((*self.source.names.values(), *self.declared.attributes), write.after, self.label)
                 values = write.after
             case _:
                 return
@@ -174,7 +174,7 @@ class FollowsPattern(BoundPattern):
         placed = any(own in facet.placing for facet in entity.indexes.values() for own in current)
         read = placed or any(type(one) is not FollowsPattern for one in entity.patterns)
         write = update_write(schema, entity.codec.cls, Changes(dict(current)), None, known, read, None, False)
-        return replace(write, seen=False)
+        return replace(write, visible=False)
 
 
 @overload
@@ -217,7 +217,9 @@ def followers(schema: Schema, cls: type[Any]) -> list[FollowsPattern]:
     return [one for one in patterns if isinstance(one, FollowsPattern) and one.declared.of is cls]
 
 
-def _refresh(schema: Schema, table: str, source: Bound[Any], key: Mapping[str, Any], progress: Progress) -> Steps[int]:
+def _refresh(
+    schema: Schema, table: str, source: BoundEntity[Any], key: Mapping[str, Any], progress: Progress
+) -> Steps[int]:
     cls, done = source.codec.cls, 0
     patterns = followers(schema, cls)
     if not patterns:

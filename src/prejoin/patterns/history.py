@@ -17,7 +17,7 @@ from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import AlreadyExists, ConditionFailed, NotFound, SchemaError, TableError
 from prejoin.table.read.get import get_item
 from prejoin.table.read.plan import plan_read
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.declare import Key
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
@@ -76,7 +76,7 @@ class History(Pattern):
     keep_for: timedelta | None = None
     clock: Clock = now
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         binder = entity.binder
         version = next((one for one in binder.entity.patterns if isinstance(one, Version)), None)
         if version is None:
@@ -101,7 +101,7 @@ class History(Pattern):
 class HistoryPattern(BoundPattern):
     """The history of one entity."""
 
-    what = "its history"
+    label = "its history"
 
     def __init__(self, declared: History, facet: Facet, version: str, digits: int) -> None:
         self.facets = (facet,)
@@ -127,7 +127,7 @@ class HistoryPattern(BoundPattern):
             return  # only another number for the same version
         to = Placeholders()
         item = self._item(schema, write.entity, replaced)
-        yield put_other(schema, write, item, absent(schema, to), to, self.facet, self._taken)
+        yield put_other(schema, write, item, absent(schema, to), to, self.facet, self._version_exists)
         oldest = replaced[self.version] - (self._declared.keep or replaced[self.version])
         if oldest > 0:
             yield delete_other(schema, write, self.facet, {**replaced, self.version: oldest})
@@ -136,14 +136,14 @@ class HistoryPattern(BoundPattern):
         """Return the key of a version."""
         return schema.facet_key(self.facet, {**known, self.version: version})
 
-    def _item(self, schema: Schema, entity: Bound[Any], values: Mapping[str, Any]) -> Json:
+    def _item(self, schema: Schema, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Json:
         item: Json = {OBJECT: {"M": entity.codec.encode_values(values)}}
         if self._declared.keep_for is not None:
             end = self.clock() + self._declared.keep_for
             item[schema.ttl] = {"N": str(int(end.timestamp()))}
         return item | schema.facet_key(self.facet, values) | {schema.type_attribute: {"S": self.facet.entity}}
 
-    def _taken(self, write: Write, _: Json | None) -> ConditionFailed:
+    def _version_exists(self, write: Write, _: Json | None) -> ConditionFailed:
         error = AlreadyExists(
             f"the history of {item_name(write)} has this version already, of an earlier item with the same key. "
             "Repeat the write"
@@ -164,7 +164,7 @@ class HistoryPattern(BoundPattern):
         number = Changes({self.version: getattr(newest[0], self.version) + 1})
         try:
             yield from write_one(
-                schema, table, Write("update", entity, known, changes=number, read=True, seen=write.seen)
+                schema, table, Write("update", entity, known, changes=number, read_first=True, visible=write.visible)
             )
         except ConditionFailed:
             return  # it was written since: the write that is repeated finds out

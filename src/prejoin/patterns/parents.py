@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Condition, Exists, Or, both, conjuncts
 from prejoin.table.errors import ConditionFailed, SchemaError, TableError, VersionConflict
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import item_name
 from prejoin.table.write.model import Write
 
-Entities = Mapping[type[Any], Bound[Any]]
+Entities = Mapping[type[Any], BoundEntity[Any]]
 
 
 @runtime_checkable
@@ -34,7 +34,7 @@ class Counting(Protocol):
 class Parent(msgspec.Struct, frozen=True):
     """The parent of the items of an entity."""
 
-    entity: Bound[Any]
+    entity: BoundEntity[Any]
     names: Mapping[str, str]
     """For each attribute of its key, the name in the child."""
 
@@ -48,26 +48,28 @@ class Parent(msgspec.Struct, frozen=True):
         return None if None in found.values() else found
 
 
-def parent_of(child: Bound[Any], cls: type[Any], by: Mapping[str, str], entities: Entities, what: str) -> Parent:
+def parent_of(
+    child: BoundEntity[Any], cls: type[Any], by: Mapping[str, str], entities: Entities, context: str
+) -> Parent:
     """Return the parent of a child: its key attributes have the same names in the child, or those in `by`."""
     entity = entities.get(cls)
     if entity is None:
         known = ", ".join(one.tag for one in entities.values())
-        raise SchemaError(f"{what}: {cls.__name__} is not an entity of this schema, which has {known}")
+        raise SchemaError(f"{context}: {cls.__name__} is not an entity of this schema, which has {known}")
     key = entity.base.attributes
     for name in by:
         if name not in key:
-            raise SchemaError(f"{what}: {name} is not in the key of {entity.tag}, which has {', '.join(key)}")
+            raise SchemaError(f"{context}: {name} is not in the key of {entity.tag}, which has {', '.join(key)}")
     names = {name: by.get(name, name) for name in key}
     for name, own in names.items():
         if own not in child.codec.attributes:
             raise SchemaError(
-                f"{what}: {child.tag} has no attribute {own}. Name its attribute for {entity.tag}.{name} in "
+                f"{context}: {child.tag} has no attribute {own}. Name its attribute for {entity.tag}.{name} in "
                 f"by={{{name!r}: …}}"
             )
         theirs, ours = entity.codec.types[name], child.codec.types[own]
         if theirs.kind is not ours.kind:
-            raise SchemaError(f"{what}: {child.tag}.{own} is a {ours}, and {entity.tag}.{name} is a {theirs}")
+            raise SchemaError(f"{context}: {child.tag}.{own} is a {ours}, and {entity.tag}.{name} is a {theirs}")
     return Parent(entity, names)
 
 
@@ -77,8 +79,8 @@ class ParentPattern(BoundPattern):
     A count of all children tells whether there are any. Without such a count, a parent cannot be deleted.
     """
 
-    def __init__(self, child: Bound[Any], parent: Parent, kept: str = "") -> None:
-        self.child, self.parent, self.kept = child, parent, kept
+    def __init__(self, child: BoundEntity[Any], parent: Parent, attribute: str = "") -> None:
+        self.child, self.parent, self.attribute = child, parent, attribute
         self.count = ""
         """The attribute with the number of children; empty if there is none."""
 
@@ -91,17 +93,17 @@ class ParentPattern(BoundPattern):
     def rewrite(self, write: Write) -> Write:
         match write.verb:
             case "insert":
-                if self.kept and write.values[self.kept]:
+                if self.attribute and write.values[self.attribute]:
                     raise TableError(
-                        f"{self._its(self.kept)}, so it must be 0 for a new {write.entity.tag}. To import data, use a "
-                        "schema without this pattern"
+                        f"{self._its(self.attribute)}, so it must be 0 for a new {write.entity.tag}. To import data, "
+                        "use a schema without this pattern"
                     )
             case "put":
-                if self.kept:
-                    return replace(write, where=both(write.where, _is(self.kept, write.values[self.kept])))
+                if self.attribute:
+                    return replace(write, where=both(write.where, _is(self.attribute, write.values[self.attribute])))
             case "update" | "upsert":
-                if self.kept in write.changes.names:
-                    raise TableError(f"{self._its(self.kept)} and cannot be changed. `recount` corrects it")
+                if self.attribute in write.changes.names:
+                    raise TableError(f"{self._its(self.attribute)} and cannot be changed. `recount` corrects it")
                 if self._ends(write):
                     return self._without_children(write)
             case "delete":
@@ -113,10 +115,14 @@ class ParentPattern(BoundPattern):
     def failed(self, write: Write, item: Json | None) -> ConditionFailed | None:
         if not item:
             return None
-        if write.verb == "put" and self.kept and self.stored(item, self.kept) != (write.values[self.kept] or 0):
+        if (
+            write.verb == "put"
+            and self.attribute
+            and self.stored(item, self.attribute) != (write.values[self.attribute] or 0)
+        ):
             return VersionConflict(
-                f"{item_name(write)} has {self.kept} {self.stored(item, self.kept)}, not {write.values[self.kept]}: a "
-                f"{self.child.tag} was written since. Read it again, or use update"
+                f"{item_name(write)} has {self.attribute} {self.stored(item, self.attribute)}, not "
+                f"{write.values[self.attribute]}: a {self.child.tag} was written since. Read it again, or use update"
             )
         if (write.verb == "delete" or self._ends(write)) and self.count and self.stored(item, self.count):
             return ConditionFailed(
@@ -155,7 +161,7 @@ class ParentPattern(BoundPattern):
         return attribute.value.decode(found) if found else 0
 
 
-def check_parent_stays(parent: Bound[Any], child: Bound[Any]) -> None:
+def check_parent_stays(parent: BoundEntity[Any], child: BoundEntity[Any]) -> None:
     """Refuse a parent that expires: DynamoDB would delete it, and leave its children."""
     if parent.expiry:
         raise SchemaError(

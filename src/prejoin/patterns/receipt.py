@@ -25,7 +25,7 @@ from prejoin.table.client.transaction import WriteList
 from prejoin.table.condition.record import recorded
 from prejoin.table.conversation import Steps, pause
 from prejoin.table.errors import ConditionFailed, Conflict, SchemaError, TableError, TooMany, TransactionCancelled
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.declare import Entity, Key
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.execute import write_all
@@ -231,16 +231,16 @@ class _Once(WriteList):
                 cause=error,
             ) from error
 
-    def _compare(self, ours: Receipt, found: Receipt) -> None:
-        if found.attempt == ours.attempt:
+    def _compare(self, expected: Receipt, stored: Receipt) -> None:
+        if stored.attempt == expected.attempt:
             return  # the response was lost, and the writes were applied
-        if found.fingerprint != ours.fingerprint:
+        if stored.fingerprint != expected.fingerprint:
             raise TokenReused(
-                f"the token {ours.token!r} was used for other writes. Use a new one; or if only generated ids and "
+                f"the token {expected.token!r} was used for other writes. Use a new one; or if only generated ids and "
                 "times differ, pass the request as content="
             )
         self.repeated = True
-        self._result = None if found.result is None else msgspec.json.decode(found.result)
+        self._result = None if stored.result is None else msgspec.json.decode(stored.result)
 
 
 class Once(_Once):
@@ -277,7 +277,7 @@ def _is_contended(error: TableError) -> bool:
     return not failures or any(isinstance(one, Conflict) for one in failures)
 
 
-def _receipts_of(schema: Schema) -> Bound[Any]:
+def _receipts_of(schema: Schema) -> BoundEntity[Any]:
     for entity in schema.entities:
         if issubclass(entity.codec.cls, Receipt):
             return entity

@@ -13,7 +13,7 @@ from prejoin.table.client.writes import Writer
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Exists
 from prejoin.table.errors import AlreadyExists, ConditionFailed, NotFound, SchemaError, TableError
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern, Lifecycle, Pattern, Visibility
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
@@ -73,7 +73,7 @@ class SoftDelete(Pattern):
     def lifecycle(self) -> Lifecycle:
         return Lifecycle(self.attribute, "marked", frees_unique=self.release)
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         what = f"{entity.tag}.{self.attribute}"
         found = entity.codec.attribute(self.attribute)
         if found.type.kind is not Kind.DATETIME or not found.optional:
@@ -98,13 +98,13 @@ class DeletionMark(BoundPattern):
     expires: str
 
     def rewrite(self, write: Write) -> Write:
-        if not write.seen:  # restore and purge
+        if not write.visible:  # restore and purge
             return write
         match write.verb:
             case "insert" | "put" if write.values.get(self.attribute) is not None:
-                raise self._kept(write)
+                raise self._refusal(write)
             case "update" | "upsert" if self.attribute in write.changes.names:
-                raise self._kept(write)
+                raise self._refusal(write)
             case "delete":
                 return replace(write, verb="update", changes=Changes(self._marks(write)))
             case _:
@@ -117,7 +117,7 @@ class DeletionMark(BoundPattern):
         end = next(one for one in write.entity.patterns if isinstance(one, Expiry))
         return {self.attribute: time, self.expires: end.value(time + self.keep)}
 
-    def _kept(self, write: Write) -> TableError:
+    def _refusal(self, write: Write) -> TableError:
         return TableError(
             f"{write.entity.tag}.{self.attribute} is maintained by SoftDelete. delete() sets it, and restore() "
             "removes it"
@@ -125,11 +125,11 @@ class DeletionMark(BoundPattern):
 
     def depends(self, write: Write) -> Iterable[str]:
         """A restore or purge depends on the mark, because other patterns do."""
-        return () if write.seen else (self.attribute,)
+        return () if write.visible else (self.attribute,)
 
     def failed(self, write: Write, item: Json | None) -> ConditionFailed | None:
         deleted = bool(item) and write.entity.codec.attribute(self.attribute).wire in (item or {})
-        if not write.seen:
+        if not write.visible:
             return None if deleted else NotFound(f"there is no {item_name(write)} that is marked as deleted")
         if not deleted or write.verb == "put":  # a put replaces the item, marked or not
             return None
@@ -160,7 +160,7 @@ def restore(db: Any, cls: type[Any], /, **key: Any) -> Awaitable[None] | None:
             changes = Changes({mark.expires: end.value(end.clock() + end.after)}, removes=changes.removes)
     where = Exists((mark.attribute,))
     found: Awaitable[None] | None = db._write(
-        rewrite(Write("update", entity, known, changes=changes, where=where, read=True, seen=False))
+        rewrite(Write("update", entity, known, changes=changes, where=where, read_first=True, visible=False))
     )
     return found
 
@@ -174,14 +174,14 @@ def purge(db: Any, cls: type[Any], /, **key: Any) -> Awaitable[None] | None:
     entity, mark, known = _marked(db.schema, cls, key)
     where = Exists((mark.attribute,))
     found: Awaitable[None] | None = db._write(
-        rewrite(Write("delete", entity, known, where=where, read=True, seen=False))
+        rewrite(Write("delete", entity, known, where=where, read_first=True, visible=False))
     )
     return found
 
 
 def _marked(
     schema: Schema, cls: type[Any], key: Mapping[str, Any]
-) -> tuple[Bound[Any], DeletionMark, Mapping[str, Any]]:
+) -> tuple[BoundEntity[Any], DeletionMark, Mapping[str, Any]]:
     entity, known = check_known(schema, cls, key)
     mark = next((one for one in entity.patterns if isinstance(one, DeletionMark)), None)
     if mark is None:

@@ -141,9 +141,9 @@ def _pattern(head: Head, slot: str, tenancy: Tenancy, tenant: object, tag: str) 
         if "B" in start:
             raise SchemaError(f"{tenancy.attribute} is binary in {slot}, and IAM compares text. Use text")
         (text,) = start.values()
-        return escaped(text) + ("" if head.whole else "*")
+        return escaped(text) + ("" if head.whole_key else "*")
     _check_tag(head, slot, tenancy)
-    rest = "" if head.whole else f"{escaped(tenancy.separator)}*"
+    rest = "" if head.whole_key else f"{escaped(tenancy.separator)}*"
     return f"{escaped(head.lead)}${{aws:PrincipalTag/{tag}}}{rest}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from prejoin.table.errors import SchemaError, TableError
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import First
@@ -37,7 +37,7 @@ class Timestamps(Pattern):
     updated: str | None = "updated_at"
     clock: Clock = now
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         for name in filter(None, (self.created, self.updated)):
             if entity.codec.attribute(name).type.kind is not Kind.DATETIME:
                 raise SchemaError(f"{entity.tag}.{name} is a timestamp, and must be a datetime")

@@ -13,7 +13,7 @@ from prejoin.table.codec.structs import or_none, through
 from prejoin.table.codec.values import Json, ValueCodec
 from prejoin.table.condition.record import Compare, Exists, Or
 from prejoin.table.errors import CodecError, SchemaError
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern, Lifecycle, Pattern, Visibility
 from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import First
@@ -64,7 +64,7 @@ class TimeToLive(Pattern):
     def lifecycle(self) -> Lifecycle:
         return Lifecycle(self.attribute, "expires", storage=epoch)
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         what = f"{entity.tag}.{self.attribute}"
         kind = entity.codec.attribute(self.attribute).type.kind
         if kind not in (Kind.DATETIME, Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL):

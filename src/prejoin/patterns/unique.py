@@ -11,7 +11,7 @@ from prejoin.keys.guard import guard_key
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import OWNER, BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.schema.visibility import is_vacant
@@ -49,7 +49,7 @@ class Unique(Pattern):
     def __init__(self, *attributes: str) -> None:
         self.attributes = attributes
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         binder, attributes = entity.binder, self.attributes
         if not attributes:
             raise SchemaError(f"Unique() of {entity.tag} needs the name of an attribute")
@@ -78,7 +78,7 @@ class _UniquePattern(BoundPattern):
         self.attributes = attributes
         self.base = base
         self.facets = (facet,)
-        self.what = f"the guard of unique {', '.join(attributes)}"
+        self.label = f"the guard of unique {', '.join(attributes)}"
         self.expires = expires
         """The time to live attribute of the item, and so of its guard."""
         self.frees = frees
@@ -90,9 +90,9 @@ class _UniquePattern(BoundPattern):
                 return ()
             case "put":
                 return self._tracked
-            case "update" if write.changes.whole.isdisjoint(self._tracked):
+            case "update" if write.changes.replaced.isdisjoint(self._tracked):
                 return ()
-            case "update" if self.expires and not write.changes.whole.isdisjoint(self.attributes):
+            case "update" if self.expires and not write.changes.replaced.isdisjoint(self.attributes):
                 return (*self.attributes, self.expires)
             case _:
                 # Each of these writes checks that the item is visible, so it has neither expired nor a deletion mark.
@@ -106,9 +106,9 @@ class _UniquePattern(BoundPattern):
                     yield self._take(schema, write, write.values)
             case "put":
                 yield from self._exchange(schema, write, write.values)
-            case "update" if not write.changes.whole.isdisjoint(self._tracked):
+            case "update" if not write.changes.replaced.isdisjoint(self._tracked):
                 ends = (self.expires,) if self.expires in write.changes.names else ()
-                write.need((*self.attributes, *ends), write.after, self.what)
+                write.need((*self.attributes, *ends), write.after, self.label)
                 yield from self._exchange(schema, write, write.after)
             case "delete":
                 if self._holds(write.before):
@@ -151,7 +151,7 @@ class _UniquePattern(BoundPattern):
         if holds:
             yield self._take(schema, write, after)
 
-    def _ended(self, entity: Bound[Any], values: Mapping[str, Any]) -> bool:
+    def _ended(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> bool:
         if not self.expires or values.get(self.expires) is None:
             return False
         return is_vacant(entity, entity.codec.encode_values({self.expires: values[self.expires]}))
@@ -162,7 +162,7 @@ class _UniquePattern(BoundPattern):
         item, (facet,) = self._guard(schema, values), self.facets
         if again:
             text += f" OR {self._own(to, item[OWNER])}"
-        return put_other(schema, write, item, text, to, facet, partial(self._taken, values))
+        return put_other(schema, write, item, text, to, facet, partial(self._not_unique, values))
 
     def _release(self, schema: Schema, write: Write) -> ItemAction:
         values, (facet,) = write.before, self.facets
@@ -171,11 +171,11 @@ class _UniquePattern(BoundPattern):
         # Clocks differ: for another machine the item may have expired, and the guard may be taken already.
         to = Placeholders()
         text = f"{absent(schema, to)} OR {self._own(to, {'M': schema.facet_key(self.base, write.values)})}"
-        return delete_other(schema, write, facet, values, text, to, partial(self._taken, values))
+        return delete_other(schema, write, facet, values, text, to, partial(self._not_unique, values))
 
     def _own(self, to: Placeholders, owner: Json) -> str:
         return f"{to.name(OWNER)} = {to.value(owner)}"
 
-    def _taken(self, values: Mapping[str, Any], write: Write, _: Json | None) -> ConditionFailed:
+    def _not_unique(self, values: Mapping[str, Any], write: Write, _: Json | None) -> ConditionFailed:
         said = ", ".join(f"{name} {values[name]!r}" for name in self.attributes)
         return NotUnique(f"another {write.entity.tag} has {said} already")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Condition, Exists, Or, both
 from prejoin.table.errors import ConditionFailed, SchemaError, TableError, VersionConflict
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.update.changes import Changes
 from prejoin.table.write.model import Write
@@ -48,7 +48,7 @@ class Version(Pattern):
 
     attribute: str = "version"
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         found = entity.codec.attribute(self.attribute)
         if found.type.kind is not Kind.INTEGER:
             raise SchemaError(f"{entity.tag}.{self.attribute} is its version, and must be an int")
@@ -102,7 +102,7 @@ class _VersionPattern(BoundPattern):
             f"{write.entity.tag} {key} has version {stored}, not {seen}: it was written since. Read it again"
         )
 
-    def _is(self, seen: int, entity: Bound[Any]) -> Condition:
+    def _is(self, seen: int, entity: BoundEntity[Any]) -> Condition:
         if seen:
             return Compare((self.attribute,), "=", seen)
         # Version 0 is that of a new object, or of an item from before the entity had versions.

@@ -11,7 +11,7 @@ import msgspec
 from prejoin.keys import TABLE, KeyValueError
 from prejoin.protocol.values import equal
 from prejoin.table.codec.values import Json
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.schema import Schema
 
 from .records import Event, StreamRecord, read_records
@@ -100,7 +100,7 @@ def typed(schema: Schema, record: StreamRecord) -> StreamChange[Any] | None:
     )
 
 
-def _entity(schema: Schema, record: StreamRecord) -> Bound[Any] | None:
+def _entity(schema: Schema, record: StreamRecord) -> BoundEntity[Any] | None:
     """The entity of an item: by its type attribute, or by its key if there is none, as in a stream of keys only."""
     image = record.new or record.old or {}
     tag = image.get(schema.type_attribute, {}).get("S")
@@ -114,11 +114,11 @@ def _entity(schema: Schema, record: StreamRecord) -> Bound[Any] | None:
     return schema.entity(cls)
 
 
-def _object(bound: Bound[Any], image: Json | None, key: Json) -> Any:
+def _object(bound: BoundEntity[Any], image: Json | None, key: Json) -> Any:
     return None if image is None else bound.codec.read(image, bound.tag, key)
 
 
-def _differences(bound: Bound[Any], old: Json, new: Json) -> frozenset[str]:
+def _differences(bound: BoundEntity[Any], old: Json, new: Json) -> frozenset[str]:
     attributes = bound.codec.attributes.values()
     return frozenset(one.name for one in attributes if not _same(old.get(one.wire), new.get(one.wire)))
 

@@ -21,7 +21,7 @@ from prejoin.table.client.reads import get_steps
 from prejoin.table.conversation import Steps, pause
 from prejoin.table.errors import ArgumentError, ConditionFailed, Conflict, SchemaError, TransactionCancelled
 from prejoin.table.options import Progress
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.declare import Entity, Key
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
@@ -182,9 +182,9 @@ class _Rebuild:
                 count += await db._run(self._item(item))
         return count
 
-    def _items(self, found: Iterable[Any]) -> Iterator[str]:
+    def _items(self, objects: Iterable[Any]) -> Iterator[str]:
         """Return the objects of a page, and those that are counted and may be gone."""
-        for one in found:
+        for one in objects:
             if isinstance(one, Contribution):
                 if one.totals == self._totals.title and one.added is not None:
                     yield one.item
@@ -242,7 +242,7 @@ def _marked(schema: Schema, before: Contribution | None, mark: Contribution) -> 
     )
 
 
-def _moved(schema: Schema, into: Bound[Any], was: str | None, added: str | None) -> Iterator[Write]:
+def _moved(schema: Schema, into: BoundEntity[Any], was: str | None, added: str | None) -> Iterator[Write]:
     """Return the writes that take a contribution from one total and add another, which may be to the same one."""
     amounts: dict[str, tuple[Values, dict[str, Any]]] = {}
     for text, sign in ((was, -1), (added, 1)):
@@ -256,24 +256,24 @@ def _moved(schema: Schema, into: Bound[Any], was: str | None, added: str | None)
             yield update_write(schema, into.codec.cls, Changes({}, moved), None, total, False, None, True)
 
 
-def _added(into: Bound[Any], totals: StreamTotals, new: Any) -> str | None:
+def _added(into: BoundEntity[Any], totals: StreamTotals, new: Any) -> str | None:
     """The amounts that an object adds, and the total, as text; None if it is not counted."""
     key = totals.by(new) if new is not None else None
     return None if key is None else _text(into, {**key, **totals.add(new)})
 
 
-def _text(entity: Bound[Any], values: Values) -> str:
+def _text(entity: BoundEntity[Any], values: Values) -> str:
     """Return attributes as JSON, in the order of their names."""
     return msgspec.json.encode(entity.codec.encode_values(values), order="sorted").decode()
 
 
-def _values(entity: Bound[Any], text: str) -> dict[str, Any]:
+def _values(entity: BoundEntity[Any], text: str) -> dict[str, Any]:
     stored = msgspec.json.decode(text)
     attributes = entity.codec.attributes.values()
     return {one.name: one.value.decode(stored[one.wire]) for one in attributes if one.wire in stored}
 
 
-def _check(schema: Schema, totals: StreamTotals) -> Bound[Any]:
+def _check(schema: Schema, totals: StreamTotals) -> BoundEntity[Any]:
     """Return the entity of the objects. Raise SchemaError if the schema lacks what totals need."""
     schema.entity(totals.into)
     if not any(one.codec.cls is Contribution for one in schema.entities):

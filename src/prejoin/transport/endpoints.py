@@ -301,13 +301,13 @@ class EndpointStreams(Endpoint):
     streams = True
 
 
-def _address(text: str, what: str) -> Url:
+def _address(text: str, label: str) -> Url:
     try:
         url = read_url(text)
     except ValueError as error:
-        raise NotConfigured(f"{what} {error}") from None
+        raise NotConfigured(f"{label} {error}") from None
     if url.user is not None:
-        raise NotConfigured(f"{what} {url} has a user in it: requests are signed, give credentials=… instead")
+        raise NotConfigured(f"{label} {url} has a user in it: requests are signed, give credentials=… instead")
     return url
 
 

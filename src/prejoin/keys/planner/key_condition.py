@@ -65,18 +65,18 @@ class KeyCondition(msgspec.Struct, frozen=True):
         return not self.op or satisfies(self.op, whole[at], self.low, self.high)
 
     def __str__(self) -> str:
-        texts = [_shown(self.pk), *map(_shown, self.head)]
+        texts = [_text_of(self.pk), *map(_text_of, self.head)]
         match self.op:
             case "":
                 pass
             case "=":
-                texts.append(_shown(self.low))
+                texts.append(_text_of(self.low))
             case "begins_with":
-                texts.append(f"{_shown(self.low)}*")
+                texts.append(f"{_text_of(self.low)}*")
             case "between":
-                texts.append(f"{_shown(self.low)} … {_shown(self.high)}")
+                texts.append(f"{_text_of(self.low)} … {_text_of(self.high)}")
             case op:
-                texts.append(f"{op} {_shown(self.low)}")
+                texts.append(f"{op} {_text_of(self.low)}")
         return " / ".join(texts)
 
 
@@ -99,9 +99,9 @@ def satisfies(op: Op, value: Any, low: Any, high: Any) -> bool:
             return bool(low <= value <= high)
 
 
-def _shown(value: KeyValue) -> str:
+def _text_of(value: KeyValue) -> str:
     if isinstance(value, tuple):
-        return ", ".join(map(_shown, value))
+        return ", ".join(map(_text_of, value))
     if isinstance(value, bytes):
         return value.hex()
     return shortened(value) if isinstance(value, str) else str(value)
@@ -282,22 +282,22 @@ def _sized(sk: str) -> str:
     return check_size(sk, "sort key", MOST_SK_BYTES)
 
 
-def check_size(key: str, what: str, most: int) -> str:
+def check_size(key: str, label: str, most: int) -> str:
     """Return the key, or raise KeyValueError if DynamoDB does not accept it."""
     if not key:
-        raise KeyValueError(f"the {what} would be empty, and DynamoDB does not accept empty keys")
+        raise KeyValueError(f"the {label} would be empty, and DynamoDB does not accept empty keys")
     if len(key) * 4 > most and len(key.encode()) > most:
-        raise KeyValueError(f"the {what} {shortened(key)!r} would be longer than {most} bytes")
+        raise KeyValueError(f"the {label} {shortened(key)!r} would be longer than {most} bytes")
     return key
 
 
-def checked_writer(write: Writer, what: str, most: int) -> Writer:
+def checked_writer(write: Writer, label: str, most: int) -> Writer:
     """The function that writes a key and refuses what DynamoDB does not accept."""
     safe = most // 4  # this many characters never exceed the limit in bytes
 
     def check(values: Mapping[str, object]) -> str:
         key = write(values)
-        return key if 0 < len(key) <= safe else check_size(key, what, most)
+        return key if 0 < len(key) <= safe else check_size(key, label, most)
 
     return check
 

@@ -102,14 +102,14 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
         return f"{self.operation} {self.slot}: {key}{' in reverse' if self.reverse else ''}{fan}{compared}"
 
 
-def conditions(found: Plan, values: Mapping[str, object], *, now: datetime | None = None) -> tuple[KeyCondition, ...]:
+def conditions(chosen: Plan, values: Mapping[str, object], *, now: datetime | None = None) -> tuple[KeyCondition, ...]:
     """The key conditions of a plan for these values, given by the lookup's names: one for each Query.
 
     The value of the range is one value, a pair for `between`, or Bounds. Of several conditions, each run of
     `plan.shards` is one time bucket, in the order of reading. No condition at all means that nothing can match. A range
     over time buckets without an end extends to `now`, or is refused if that is not given.
     """
-    return found.conditions(values, now)
+    return chosen.conditions(values, now)
 
 
 def _compile(found: Plan) -> Conditions:

@@ -47,7 +47,7 @@ class Refusal(msgspec.Struct, frozen=True):
         return f"no key serves {self.lookup}: {self.remedy}.\n{found}"
 
 
-def remedy(lookup: Lookup, whose: str = "") -> str:
+def remedy(lookup: Lookup, owner: str = "") -> str:
     """The key that would serve a lookup, in words; or what to ask for instead, if none would.
 
     >>> remedy(Lookup.of("Order", equal=["user_id"], order=["-placed_at"]))
@@ -62,7 +62,7 @@ def remedy(lookup: Lookup, whose: str = "") -> str:
         return f"no key gives a range of {ranged[0]} in the order of {order[0]}: {other}"
     pk = ", ".join(sorted(lookup.given)) or "a constant"
     sk = f" and the sort key starting with {', '.join(dict.fromkeys(ranged + order))}" if ranged + order else ""
-    return f"a key{whose} with the partition made of {pk}{sk} would serve it"
+    return f"a key{owner} with the partition made of {pk}{sk} would serve it"
 
 
 def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:

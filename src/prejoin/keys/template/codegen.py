@@ -17,11 +17,11 @@ class FunctionSource:
 
     def constant(self, value: Any) -> str:
         """A name for an object that the code uses."""
-        name = self.fresh("c")
+        name = self.new_name("c")
         self.constants[name] = value
         return name
 
-    def fresh(self, letter: str = "v") -> str:
+    def new_name(self, letter: str = "v") -> str:
         self._names += 1
         return f"{letter}{self._names}"
 

@@ -77,7 +77,7 @@ class Encoding(msgspec.Struct, frozen=True, dict=True):
     def source(self, value: str, code: FunctionSource) -> str:
         """The source of the text, given the source of the value."""
         if self.inline is not None:
-            return self.inline(code.fresh(), value, code.constant(self.encode))
+            return self.inline(code.new_name(), value, code.constant(self.encode))
         return f"{code.constant(self.encode)}({value})"
 
     def __eq__(self, other: object) -> bool:
@@ -100,8 +100,8 @@ class Encoding(msgspec.Struct, frozen=True, dict=True):
         return self.decode is None
 
 
-def type_error(value: object, what: str) -> KeyValueError:
-    return KeyValueError(f"{value!r} is not {what}")
+def type_error(value: object, label: str) -> KeyValueError:
+    return KeyValueError(f"{value!r} is not {label}")
 
 
 def default(type_: Type, separator: Separator) -> Encoding:

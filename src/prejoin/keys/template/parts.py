@@ -75,7 +75,7 @@ def source(parts: Sequence[Part], code: FunctionSource) -> str:
     return " + ".join(pieces) or "''"
 
 
-def writer(parts: Sequence[Part], what: str) -> Writer:
+def writer(parts: Sequence[Part], label: str) -> Writer:
     """The function that writes these parts. It is created once, because a key is built for each item written or read.
 
     >>> from prejoin.types import STRING
@@ -101,7 +101,7 @@ def writer(parts: Sequence[Part], what: str) -> Writer:
         try:
             return "".join(part.text if isinstance(part, KeyText) else part.write(values) for part in parts)
         except KeyValueError as error:
-            raise KeyValueError(f"{what}: {error}") from None
+            raise KeyValueError(f"{label}: {error}") from None
 
     if not fields:
         return lambda values: texts[0]

@@ -62,7 +62,7 @@ def _values(
                 return None
             parts.append(f"{field!r}: {code.constant(default)}()")
             continue
-        convert, value = code.constant(given.convert), code.fresh()
+        convert, value = code.constant(given.convert), code.new_name()
         if given.source.default is not None:
             absent = f"{convert}({code.constant(given.source.default)})"
         elif default is None or not (given.attribute.optional or given.attribute.default is not None):

@@ -13,11 +13,11 @@ from prejoin.table.codec.values import Json
 from prejoin.table.condition.evaluate import holds
 from prejoin.table.condition.record import And, Condition, Exists, Not, Or, Path, Relate, Size, both, recorded
 from prejoin.table.errors import SchemaError, UnknownValue
-from prejoin.table.schema.bind import Bound, is_natural
+from prejoin.table.schema.bind import BoundEntity, is_natural
 from prejoin.table.schema.pattern import BoundPattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
-from prejoin.table.update.computed import Beside, Sum
+from prejoin.table.update.computed import HiddenName, Sum
 from prejoin.table.write.model import Write
 from prejoin.types import Kind
 
@@ -27,7 +27,7 @@ CountCondition = Callable[[Any], Any] | None
 Share = tuple[dict[str, Any], Number]
 """The key of a parent, and an amount."""
 
-RECOUNTING = Beside("recounting")
+RECOUNTING = HiddenName("recounting")
 """The mark that a recount sets. Each write that changes a count removes it, so the recount notices the write."""
 
 
@@ -38,28 +38,34 @@ class Aggregate(BoundPattern):
     """
 
     parent: Parent
-    nothing: Any = 0
+    zero: Any = 0
     """The aggregate of no items."""
     lasts = False
     """Whether the aggregate stays right when DynamoDB deletes an expired item."""
 
     def __init__(
-        self, entity: Bound[Any], cls: type[Any], attribute: str, of: str, when: CountCondition, by: Mapping[str, str]
+        self,
+        entity: BoundEntity[Any],
+        cls: type[Any],
+        attribute: str,
+        of: str,
+        when: CountCondition,
+        by: Mapping[str, str],
     ) -> None:
         self.entity, self.cls, self.attribute, self.of, self._by = entity, cls, attribute, of, by
-        self.what = f"{cls.__name__}.{attribute}"
+        self.label = f"{cls.__name__}.{attribute}"
         self._when = self._lasting(recorded(when, entity.codec))
         self._tested = tuple(dict.fromkeys(_names(self._when))) if self._when is not None else ()
 
     def link(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
-        said = f"{self.entity.tag}, {self.cls.__name__}.{self.attribute}"
-        self.parent = parent_of(self.entity, self.cls, self._by, entities, said)
-        return self.settle(said)
+        context = f"{self.entity.tag}, {self.cls.__name__}.{self.attribute}"
+        self.parent = parent_of(self.entity, self.cls, self._by, entities, context)
+        return self.settle(context)
 
-    def settle(self, said: str) -> Mapping[type[Any], BoundPattern]:
+    def settle(self, context: str) -> Mapping[type[Any], BoundPattern]:
         """Check the aggregate when the parent is known, and return the patterns for the parent.
 
-        `said` is for errors.
+        `context` is for errors.
         """
         return {}
 
@@ -90,21 +96,21 @@ class Aggregate(BoundPattern):
             self._when, codec, codec.encode_values({name: values[name] for name in self._tested})
         )
 
-    def joined(self, found: Any, amount: Any) -> Any:
+    def combine(self, total: Any, amount: Any) -> Any:
         """Return the aggregate with one more share."""
-        return found + amount
+        return total + amount
 
-    def with_records(self, found: Any, records: Iterable[Any]) -> Any:
+    def with_records(self, total: Any, records: Iterable[Any]) -> Any:
         """Return the aggregate with the shares of more objects."""
         for record in records:
             share = self.share(self.entity.codec.values(record))
             if share is not None:
-                found = self.joined(found, share[1])
-        return found
+                total = self.combine(total, share[1])
+        return total
 
     def stored(self, value: Any) -> Any:
         """Return the aggregate for the value of its attribute."""
-        return self.nothing if value is None else value
+        return self.zero if value is None else value
 
     def json(self, value: Any) -> Json:
         return {"N": str(value)}
@@ -127,14 +133,14 @@ class Aggregate(BoundPattern):
 
     def rewrite(self, write: Write) -> Write:
         # A second delete must not change the count. If the item is read first, it is known to exist.
-        if write.verb == "delete" and not write.read:
+        if write.verb == "delete" and not write.read_first:
             return replace(write, where=both(write.where, _there(write.entity)))
         return write
 
     def depends(self, write: Write) -> tuple[str, ...]:
         match write.verb:
             case "update":
-                if not self._touched(write):
+                if not self._changes_share(write):
                     return ()
                 return self.needed if self._amount(write) is None else self._placing
             case "put" | "delete" | "upsert":
@@ -144,7 +150,7 @@ class Aggregate(BoundPattern):
 
     def shares(self, write: Write) -> Iterable[Share]:
         """Return the parents, and the amounts by which a write changes them."""
-        write.need_before(self.depends(write), self.what)
+        write.need_before(self.depends(write), self.label)
         match write.verb:
             case "insert":
                 return self._moved({}, write.values)
@@ -155,11 +161,11 @@ class Aggregate(BoundPattern):
                 )
             case "put":
                 return self._moved(write.before, write.values)
-            case "update" if self._touched(write):
+            case "update" if self._changes_share(write):
                 amount = self._amount(write)
                 if amount is None:
                     after = known_after(write)
-                    write.need(self.needed, after, self.what)
+                    write.need(self.needed, after, self.label)
                     return self._moved(write.before, after)
                 share = self.share({**write.before, self.of: amount})
                 return () if share is None else (share,)
@@ -179,7 +185,7 @@ class Aggregate(BoundPattern):
         if new is not None:
             yield new
 
-    def _touched(self, write: Write) -> bool:
+    def _changes_share(self, write: Write) -> bool:
         return not write.changes.names.isdisjoint(self.needed)
 
     def _amount(self, write: Write) -> Number | None:
@@ -207,14 +213,14 @@ class ParentAggregate(Aggregate):
         super().__init__(*args)
         self.create = create
 
-    def settle(self, said: str) -> Mapping[type[Any], BoundPattern]:
+    def settle(self, context: str) -> Mapping[type[Any], BoundPattern]:
         entity, name = self.parent.entity, self.attribute
-        found, wanted = entity.codec.attribute(name), self.kind(said)
+        found, wanted = entity.codec.attribute(name), self.kind(context)
         if found.type.kind is not wanted:
-            raise SchemaError(f"{said}: {entity.tag}.{name} is a {found.type}, and must be a {wanted}")
-        self.check_place(said)
+            raise SchemaError(f"{context}: {entity.tag}.{name} is a {found.type}, and must be a {wanted}")
+        self.check_place(context)
         if any(attribute.wire == RECOUNTING for attribute in entity.codec.attributes.values()):
-            raise SchemaError(f"{said}: {entity.tag} has an attribute {RECOUNTING}, which `recount` uses")
+            raise SchemaError(f"{context}: {entity.tag} has an attribute {RECOUNTING}, which `recount` uses")
         if self.create:
             needed = [
                 one.name
@@ -223,23 +229,23 @@ class ParentAggregate(Aggregate):
             ]
             if needed:
                 raise SchemaError(
-                    f"{said}: create=True creates a {entity.tag} from its key, and it requires {', '.join(needed)}. "
+                    f"{context}: create=True creates a {entity.tag} from its key, and it requires {', '.join(needed)}. "
                     "Give these defaults"
                 )
         return {self.cls: self.owner()}
 
-    def kind(self, said: str) -> Kind:
+    def kind(self, context: str) -> Kind:
         """Return the kind that the attribute must have."""
         if not self.of:
             return Kind.INTEGER
         of = self.entity.codec.attribute(self.of).type
         if of.kind not in (Kind.INTEGER, Kind.DECIMAL):
             raise SchemaError(
-                f"{said}: {self.entity.tag}.{self.of} is a {of}. It must be int or Decimal, which add up exactly"
+                f"{context}: {self.entity.tag}.{self.of} is a {of}. It must be int or Decimal, which add up exactly"
             )
         return of.kind
 
-    def check_place(self, said: str) -> None:
+    def check_place(self, context: str) -> None:
         """Refuse an attribute that cannot be maintained."""
         entity, name = self.parent.entity, self.attribute
         copies = [facet for facet in entity.facets if facet.copy and not is_natural(facet)]
@@ -247,8 +253,8 @@ class ParentAggregate(Aggregate):
             if name in facet.placing:
                 what = f"its copy {facet.copy}" if facet.copy else entity.tag
                 raise SchemaError(
-                    f"{said}: {name} is part of a key template of {what} in {facet.slot}, and DynamoDB cannot add to "
-                    "a number in a text. Use an index on the attribute itself: "
+                    f"{context}: {name} is part of a key template of {what} in {facet.slot}, and DynamoDB cannot "
+                    "add to a number in a text. Use an index on the attribute itself: "
                     f'Index("…", pk="…", sk="{entity.codec.attribute(name).wire}")'
                 )
 
@@ -271,7 +277,7 @@ def known_after(write: Write) -> Mapping[str, Any]:
     return {name: value for name, value in after.items() if name not in inside}
 
 
-def _there(entity: Bound[Any]) -> Condition:
+def _there(entity: BoundEntity[Any]) -> Condition:
     """Return the condition that an item exists: it has an attribute that all items have."""
     names = [*entity.base.attributes, *(one.name for one in entity.codec.attributes.values() if not one.optional)]
     return Exists((names[0],))

@@ -11,7 +11,7 @@ import msgspec
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.evaluate import holds
 from prejoin.table.condition.record import Compare, Condition, Exists, Op, Or, both
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.write.model import ItemDecision
 
 _BEYOND: Mapping[str, Op] = {">=": "<", "<=": ">"}
@@ -27,7 +27,7 @@ class Extreme(msgspec.Struct, frozen=True):
 class Extremes(ItemDecision):
     """The values that attributes of one item reach by a write."""
 
-    what = "may set the highest or lowest value of an attribute"
+    label = "may set the highest or lowest value of an attribute"
 
     def __init__(self, extremes: Mapping[str, Extreme]) -> None:
         self._extremes = extremes
@@ -35,7 +35,7 @@ class Extremes(ItemDecision):
     def assumption(self) -> Condition:
         return reduce(both, [_is_reached(name, extreme) for name, extreme in self._extremes.items()])
 
-    def decide(self, entity: Bound[Any], item: Mapping[str, Json] | None) -> tuple[Condition, Mapping[str, Any]]:
+    def decide(self, entity: BoundEntity[Any], item: Mapping[str, Json] | None) -> tuple[Condition, Mapping[str, Any]]:
         conditions: list[Condition] = []
         sets: dict[str, Any] = {}
         for name, extreme in self._extremes.items():
@@ -48,7 +48,7 @@ class Extremes(ItemDecision):
                 sets[name] = extreme.value
         return reduce(both, conditions), sets
 
-    def combine(self, entity: Bound[Any], other: ItemDecision) -> Extremes:
+    def combine(self, entity: BoundEntity[Any], other: ItemDecision) -> Extremes:
         assert isinstance(other, Extremes)
         found = dict(self._extremes)
         for name, extreme in other._extremes.items():
@@ -56,11 +56,11 @@ class Extremes(ItemDecision):
             found[name] = Extreme(extreme.op, value)
         return Extremes(found)
 
-    def apply(self, entity: Bound[Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    def apply(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
         return {name: _larger(entity, name, values.get(name), extreme) for name, extreme in self._extremes.items()}
 
 
-def _larger(entity: Bound[Any], name: str, value: Any, extreme: Extreme) -> Any:
+def _larger(entity: BoundEntity[Any], name: str, value: Any, extreme: Extreme) -> Any:
     """Return the larger (or smaller) of the stored and the new value, in the order of DynamoDB."""
     if value is None:
         return extreme.value

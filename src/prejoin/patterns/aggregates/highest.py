@@ -13,7 +13,7 @@ from prejoin.patterns.parents import Parent, check_parent_stays
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Condition, Exists, both
 from prejoin.table.errors import ConditionFailed, SchemaError, TableError, VersionConflict
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
@@ -79,7 +79,7 @@ class Highest(Pattern):
     by: Mapping[str, str] = field(default_factory=dict)
     create: bool = False
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         return Extremum(">=", self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
 
 
@@ -97,37 +97,39 @@ class Lowest(Pattern):
     by: Mapping[str, str] = field(default_factory=dict)
     create: bool = False
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         return Extremum("<=", self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
 
 
 class Extremum(ParentAggregate):
     """`Highest` or `Lowest`, bound to an entity."""
 
-    nothing = None
+    zero = None
     lasts = True
     stays = False
 
     def __init__(self, op: Literal[">=", "<="], *args: Any) -> None:
         super().__init__(*args)
         self.op: Literal[">=", "<="] = op
-        self.what = f"{self.cls.__name__}.{self.attribute}"
+        self.label = f"{self.cls.__name__}.{self.attribute}"
 
     # --- Declaration -------------------------------------------------------------------------------------------------
 
-    def kind(self, said: str) -> Kind:
+    def kind(self, context: str) -> Kind:
         of = self.entity.codec.attribute(self.of).type
         if of.kind not in ORDERED:
-            raise SchemaError(f"{said}: {self.entity.tag}.{self.of} is a {of}. It must be a number, date or datetime")
+            raise SchemaError(
+                f"{context}: {self.entity.tag}.{self.of} is a {of}. It must be a number, date or datetime"
+            )
         return of.kind
 
-    def check_place(self, said: str) -> None:
+    def check_place(self, context: str) -> None:
         entity, name = self.parent.entity, self.attribute
         if name in entity.base.attributes:
-            raise SchemaError(f"{said}: {name} is part of the key of {entity.tag}, which cannot change")
+            raise SchemaError(f"{context}: {name} is part of the key of {entity.tag}, which cannot change")
         if not entity.codec.attribute(name).optional:
             raise SchemaError(
-                f"{said}: {entity.tag}.{name} must be optional, because it has no value before the first "
+                f"{context}: {entity.tag}.{name} must be optional, because it has no value before the first "
                 f"{self.entity.tag}: {name}: … | None = None"
             )
 
@@ -160,8 +162,8 @@ class Extremum(ParentAggregate):
             return None
         return key, values[self.of]
 
-    def joined(self, found: Any, amount: Any) -> Any:
-        return amount if self._beyond(amount, found) else found
+    def combine(self, total: Any, amount: Any) -> Any:
+        return amount if self._beyond(amount, total) else total
 
     def json(self, value: Any) -> Json:
         return self.parent.entity.codec.encode_value(self.attribute, value)
@@ -219,14 +221,14 @@ class Extremum(ParentAggregate):
                 after, amount = known_after(write), self._amount(write)
                 if amount is not None and write.read_after is None:
                     after = {**after, self.of: (write.before[self.of] or 0) + amount}
-                write.need(self.needed, after, self.what)
+                write.need(self.needed, after, self.label)
                 return after
             case _:
                 return None
 
     def _rises(self, write: Write) -> bool:
         """Return whether an update may be a new record."""
-        if not self._touched(write):
+        if not self._changes_share(write):
             return False
         if write.changes.sets.get(self.entity.deletion_mark) is not None:
             return False
@@ -235,30 +237,30 @@ class Extremum(ParentAggregate):
 
     def _unset(self, write: Write) -> tuple[str, ...]:
         """Return the attributes that decide, and that an update does not set to a value."""
-        said = write.changes.whole - write.changes.unknown
+        said = write.changes.replaced - write.changes.unknown
         return tuple(name for name in self.needed if name not in said)
 
 
 class _Holder(BoundPattern):
     """The pattern of the parent: it refuses other writes of the attribute."""
 
-    def __init__(self, child: Bound[Any], parent: Parent, kept: str) -> None:
-        self.child, self.parent, self.kept = child, parent, kept
+    def __init__(self, child: BoundEntity[Any], parent: Parent, attribute: str) -> None:
+        self.child, self.parent, self.attribute = child, parent, attribute
 
     def check(self, schema: Schema) -> None:
         check_parent_stays(self.parent.entity, self.child)
 
     def rewrite(self, write: Write) -> Write:
-        its = f"{self.parent.entity.tag}.{self.kept} is maintained by each {self.child.tag}"
+        its = f"{self.parent.entity.tag}.{self.attribute} is maintained by each {self.child.tag}"
         match write.verb:
-            case "insert" if write.values[self.kept] is not None:
+            case "insert" if write.values[self.attribute] is not None:
                 raise TableError(
                     f"{its}, so it must be None for a new {write.entity.tag}. To import data, use a schema without "
                     "this pattern"
                 )
             case "put":
-                return replace(write, where=both(write.where, _is(self.kept, write.values[self.kept])))
-            case "update" | "upsert" if self.kept in write.changes.names:
+                return replace(write, where=both(write.where, _is(self.attribute, write.values[self.attribute])))
+            case "update" | "upsert" if self.attribute in write.changes.names:
                 raise TableError(f"{its} and cannot be changed. `recount` corrects it")
             case _:
                 return write
@@ -266,14 +268,14 @@ class _Holder(BoundPattern):
     def failed(self, write: Write, item: Json | None) -> ConditionFailed | None:
         if write.verb != "put" or not item:
             return None
-        attribute = self.parent.entity.codec.attribute(self.kept)
+        attribute = self.parent.entity.codec.attribute(self.attribute)
         json = item.get(attribute.wire)
         found = None if json is None else attribute.value.decode(json)
-        if found == write.values[self.kept]:
+        if found == write.values[self.attribute]:
             return None
         return VersionConflict(
-            f"{item_name(write)} has {self.kept} {found}, not {write.values[self.kept]}: a {self.child.tag} was "
-            "written since. Read it again, or use update"
+            f"{item_name(write)} has {self.attribute} {found}, not {write.values[self.attribute]}: a {self.child.tag} "
+            "was written since. Read it again, or use update"
         )
 
 

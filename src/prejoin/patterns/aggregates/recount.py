@@ -110,11 +110,11 @@ def _recount_all(schema: Schema, table: str, cls: type[Any]) -> Steps[list[Recou
 
 
 def _parents_of(
-    one: Any, cls: type[Any], found: Iterable[Aggregate], base: Iterable[str]
+    one: Any, cls: type[Any], tallies: Iterable[Aggregate], base: Iterable[str]
 ) -> Iterator[Mapping[str, Any]]:
     if isinstance(one, cls):
         yield {name: getattr(one, name) for name in base}
-    for tally in found:
+    for tally in tallies:
         if isinstance(one, tally.entity.codec.cls):
             key = tally.parent.key(tally.entity.codec.values(one))
             if key is not None:
@@ -122,22 +122,22 @@ def _parents_of(
 
 
 def recounted(
-    schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], past: bool = False
+    schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], keep_extremes: bool = False
 ) -> Steps[list[Recounted]]:
-    """Count again, and write the result. With `past`, an earlier highest or lowest value stays."""
+    """Count again, and write the result. With `keep_extremes`, an earlier highest or lowest value stays."""
     found = tallies(schema, cls)
     wrong: list[Recounted] = []
     kept = [one for one in found if isinstance(one, ParentAggregate)]
     if kept:
-        wrong += yield from _again(schema, table, key, _InTheItem(schema, table, key, kept), past)
+        wrong += yield from _recount(schema, table, key, _InTheItem(schema, table, key, kept), keep_extremes)
     for one in found:
         if isinstance(one, ShardedAggregate):
-            wrong += yield from _again(schema, table, key, _InShards(schema, table, key, one))
+            wrong += yield from _recount(schema, table, key, _InShards(schema, table, key, one))
     return wrong
 
 
-def _again(
-    schema: Schema, table: str, key: Mapping[str, Any], place: _InTheItem | _InShards, past: bool = False
+def _recount(
+    schema: Schema, table: str, key: Mapping[str, Any], place: _InTheItem | _InShards, keep_extremes: bool = False
 ) -> Steps[list[Recounted]]:
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -146,8 +146,8 @@ def _again(
         stored = yield from place.mark(token)
         if stored is None:
             return []
-        counted = yield from counted_again(schema, table, place.tallies, key)
-        if past:
+        counted = yield from count_children(schema, table, place.tallies, key)
+        if keep_extremes:
             counted |= {
                 name: stored[name]
                 for one in place.tallies
@@ -165,12 +165,12 @@ def _again(
     )
 
 
-def counted_again(
-    schema: Schema, table: str, found: Iterable[Aggregate], key: Mapping[str, Any]
+def count_children(
+    schema: Schema, table: str, aggregates: Iterable[Aggregate], key: Mapping[str, Any]
 ) -> Steps[dict[str, Any]]:
     """Return the aggregates of the children."""
-    sums: dict[str, Any] = {one.attribute: one.nothing for one in found}
-    for one in found:
+    sums: dict[str, Any] = {one.attribute: one.zero for one in aggregates}
+    for one in aggregates:
         codec = one.entity.codec
         equal = {own: key[name] for name, own in one.parent.names.items()}
         after, consistent = None, True
@@ -194,9 +194,9 @@ def counted_again(
 class _InTheItem:
     """Aggregates in attributes of the item."""
 
-    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], kept: list[ParentAggregate]) -> None:
-        self._schema, self._table, self._key, self.tallies = schema, table, key, kept
-        self._entity = schema.entity(kept[0].cls)
+    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], tallies: list[ParentAggregate]) -> None:
+        self._schema, self._table, self._key, self.tallies = schema, table, key, tallies
+        self._entity = schema.entity(tallies[0].cls)
 
     def mark(self, token: str) -> Steps[dict[str, Any] | None]:
         """Set the mark, and return the stored aggregates; None if there is no item, and none is needed."""
@@ -206,10 +206,10 @@ class _InTheItem:
             item = yield from write_one(self._schema, self._table, write)
         except NotFound:
             made = [one for one in self.tallies if one.create]
-            counted = yield from counted_again(self._schema, self._table, made, self._key)
-            if all(counted[one.attribute] == one.nothing for one in made):
+            counted = yield from count_children(self._schema, self._table, made, self._key)
+            if all(counted[one.attribute] == one.zero for one in made):
                 return None
-            nothing = Changes(adds={one.attribute: 0 for one in made if one.nothing is not None})
+            nothing = Changes(adds={one.attribute: 0 for one in made if one.zero is not None})
             yield from write_one(self._schema, self._table, Write("upsert", self._entity, self._key, changes=nothing))
             item = yield from write_one(self._schema, self._table, write)
         return {one.attribute: one.stored(getattr(item, one.attribute)) for one in self.tallies}
@@ -219,7 +219,7 @@ class _InTheItem:
         sets = {name: value for name, value in counted.items() if value is not None}
         changes = Changes(sets, removes=frozenset({RECOUNTING, *(counted.keys() - sets)}))
         where = Compare((RECOUNTING,), "=", Stored({"S": token}))
-        write = Write("update", self._entity, self._key, changes=changes, where=where, read=True)
+        write = Write("update", self._entity, self._key, changes=changes, where=where, read_first=True)
         try:
             yield from write_one(self._schema, self._table, write)
         except ConditionFailed:

@@ -47,12 +47,12 @@ class ShardedAggregate(Aggregate):
         super().__init__(*args)
         self.shards = shards
 
-    def settle(self, said: str) -> Mapping[type[Any], BoundPattern]:
+    def settle(self, context: str) -> Mapping[type[Any], BoundPattern]:
         parent, binder = self.parent.entity, self.parent.entity.binder
         if parent.base.sk is None:
-            raise SchemaError(f"{said}: shards need a sort key, and this table has none")
+            raise SchemaError(f"{context}: shards need a sort key, and this table has none")
         if self.of and self.entity.codec.attribute(self.of).type.kind not in (Kind.INTEGER, Kind.DECIMAL):
-            raise SchemaError(f"{said}: {self.entity.tag}.{self.of} must be int or Decimal, which add up exactly")
+            raise SchemaError(f"{context}: {self.entity.tag}.{self.of} must be int or Decimal, which add up exactly")
         separator = Separator(binder.separator)
         label = binder.separator.join([LABEL, *(separator.quote(text) for text in (parent.tag, self.attribute))])
         rest = [name for name in parent.base.sk.attributes if name not in parent.base.pk.attributes]

@@ -17,7 +17,7 @@ from prejoin.table.conversation import ItemKeys, Request, Steps, pause
 from prejoin.table.errors import ConditionFailed, SchemaError, TableError, Unanswered, VersionConflict
 from prejoin.table.read.batch_get import ATTEMPTS, MOST_KEYS
 from prejoin.table.read.page import Collection, Page
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
@@ -70,7 +70,7 @@ class ShardedCounter(Pattern):
         self.attributes = attributes
         self.shards = shards
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         said = f"{entity.tag}, counter {', '.join(self.attributes)}"
         if not self.attributes or not 2 <= self.shards <= MOST_SHARDS:
             raise SchemaError(f"{said}: needs the name of a number, and from 2 to {MOST_SHARDS} shards")
@@ -154,7 +154,7 @@ class BoundCounter(BoundPattern):
                 f"this update of {tag} writes shards of {', '.join(amounts)} and not the item, so it has no condition "
                 "and returns nothing. To check the item, use tx.check in a transaction"
             )
-        return replace(write, read=False) if write.spares_item else write
+        return replace(write, read_first=False) if write.spares_item else write
 
     def failed(self, write: Write, item: Json | None) -> ConditionFailed | None:
         if write.verb != "put" or not item:
@@ -222,7 +222,12 @@ def _with_counts(
 
 
 def _sums(
-    schema: Schema, table: str, counter: BoundCounter, entity: Bound[Any], objects: Sequence[Any], consistent: bool
+    schema: Schema,
+    table: str,
+    counter: BoundCounter,
+    entity: BoundEntity[Any],
+    objects: Sequence[Any],
+    consistent: bool,
 ) -> Steps[list[dict[str, Any]]]:
     """Read the shards of objects, and return the sums by attribute."""
     names = schema.keys(TABLE).names
@@ -260,7 +265,7 @@ def _items(table: str, keys: list[Json], consistent: bool) -> Steps[list[Json]]:
     return found
 
 
-def _summed(entity: Bound[Any], counter: BoundCounter, one: Any, sums: Mapping[str, Any]) -> Any:
+def _summed(entity: BoundEntity[Any], counter: BoundCounter, one: Any, sums: Mapping[str, Any]) -> Any:
     """Return the object with the sums of its shards added to its own numbers."""
     codec = entity.codec if type(one) is entity.codec.cls else entity.codec.view(type(one))
     values = codec.values(one)

@@ -11,10 +11,10 @@ from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import NotServed
 from prejoin.table.read.arguments import QueryArguments
 from prejoin.table.read.query import query
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 
 from .contribution import Aggregate
-from .recount import counted_again
+from .recount import count_children
 from .sharded import ShardedAggregate, value
 
 ATTEMPTS = 8
@@ -54,7 +54,7 @@ class Counts:
         return []
 
     def _watched(
-        self, entity: Bound[Any], tallies: Sequence[Aggregate], key: Json, parent: Mapping[str, Any]
+        self, entity: BoundEntity[Any], tallies: Sequence[Aggregate], key: Json, parent: Mapping[str, Any]
     ) -> Steps[list[Finding]]:
         """Return the aggregates that are wrong in each of several counts, while the item does not change.
 
@@ -68,7 +68,7 @@ class Counts:
             before = yield from self._now(entity, tallies, key, parent)
             if before is None:
                 return []
-            counted = yield from counted_again(self._schema, self._table, tallies, parent)
+            counted = yield from count_children(self._schema, self._table, tallies, parent)
             item, stored = before
             wrong = self._differ(tallies, stored, counted)
             if not wrong:
@@ -83,7 +83,7 @@ class Counts:
         return []  # it is being written again and again, by those who count
 
     def _now(
-        self, entity: Bound[Any], tallies: Sequence[Aggregate], key: Json, parent: Mapping[str, Any]
+        self, entity: BoundEntity[Any], tallies: Sequence[Aggregate], key: Json, parent: Mapping[str, Any]
     ) -> Steps[tuple[Json, Sums] | None]:
         """Return an item and its aggregates; None if it does not exist or cannot be read."""
         answer = yield Request("GetItem", {"TableName": self._table, "Key": key, "ConsistentRead": True})
@@ -116,7 +116,7 @@ class Counts:
         sums: Sums = {}
         for one in tallies:
             codec, after = one.entity.codec, None
-            sums[one.attribute] = one.nothing
+            sums[one.attribute] = one.zero
             equal = {own: parent[name] for name, own in one.parent.names.items()}
             while True:
                 arguments = QueryArguments(None, equal, limit=PAGE, after=after, keep=True)

@@ -12,7 +12,7 @@ from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import ArgumentError, Failure, PartlyWritten
 from prejoin.table.options import Progress
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.key_attributes import wire
 from prejoin.table.schema.schema import Schema
 from prejoin.table.schema.visibility import is_hidden
@@ -100,7 +100,7 @@ def _delete(schema: Schema, table: str, partition: Mapping[str, str], progress: 
 
 
 def _delete_items(
-    schema: Schema, table: str, entity: Bound[Any], items: Sequence[Json]
+    schema: Schema, table: str, entity: BoundEntity[Any], items: Sequence[Json]
 ) -> Steps[tuple[int, Sequence[Failure]]]:
     codec = entity.codec
     objects = [codec.read(item, entity.tag, {}) for item in items if not is_hidden(entity, item)]
@@ -111,7 +111,7 @@ def _delete_items(
     return done, ()
 
 
-def _generation(schema: Schema, entity: Bound[Any]) -> int:
+def _generation(schema: Schema, entity: BoundEntity[Any]) -> int:
     """Return 0 for objects that are no parents, and one more than their children for others."""
     children = [one.child for one in entity.patterns if isinstance(one, ParentPattern) and one.child is not entity]
     return max((1 + _generation(schema, schema.entity(child.codec.cls)) for child in children), default=0)

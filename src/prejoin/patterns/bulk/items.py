@@ -289,7 +289,7 @@ class _DeleteTenant(ItemScan):
         names = schema.keys(TABLE).names
         pk = to.name(names[0])
         tests = [
-            f"{pk} = {to.value(start)}" if head.whole else f"begins_with({pk}, {to.value(start)})"
+            f"{pk} = {to.value(start)}" if head.whole_key else f"begins_with({pk}, {to.value(start)})"
             for head in tenancy.heads[TABLE]
             for start in [head.start(tenant, tenancy.separator)]
         ]

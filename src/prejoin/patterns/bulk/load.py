@@ -13,7 +13,7 @@ from prejoin.patterns.ttl import Expiry
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.conversation import Steps
 from prejoin.table.errors import AlreadyExists, ArgumentError, Failure, PartlyWritten, TableError
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import whole_item
@@ -147,7 +147,7 @@ class ObjectWriter:
             found = self._batched[type(record)] = self._allows_batches(self._schema.entity(type(record)))
         return found
 
-    def _allows_batches(self, entity: Bound[Any]) -> bool:
+    def _allows_batches(self, entity: BoundEntity[Any]) -> bool:
         if self._new:
             return all(isinstance(one, CopyPattern) or _writes_nothing(one) for one in entity.patterns)
         plain = entity.unknown == "replace" and all(isinstance(one, Expiry) for one in entity.patterns)

@@ -73,19 +73,19 @@ def audit(
     return _waiting(db, found, progress) if isinstance(db, Client) else _awaiting(db, found, progress)
 
 
-def _waiting(db: Client, found: Audit, progress: Progress | None) -> Iterator[Finding]:
-    while not found.done:
-        yield from db._run(found.next())
+def _waiting(db: Client, audit: Audit, progress: Progress | None) -> Iterator[Finding]:
+    while not audit.done:
+        yield from db._run(audit.next())
         if progress:
-            progress(found.count)
+            progress(audit.count)
 
 
-async def _awaiting(db: AsyncClient, found: Audit, progress: Progress | None) -> AsyncIterator[Finding]:
-    while not found.done:
-        for finding in await db._run(found.next()):
+async def _awaiting(db: AsyncClient, audit: Audit, progress: Progress | None) -> AsyncIterator[Finding]:
+    while not audit.done:
+        for finding in await db._run(audit.next()):
             yield finding
         if progress:
-            progress(found.count)
+            progress(audit.count)
 
 
 class Audit:
@@ -118,7 +118,7 @@ class Audit:
         here = {judge.key(item): item for item in items}
         beside = dict[KeyTexts, Json]()
         for item in items:
-            beside.update((judge.key(key), key) for key in judge.beside(item))
+            beside.update((judge.key(key), key) for key in judge.neighbours(item))
         fetched = yield from _read(self._table, judge, [key for name, key in beside.items() if name not in here])
         around: Around = {**fetched, **here}
         findings: list[Finding] = []
@@ -137,7 +137,7 @@ class Audit:
                 yield pause(attempt)
             if now is None:
                 return []
-            keys = {judge.key(one): one for one in (key, *judge.beside(now))}
+            keys = {judge.key(one): one for one in (key, *judge.neighbours(now))}
             # What lies beside an owner is known only when the owner is.
             found = yield from _moment(self._table, list(keys.values()))
             around = dict(zip(keys, found, strict=True))

@@ -15,7 +15,7 @@ from prejoin.patterns.follows import FollowsPattern
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.values import Json
 from prejoin.table.read.decode import values_in
-from prejoin.table.schema.bind import Bound, facet_tag
+from prejoin.table.schema.bind import BoundEntity, facet_tag
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.pattern import OWNER, BoundPattern
 from prejoin.table.schema.schema import Schema
@@ -102,7 +102,7 @@ class Judge:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.names = schema.keys(TABLE).names
-        self._owners: dict[str, Bound[Any]] = {}
+        self._owners: dict[str, BoundEntity[Any]] = {}
         """The entity for each type tag of items that patterns maintain."""
         self._others: set[str] = set()
         """The type tags of other items of patterns, such as shards and journals. They are not checked."""
@@ -122,7 +122,7 @@ class Judge:
     def key(self, item: Json) -> KeyTexts:
         return tuple([text for name in self.names for text in item[name].values()])
 
-    def beside(self, item: Json) -> Iterator[Json]:
+    def neighbours(self, item: Json) -> Iterator[Json]:
         """Return the keys of the items that are needed to check an item."""
         entity, owner = self.kind(item)
         if entity is not None and (values := values_of(entity, item)) is not None:
@@ -140,13 +140,13 @@ class Judge:
         if entity is not None:
             return list(self._own(entity, item, around))
         if owner is not None:
-            return list(self._kept(owner, item, around))
+            return list(self._owned_findings(owner, item, around))
         tag = item.get(self.schema.type_attribute, {}).get("S", "")
         if tag in self._others:
             return []
         return [Finding("unknown", tag, self.key_of(item), item, None)]
 
-    def _own(self, entity: Bound[Any], item: Json, around: Around) -> Iterator[Finding]:
+    def _own(self, entity: BoundEntity[Any], item: Json, around: Around) -> Iterator[Finding]:
         key = self.key_of(item)
         try:
             values = entity.codec.values(entity.codec.decode(item))
@@ -184,7 +184,7 @@ class Judge:
                 found = entity.codec.encode_values({own: values[own] for own in current})
                 yield Finding("outdated", entity.tag, key, found, entity.codec.encode_values(current), key, item)
 
-    def _kept(self, entity: Bound[Any], item: Json, around: Around) -> Iterator[Finding]:
+    def _owned_findings(self, entity: BoundEntity[Any], item: Json, around: Around) -> Iterator[Finding]:
         key, tag = self.key_of(item), item[self.schema.type_attribute]["S"]
         of = self._owner_key(entity, item)
         if of is None:
@@ -199,7 +199,7 @@ class Judge:
                 return
         yield Finding("orphaned", tag, key, item, None, of, owner)
 
-    def kind(self, item: Json) -> tuple[Bound[Any] | None, Bound[Any] | None]:
+    def kind(self, item: Json) -> tuple[BoundEntity[Any] | None, BoundEntity[Any] | None]:
         """Return the entity of an item, or the one that a pattern maintains it for."""
         tag = item.get(self.schema.type_attribute, {}).get("S")
         if tag is not None:
@@ -210,12 +210,12 @@ class Judge:
                 return entity, None
         return None, None
 
-    def _expected(self, entity: Bound[Any], values: Mapping[str, Any]) -> Iterator[Json]:
+    def _expected(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Iterator[Json]:
         for pattern in entity.patterns:
             for item in pattern.expected(self.schema, values):
                 yield canonical_item(item)
 
-    def _parents(self, entity: Bound[Any], values: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
+    def _parents(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
         """Return the type tags and keys of the parents that an item with these values needs."""
         for pattern in entity.patterns:
             if isinstance(pattern, ChildPattern) or (
@@ -226,18 +226,18 @@ class Judge:
                     parent = pattern.parent.entity
                     yield parent.tag, self.schema.facet_key(parent.base, key)
 
-    def _sources(self, entity: Bound[Any], values: Mapping[str, Any]) -> Iterator[tuple[FollowsPattern, Json]]:
+    def _sources(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Iterator[tuple[FollowsPattern, Json]]:
         """Return the items whose values an item with these values repeats, by their keys."""
         for pattern in entity.patterns:
             if isinstance(pattern, FollowsPattern) and (key := pattern.source.key(values)) is not None:
                 yield pattern, self.schema.facet_key(pattern.source.entity.base, key)
 
-    def counts(self, entity: Bound[Any]) -> list[str]:
+    def counts(self, entity: BoundEntity[Any]) -> list[str]:
         """Return the attributes of an entity that hold aggregates of children."""
         patterns = [pattern for one in self.schema.entities for pattern in one.patterns]
         return [one.attribute for one in patterns if isinstance(one, ParentAggregate) and one.cls is entity.codec.cls]
 
-    def _index_keys(self, entity: Bound[Any], values: Mapping[str, Any]) -> Json:
+    def _index_keys(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Json:
         found: Json = {}
         for facet in entity.indexes.values():
             if facet.has(values):
@@ -246,7 +246,7 @@ class Judge:
                 found |= {name: written[name] for name in names}
         return found
 
-    def _owner_key(self, entity: Bound[Any], item: Json) -> Json | None:
+    def _owner_key(self, entity: BoundEntity[Any], item: Json) -> Json | None:
         """Return the key of the owner of an item; None if it is not known."""
         owner = item.get(OWNER, {}).get("M")
         if owner is not None and owner.keys() == set(self.names):
@@ -258,7 +258,7 @@ class Judge:
         except (KeyError, ValueError):
             return None
 
-    def _for(self, entity: Bound[Any], there: Json, owner: Json) -> bool:
+    def _for(self, entity: BoundEntity[Any], there: Json, owner: Json) -> bool:
         """Return whether an item belongs to this owner."""
         if self.kind(there)[1] is not entity:
             return False
@@ -271,7 +271,7 @@ class Judge:
         return time_ is not None and float(time_) <= time.time()
 
 
-def values_of(entity: Bound[Any], item: Json) -> Mapping[str, Any] | None:
+def values_of(entity: BoundEntity[Any], item: Json) -> Mapping[str, Any] | None:
     try:
         return entity.codec.values(entity.codec.decode(item))
     except (ValueError, TypeError):  # a CodecError, or what the class itself says

@@ -39,7 +39,7 @@ def _repair(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
     if not finding.mendable:
         raise TableError(f"{finding}. A program cannot decide that")
     if finding.kind == "miscounted":
-        return (yield from _counted(schema, table, finding))
+        return (yield from _repair_count(schema, table, finding))
     if finding.kind == "outdated":
         return (yield from _refreshed(schema, table, finding))
     actions = [{kind: {"TableName": table, **said}} for kind, said in _actions(schema, finding)]
@@ -52,13 +52,13 @@ def _repair(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
     return True
 
 
-def _counted(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
+def _repair_count(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
     assert finding.owner is not None
     entity = schema.by_tag[finding.entity]
     values = values_of(entity, finding.owner)
     assert values is not None
     key = {name: values[name] for name in entity.base.attributes}
-    return bool((yield from recounted(schema, table, entity.codec.cls, key, past=True)))
+    return bool((yield from recounted(schema, table, entity.codec.cls, key, keep_extremes=True)))
 
 
 def _refreshed(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
@@ -93,14 +93,14 @@ def _actions(schema: Schema, finding: Finding) -> Iterator[tuple[str, dict[str, 
         yield "Put", {"Item": expected, **condition}
 
 
-def _deciding(judge: Judge, owner: Json | None, kept: set[str]) -> list[str]:
+def _deciding(judge: Judge, owner: Json | None, names: set[str]) -> list[str]:
     """Return the attributes of an owner that decide about a finding: its own, and counts only if a copy has them."""
     entity = judge.kind(owner)[0] if owner is not None else None
     if entity is None:
         return []
     counts = judge.counts(entity)
     wires = [attribute.wire for attribute in entity.codec.attributes.values() if attribute.name not in counts]
-    return [*wires, *(wire for name in counts if (wire := entity.codec.attribute(name).wire) in kept)]
+    return [*wires, *(wire for name in counts if (wire := entity.codec.attribute(name).wire) in names)]
 
 
 def _as_found(judge: Judge, item: Json | None, names: Sequence[str], to: Placeholders | None = None) -> dict[str, Any]:

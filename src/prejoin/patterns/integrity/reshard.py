@@ -23,7 +23,7 @@ from prejoin.table.read.cursor import (
     open_cursor,
     refusal,
 )
-from prejoin.table.schema.bind import Bound, facet_tag, is_natural
+from prejoin.table.schema.bind import BoundEntity, facet_tag, is_natural
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
@@ -113,7 +113,7 @@ def reshard(
 def _steps(
     schema: Schema,
     table: str,
-    entity: Bound[Any],
+    entity: BoundEntity[Any],
     segment: int,
     segments: int,
     after: str | None,
@@ -158,7 +158,7 @@ def _opened(schema: Schema, name: str, after: str, cursors: Cursors | None) -> J
     return key
 
 
-def _kinds(entity: Bound[Any]) -> dict[str, Sequence[Facet]]:
+def _kinds(entity: BoundEntity[Any]) -> dict[str, Sequence[Facet]]:
     """Return the indexes with key templates, by the type tags of an entity's items and copies."""
     found: dict[str, Sequence[Facet]] = {entity.tag: tuple(entity.indexes.values())}
     for facet in entity.facets:
@@ -168,7 +168,7 @@ def _kinds(entity: Bound[Any]) -> dict[str, Sequence[Facet]]:
 
 
 def _put_right(
-    schema: Schema, table: str, entity: Bound[Any], facets: Sequence[Facet], item: Json | None
+    schema: Schema, table: str, entity: BoundEntity[Any], facets: Sequence[Facet], item: Json | None
 ) -> Steps[bool]:
     """Write the keys of one item, again if it has changed. Return whether there was anything to do."""
     moved = False
@@ -185,7 +185,7 @@ def _put_right(
     return moved
 
 
-def _wrong(schema: Schema, entity: Bound[Any], facets: Sequence[Facet], item: Json) -> dict[str, Json | None]:
+def _wrong(schema: Schema, entity: BoundEntity[Any], facets: Sequence[Facet], item: Json) -> dict[str, Json | None]:
     """Return the wrong key attributes of indexes, with their right values; None to remove one."""
     if facets and facets[0].copy:  # which may not hold all that an object needs, but all that its keys are made of
         attributes = [entity.codec.attribute(name) for facet in facets for name in facet.placing]
@@ -200,7 +200,7 @@ def _wrong(schema: Schema, entity: Bound[Any], facets: Sequence[Facet], item: Js
 
 
 def _update(
-    schema: Schema, entity: Bound[Any], facets: Sequence[Facet], item: Json, wrong: Mapping[str, Json | None]
+    schema: Schema, entity: BoundEntity[Any], facets: Sequence[Facet], item: Json, wrong: Mapping[str, Json | None]
 ) -> dict[str, Any]:
     to = Placeholders()
     sets = [f"{to.name(name)} = {to.value(value)}" for name, value in wrong.items() if value is not None]

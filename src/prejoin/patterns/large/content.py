@@ -114,7 +114,7 @@ def stream_large(db: Any, record: Any, attribute: str, /, start: int = 0, end: i
     from prejoin.table.client.client import Client
 
     value = getattr(record, attribute)
-    reading = _Reading(_of_record(db, record, attribute), value, start, end)
+    reading = _ContentReader(_of_record(db, record, attribute), value, start, end)
     return _waiting(db, reading) if isinstance(db, Client) else _awaiting(db, reading)
 
 
@@ -130,14 +130,14 @@ def delete_large(db: Any, cls: type[Any], /, **key: Any) -> Any:
     return db._run(_delete(db.schema, db.table, cls, key))
 
 
-def _waiting(db: Client, reading: _Reading) -> Iterator[bytes]:
-    while not reading.done:
-        yield db._run(reading.next())
+def _waiting(db: Client, reader: _ContentReader) -> Iterator[bytes]:
+    while not reader.done:
+        yield db._run(reader.next())
 
 
-async def _awaiting(db: AsyncClient, reading: _Reading) -> AsyncIterator[bytes]:
-    while not reading.done:
-        yield await db._run(reading.next())
+async def _awaiting(db: AsyncClient, reader: _ContentReader) -> AsyncIterator[bytes]:
+    while not reader.done:
+        yield await db._run(reader.next())
 
 
 def _of_record(db: Client | AsyncClient, record: Any, attribute: str) -> Contents:
@@ -148,8 +148,8 @@ def _of_record(db: Client | AsyncClient, record: Any, attribute: str) -> Content
     return Contents(schema, db.table, type(record), attribute, key)
 
 
-def _delete(schema: Schema, table: str, cls: type[Any], given: Mapping[str, Any]) -> Steps[bool]:
-    _, key = check_known(schema, cls, given)
+def _delete(schema: Schema, table: str, cls: type[Any], arguments: Mapping[str, Any]) -> Steps[bool]:
+    _, key = check_known(schema, cls, arguments)
     patterns = [one for one in schema.entity(cls).patterns if isinstance(one, LargePattern)]
     for _ in range(ATTEMPTS):
         now = yield from get_steps(schema, table, cls, key, True, None)
@@ -239,7 +239,7 @@ class Contents:
         for _ in range(ATTEMPTS):
             now = yield from get_steps(self.schema, self.table, self.cls, self.key, True, None)
             if now is None:
-                raise NotFound(f"there is no {self.entity.tag} {_said(self.key)}")
+                raise NotFound(f"there is no {self.entity.tag} {_key_text(self.key)}")
             old: LargeValue | None = getattr(now, attribute)
             known = {**self.key, attribute: old}
             write = update_write(self.schema, self.cls, changes, None, known, True, None, False)
@@ -250,7 +250,7 @@ class Contents:
                     raise
             else:
                 return old
-        raise Conflict(f"{self.entity.tag} {_said(self.key)} changed at each of {ATTEMPTS} attempts")
+        raise Conflict(f"{self.entity.tag} {_key_text(self.key)} changed at each of {ATTEMPTS} attempts")
 
     def remove(self, value: LargeValue | None) -> Steps[None]:
         """Delete the parts of a content."""
@@ -270,7 +270,7 @@ class Contents:
 
     def read(self, value: LargeValue | None, start: int, end: int | None) -> Steps[bytes]:
         for _ in range(ATTEMPTS):
-            reading = _Reading(self, value, start, end)
+            reading = _ContentReader(self, value, start, end)
             pieces: list[bytes] = []
             try:
                 while not reading.done:
@@ -334,10 +334,10 @@ class Contents:
         return self.pattern.object_key(self.schema, self.table, self.key, place, upload, part)
 
     def incomplete(self, why: str) -> LargeContentError:
-        return LargeContentError(f"{self.pattern.attribute} of {self.entity.tag} {_said(self.key)}: {why}")
+        return LargeContentError(f"{self.pattern.attribute} of {self.entity.tag} {_key_text(self.key)}: {why}")
 
 
-class _Reading:
+class _ContentReader:
     """A content that is read from one position to another, piece by piece."""
 
     def __init__(self, contents: Contents, value: LargeValue | None, start: int, end: int | None) -> None:
@@ -416,5 +416,5 @@ def _unpacked(item: Json) -> bytes:
         return b""  # it does not have the right size, so it is damaged
 
 
-def _said(key: Mapping[str, Any]) -> str:
+def _key_text(key: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in key.items())

@@ -100,9 +100,9 @@ class _References:
         self._wire = pattern.entity.codec.attribute(pattern.attribute).wire
         self._before = before
 
-    def garbage(self, found: Sequence[tuple[Json, str, Any]]) -> Steps[list[Any]]:
+    def garbage(self, parts: Sequence[tuple[Json, str, Any]]) -> Steps[list[Any]]:
         """Return the parts, given with their owner and upload, that are old and to which no item refers."""
-        old = [(key_texts(owner), owner, upload, part) for owner, upload, part in found if upload < self._before]
+        old = [(key_texts(owner), owner, upload, part) for owner, upload, part in parts if upload < self._before]
         owners = {texts: owner for texts, owner, _, _ in old}
         used: dict[tuple[str, ...], str] = {}
         keys = list(owners)

@@ -14,7 +14,7 @@ from prejoin.keys.content import PART, UPLOAD, object_folder, part_facet, safe_s
 from prejoin.patterns.history import HistoryPattern
 from prejoin.table.codec.values import Json
 from prejoin.table.errors import SchemaError, TableError
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.model import Write
@@ -107,7 +107,7 @@ class Large(Pattern):
     inline: int = INLINE
     compress: bool = True
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         what = f"{entity.tag}.{self.attribute}"
         entity.codec.attribute(self.attribute)
         said = get_type_hints(entity.codec.cls)[self.attribute]
@@ -123,7 +123,7 @@ class Large(Pattern):
 class LargePattern(BoundPattern):
     """`Large`, bound to an entity."""
 
-    def __init__(self, declared: Large, entity: Bound[Any]) -> None:
+    def __init__(self, declared: Large, entity: BoundEntity[Any]) -> None:
         self.declared, self.entity = declared, entity
         self.attribute = declared.attribute
         binder, base = entity.binder, entity.base

@@ -22,7 +22,7 @@ from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import AlreadyExists, Conflict, NotFound, TableError
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.key_attributes import key_text, wire
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import item_name, merge_actions, unknown_attributes
@@ -56,7 +56,7 @@ class _Move(msgspec.Struct, frozen=True):
 
     schema: Schema
     table: str
-    entity: Bound[Any]
+    entity: BoundEntity[Any]
     tree: BoundTree
     known: Mapping[str, Any]
     """The attributes of the key without the path, which identify the tree."""
@@ -110,7 +110,7 @@ def resume_moves(db: Client | AsyncClient, *classes: type[Any], **known: Any) ->
     return db._run(_resuming(db.schema, db.table, entities, known))
 
 
-def _checked(schema: Schema, entity: Bound[Any], tree: BoundTree, known: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(schema: Schema, entity: BoundEntity[Any], tree: BoundTree, known: Mapping[str, Any]) -> dict[str, Any]:
     values = dict(schema.with_tenant(known))
     wanted = {name for name in entity.base.attributes if name != tree.path}
     if values.keys() != wanted:
@@ -186,7 +186,7 @@ def _finish(move: _Move) -> Steps[int]:
     return count
 
 
-def _resuming(schema: Schema, table: str, entities: Sequence[Bound[Any]], known: Mapping[str, Any]) -> Steps[int]:
+def _resuming(schema: Schema, table: str, entities: Sequence[BoundEntity[Any]], known: Mapping[str, Any]) -> Steps[int]:
     count = 0
     known = schema.with_tenant(known)
     for entity in entities:
@@ -287,7 +287,7 @@ def _move_some(move: _Move, items: Sequence[Json], journal: bool) -> Steps[Outco
         failed = [action for action, code in zip(actions, codes, strict=False) if code == "ConditionalCheckFailed"]
         # If the old items have not changed, there is an item at a new path.
         if failed and all(action.write.verb == "insert" for action in failed):
-            raise _taken(move, failed[0], journal) from error
+            raise _already_exists(move, failed[0], journal) from error
         return "again"
     return "moved"
 
@@ -300,7 +300,7 @@ def _actions(move: _Move, items: Sequence[Json]) -> Sequence[ItemAction]:
         values = entity.codec.values(entity.codec.decode(item))
         path = move.target + values[move.tree.path].removeprefix(move.source)
         key = {name: values[name] for name in entity.base.attributes}
-        writes.append(Write("delete", entity, key, StoredObject(values, item, whole=True), seen=False))
+        writes.append(Write("delete", entity, key, StoredObject(values, item, complete=True), visible=False))
         extra = unknown_attributes(schema, entity, item)
         writes.append(Write("insert", entity, move.tree.placed(entity, values, path), extra=extra))
     found = add_pattern_writes(schema, writes)
@@ -320,6 +320,6 @@ def _unfinished(move: _Move, item: Json | None) -> MoveUnfinished:
     )
 
 
-def _taken(move: _Move, action: ItemAction, journal: bool) -> AlreadyExists:
+def _already_exists(move: _Move, action: ItemAction, journal: bool) -> AlreadyExists:
     more = ". Delete or move it, and resume_moves() continues" if journal else ""
     return AlreadyExists(f"{item_name(action.write)} was inserted since, so {move} has stopped{more}")

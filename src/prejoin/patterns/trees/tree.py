@@ -13,7 +13,7 @@ from prejoin.keys.template.specs import path_names
 from prejoin.table.condition.record import begins_with
 from prejoin.table.errors import SchemaError, TableError
 from prejoin.table.read.page import Page
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.update.changes import Changes
 from prejoin.table.write.model import Write
@@ -65,7 +65,7 @@ class Tree(Pattern):
     parent: str | None = None
     depth: str | None = None
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         base, kept = entity.base, [name for name in (self.parent, self.depth) if name]
         entity.codec.attribute(self.path)
         last = base.sk.parts[-1] if isinstance(base.sk, Template) else None
@@ -81,7 +81,7 @@ class Tree(Pattern):
         return BoundTree(self.path, self.parent, self.depth, _journal(entity, self.path), frozenset(kept))
 
 
-def _journal(entity: Bound[Any], path: str) -> Facet:
+def _journal(entity: BoundEntity[Any], path: str) -> Facet:
     """Return the key of the journal of a move. Each tree has one, and all are in one partition."""
     binder = entity.binder
     separator = Separator(binder.separator)
@@ -96,7 +96,7 @@ def _journal(entity: Bound[Any], path: str) -> Facet:
     )
 
 
-def _keyed(lead: str, names: list[str], entity: Bound[Any], separator: Separator) -> Template:
+def _keyed(lead: str, names: list[str], entity: BoundEntity[Any], separator: Separator) -> Template:
     # Made from parts, because a tag may contain escapes, which the text of a template must not.
     if not names:
         return Template(lead, (KeyText(lead),), separator)
@@ -108,16 +108,18 @@ def _keyed(lead: str, names: list[str], entity: Bound[Any], separator: Separator
 class BoundTree(BoundPattern):
     """`Tree`, bound to an entity."""
 
-    def __init__(self, path: str, parent: str | None, depth: str | None, journal: Facet, kept: frozenset[str]) -> None:
+    def __init__(
+        self, path: str, parent: str | None, depth: str | None, journal: Facet, maintained: frozenset[str]
+    ) -> None:
         self.path = path
         self.parent = parent
         self.depth = depth
         self.journal = journal
-        self.kept = kept
+        self.maintained = maintained
         self.facets = (journal,)
 
     def rewrite(self, write: Write) -> Write:
-        if touched := self.kept & write.changes.names:
+        if touched := self.maintained & write.changes.names:
             raise TableError(
                 f"{', '.join(sorted(touched))} of {write.entity.tag} follows from {self.path}, and is maintained by "
                 "Tree. Do not change it"
@@ -126,16 +128,16 @@ class BoundTree(BoundPattern):
             return replace(write, values=self.placed(write.entity, write.values, write.values[self.path]))
         changes = write.changes
         path = changes.sets.get(self.path, write.values.get(self.path) if write.verb == "upsert" else None)
-        if path is None or not self.kept:
+        if path is None or not self.maintained:
             return write
         sets: dict[Any, Any] = {**changes.sets, **self._follows(write.entity, path)}
         return replace(write, changes=Changes(sets, changes.adds, changes.removes, changes.deletes))
 
-    def placed(self, entity: Bound[Any], values: Mapping[str, Any], path: str) -> dict[str, Any]:
+    def placed(self, entity: BoundEntity[Any], values: Mapping[str, Any], path: str) -> dict[str, Any]:
         """Return the values of an item at a path."""
         return {**values, self.path: path, **self._follows(entity, path)}
 
-    def _follows(self, entity: Bound[Any], path: str) -> dict[str, Any]:
+    def _follows(self, entity: BoundEntity[Any], path: str) -> dict[str, Any]:
         names = path_names(path)
         found: dict[str, Any] = {}
         if self.parent:
@@ -146,7 +148,7 @@ class BoundTree(BoundPattern):
         return found
 
 
-def tree_of(entity: Bound[Any]) -> BoundTree:
+def tree_of(entity: BoundEntity[Any]) -> BoundTree:
     """Return the tree of an entity."""
     for pattern in entity.patterns:
         if isinstance(pattern, BoundTree):
@@ -230,15 +232,15 @@ def ancestors(db: Client | AsyncClient, cls: type[E], path: str, /, **known: Any
     attribute = tree_of(db.schema.entity(cls)).path
     keys = [{**known, attribute: joined(names[:count])} for count in range(len(names))]
     found: Any = db.get_many(cls, keys)
-    return _there(found) if isinstance(found, list) else _awaited(found)
+    return _present(found) if isinstance(found, list) else _present_async(found)
 
 
-def _there(found: list[E | None]) -> list[E]:
-    return [one for one in found if one is not None]
+def _present(records: list[E | None]) -> list[E]:
+    return [one for one in records if one is not None]
 
 
-async def _awaited(found: Coroutine[Any, Any, list[E | None]]) -> list[E]:
-    return _there(await found)
+async def _present_async(records: Coroutine[Any, Any, list[E | None]]) -> list[E]:
+    return _present(await records)
 
 
 def checked_path(path: str) -> str:

@@ -113,16 +113,16 @@ def _indexes(schema: Schema, table: Mapping[str, Any]) -> Iterator[Difference]:
         yield Difference("extra index", f"the index {name}", _keys(found["KeySchema"]), "none", fix)
 
 
-def _index(schema: Schema, index: Index, what: str, found: Mapping[str, Any]) -> Iterator[Difference]:
-    keys, wanted = _keys(found["KeySchema"]), _keys(key_schema(schema, index.name))
+def _index(schema: Schema, index: Index, place: str, description: Mapping[str, Any]) -> Iterator[Difference]:
+    keys, wanted = _keys(description["KeySchema"]), _keys(key_schema(schema, index.name))
     if keys != wanted:
-        yield Difference("keys", what, keys, wanted, _NEW_INDEX)
-    held, hold = _held(found["Projection"]), _held(projection(schema, index))
+        yield Difference("keys", place, keys, wanted, _NEW_INDEX)
+    held, hold = _projection(description["Projection"]), _projection(projection(schema, index))
     if held != hold:
-        yield Difference("projection", what, held, hold, _NEW_PROJECTION)
-    status = found.get("IndexStatus", "ACTIVE")
+        yield Difference("projection", place, held, hold, _NEW_PROJECTION)
+    status = description.get("IndexStatus", "ACTIVE")
     if status != "ACTIVE":
-        yield Difference("status", what, status, "ACTIVE", "wait for it: it cannot be read until it is active")
+        yield Difference("status", place, status, "ACTIVE", "wait for it: it cannot be read until it is active")
 
 
 def _expiry(schema: Schema, ttl: Mapping[str, Any]) -> Iterator[Difference]:
@@ -145,6 +145,6 @@ def _keys(elements: Sequence[Mapping[str, str]]) -> str:
     return ", ".join(" + ".join(side) for side in sides if side)
 
 
-def _held(found: Mapping[str, Any]) -> str:
+def _projection(found: Mapping[str, Any]) -> str:
     names = found.get("NonKeyAttributes")
     return f"{found['ProjectionType']} {', '.join(sorted(names))}" if names else str(found["ProjectionType"])

@@ -13,7 +13,7 @@ from prejoin.table.errors import CodecError, SchemaError, UnknownAttribute
 from prejoin.types import Kind, Type
 
 from .records import Default, Field, fields_of
-from .structs import DecodedField, Wire, anything, source_of, struct_of
+from .structs import DecodedField, Wire, any_wire, source_of, struct_of
 from .values import TEXT, Json, ValueCodec, codec_for, typed_coders
 
 E = TypeVar("E")
@@ -197,7 +197,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         code = FunctionSource()
         parts = []
         for name, attribute in self.attributes.items():
-            encode, value, wire = code.constant(attribute.value.encode), code.fresh(), repr(attribute.wire)
+            encode, value, wire = code.constant(attribute.value.encode), code.new_name(), repr(attribute.wire)
             given = f"({value} := values[{name!r}])"
             if name in self.nulls:
                 parts.append(f"{wire}: {{'NULL': True}} if {given} is None else {encode}({value})")
@@ -253,9 +253,9 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         try:
             return self.decode(item)
         except CodecError as error:
-            found = _unfit(f"{_named(tag, key)}: {error}", error.attribute)
+            found = _unfit(f"{_item_name(tag, key)}: {error}", error.attribute)
         except (ValueError, TypeError) as error:  # from the constructor of the class
-            found = _unfit(f"{_named(tag, key)} is no {self.name}: {error}", "")
+            found = _unfit(f"{_item_name(tag, key)} is no {self.name}: {error}", "")
             found.__cause__ = error
         found.entity, found.key, found.item = tag, key, item
         raise found
@@ -295,7 +295,7 @@ def _record_codec(cls: type, outer: tuple[type, ...]) -> ValueCodec:
             return _codec_of(cls).decode(item)
 
         encode, decode = typed_coders((cls,), cls.__name__, write, "M", read)
-        return ValueCodec(Type(Kind.MAP), encode, decode, anything(decode))
+        return ValueCodec(Type(Kind.MAP), encode, decode, any_wire(decode))
     codec: Codec[Any] = Codec.of(cls, outer=outer)
     encode, decode = typed_coders((cls,), cls.__name__, codec.encode, "M", codec.decode)
     return ValueCodec(Type(Kind.MAP), encode, decode, codec.wire)
@@ -312,7 +312,7 @@ def _unfit(message: str, attribute: str) -> CodecError:
     return error
 
 
-def _named(tag: str, key: Mapping[str, Json]) -> str:
+def _item_name(tag: str, key: Mapping[str, Json]) -> str:
     return f"{tag} {' / '.join(text for value in key.values() for text in value.values())}"
 
 

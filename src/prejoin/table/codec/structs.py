@@ -48,7 +48,7 @@ class Wire(msgspec.Struct, frozen=True):
             return content
         if not self.optional:
             return self.take(content, code)
-        found = code.fresh()
+        found = code.new_name()
         return f"(None if ({found} := {content}) is None else {self.take(found, code)})"
 
 
@@ -62,7 +62,7 @@ def through(function: Callable[[Any], Any], tag: str, content: Any = str) -> Wir
     return Wire(tag, lambda: content, lambda at, code: f"{code.constant(function)}({at})")
 
 
-def anything(function: Callable[[Any], Any]) -> Wire:
+def any_wire(function: Callable[[Any], Any]) -> Wire:
     """Return the wire of any type: a function converts the DynamoDB JSON."""
     return Wire("", lambda: Any, lambda at, code: f"{code.constant(function)}({at})")
 
@@ -71,32 +71,32 @@ def or_none(wire: Wire) -> Wire:
     return Wire(wire.tag, wire.content, wire.take, optional=True)
 
 
-def list_of(inner: Wire, made: type) -> Wire:
+def list_of(inner: Wire, container: type) -> Wire:
     def take(at: str, code: FunctionSource) -> str:
-        one = code.fresh()
+        one = code.new_name()
         text = f"[{inner.source(one, code)} for {one} in {at}]"
-        return text if made is list else f"{code.constant(made)}({text})"
+        return text if container is list else f"{code.constant(container)}({text})"
 
     return Wire("L", lambda: list[inner.type], take)  # type: ignore[name-defined]
 
 
 def map_of(inner: Wire) -> Wire:
     def take(at: str, code: FunctionSource) -> str:
-        name, one = code.fresh(), code.fresh()
+        name, one = code.new_name(), code.new_name()
         return f"{{{name}: {inner.source(one, code)} for {name}, {one} in {at}.items()}}"
 
     return Wire("M", lambda: dict[str, inner.type], take)  # type: ignore[name-defined]
 
 
-def set_of(inner: Wire, made: type) -> Wire:
+def set_of(inner: Wire, container: type) -> Wire:
     """Return the wire of a set, whose members have no tags."""
     take = inner.take
     if take is None:
-        return Wire(inner.tag + "S", lambda: made[inner.content()])  # type: ignore[index]
+        return Wire(inner.tag + "S", lambda: container[inner.content()])  # type: ignore[index]
 
     def taken(at: str, code: FunctionSource) -> str:
-        one = code.fresh()
-        return f"{code.constant(made)}([{take(one, code)} for {one} in {at}])"
+        one = code.new_name()
+        return f"{code.constant(container)}([{take(one, code)} for {one} in {at}])"
 
     return Wire(inner.tag + "S", lambda: list[inner.content()], taken)  # type: ignore[misc]
 
@@ -108,7 +108,7 @@ class DecodedField(msgspec.Struct, frozen=True):
     """Its name in the constructor; empty if it is given by position."""
     wire_name: str
     wire: Wire
-    needed: bool
+    required: bool
     """Whether every item must have it."""
     default: Default | None = None
     """Its value if an item lacks it; None if the constructor has the default."""
@@ -117,8 +117,8 @@ class DecodedField(msgspec.Struct, frozen=True):
 def struct_of(slots: Sequence[DecodedField], *more: tuple[str, str, Any]) -> type[msgspec.Struct]:
     """Return the struct for items: a field for each attribute, and `more` (field, name in the table, type)."""
     fields: list[Any] = [(field, type_) for field, _, type_ in more]
-    fields += [(f"a{at}", slot.wire.type) for at, slot in enumerate(slots) if slot.needed]
-    fields += [(f"a{at}", slot.wire.type, None) for at, slot in enumerate(slots) if not slot.needed]
+    fields += [(f"a{at}", slot.wire.type) for at, slot in enumerate(slots) if slot.required]
+    fields += [(f"a{at}", slot.wire.type, None) for at, slot in enumerate(slots) if not slot.required]
     rename = {f"a{at}": slot.wire_name for at, slot in enumerate(slots)} | {field: wire for field, wire, _ in more}
     return msgspec.defstruct("Item", fields, rename=rename, gc=False)
 
@@ -140,17 +140,17 @@ def source_of(make: Callable[..., Any], slots: Sequence[DecodedField], at: str, 
 
 
 def _argument(slot: DecodedField, field: str, code: FunctionSource) -> str:
-    if slot.needed:
-        return _said(slot.parameter, slot.wire.source(field, code))
-    found = code.fresh()
+    if slot.required:
+        return _named_argument(slot.parameter, slot.wire.source(field, code))
+    found = code.new_name()
     value = slot.wire.source(found, code)
     if slot.default is None:
         return f"**({{}} if ({found} := {field}) is None else {{{slot.parameter!r}: {value}}})"
     absent = code.constant(slot.default.factory or slot.default.value) + "()" * (slot.default.factory is not None)
-    return _said(slot.parameter, f"{absent} if ({found} := {field}) is None else {value}")
+    return _named_argument(slot.parameter, f"{absent} if ({found} := {field}) is None else {value}")
 
 
-def _said(parameter: str, value: str) -> str:
+def _named_argument(parameter: str, value: str) -> str:
     if not parameter:
         return value
     ordinary = parameter.isidentifier() and not iskeyword(parameter)

@@ -18,7 +18,7 @@ from prejoin.table.errors import CodecError
 from prejoin.types import Kind, Type
 
 from .records import is_record
-from .structs import Wire, anything, list_of, map_of, or_none, plain, set_of, through
+from .structs import Wire, any_wire, list_of, map_of, or_none, plain, set_of, through
 
 Json = dict[str, Any]
 """One value in DynamoDB JSON: `{"S": "text"}`."""
@@ -239,8 +239,8 @@ _SCALARS: dict[Any, ValueCodec] = {
         Kind.DATETIME, (datetime,), "a date and time", through(_read_datetime, "S"), _write_datetime, _read_datetime
     ),
     uuid.UUID: _scalar(Kind.UUID, (uuid.UUID,), "a UUID", plain("S", uuid.UUID), str, uuid.UUID),
-    Any: ValueCodec(Type(Kind.MAP), encode_any, decode_any, anything(decode_any), optional=True),
-    object: ValueCodec(Type(Kind.MAP), encode_any, decode_any, anything(decode_any), optional=True),
+    Any: ValueCodec(Type(Kind.MAP), encode_any, decode_any, any_wire(decode_any), optional=True),
+    object: ValueCodec(Type(Kind.MAP), encode_any, decode_any, any_wire(decode_any), optional=True),
 }
 
 TEXT = _SCALARS[str]
@@ -265,7 +265,7 @@ def _union(hint: Any, arguments: tuple[Any, ...], record: RecordCodec | None) ->
     def decode(value: Json) -> Any:
         return None if "NULL" in value else inner.decode(value)
 
-    wire = or_none(inner.wire) if inner.wire.tag else anything(decode)
+    wire = or_none(inner.wire) if inner.wire.tag else any_wire(decode)
     return ValueCodec(inner.type, encode, decode, wire, optional=True)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from prejoin.table.codec.codec import Codec
 from prejoin.table.codec.paths import Steps, place
 from prejoin.table.codec.values import Json, encode_any
-from prejoin.table.update.computed import Beside, Computed, First, Joined, Sum
+from prejoin.table.update.computed import Computed, First, HiddenName, Joined, Sum
 
 from .record import And, Between, Compare, Condition, Exists, Function, In, Not, Or, Path, Relate, Size, Stored
 
@@ -112,7 +112,7 @@ def rendered_path(path: Steps, codec: Codec[Any], to: Placeholders) -> str:
     """Render a path: `#0.#1[2]`."""
     if len(path) == 1:
         name = path[0]
-        return to.name(str(name) if isinstance(name, Beside) else codec.attribute(name).wire)
+        return to.name(str(name) if isinstance(name, HiddenName) else codec.attribute(name).wire)
     first, *rest = place(codec, path).steps
     text = to.name(str(first))
     for step in rest:

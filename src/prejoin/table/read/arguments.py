@@ -27,7 +27,7 @@ from prejoin.table.condition.record import (
     recorded,
 )
 from prejoin.table.errors import TableError
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.schema import Schema
 
 from .cursor import Cursors, Position, open_cursor
@@ -102,7 +102,7 @@ class KeyValues(msgspec.Struct, frozen=True):
     only: frozenset[When] = frozenset()
     """Conditions that only the membership in a sparse index can meet."""
 
-    def check_only(self, schema: Schema, entity: Bound[Any]) -> None:
+    def check_only(self, schema: Schema, entity: BoundEntity[Any]) -> None:
         """Refuse conditions on attributes that decide about no sparse index."""
         deciding = {when.attribute for facet in schema.facets if facet.entity == entity.tag for when in facet.when}
         for one in self.only:

@@ -9,7 +9,7 @@ from prejoin.keys import TABLE
 from prejoin.table.codec.values import Json
 from prejoin.table.conversation import ItemKeys, Request, Steps, pause
 from prejoin.table.errors import TableError, Unanswered
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
@@ -37,7 +37,7 @@ def get_many(
     keep: bool = False,
 ) -> Steps[list[Any]]:
     """Read the objects with these keys, in the order of the keys; None for a key without an item."""
-    entity: Bound[Any] = schema.entity(cls)
+    entity: BoundEntity[Any] = schema.entity(cls)
     names = schema.keys(TABLE).names
     plan: ReadPlan | None = None
     order: list[KeyValues] = []
@@ -59,17 +59,17 @@ def get_many(
     return [objects.get(key) for key in order]
 
 
-def _checked(first: ReadPlan | None, plan: ReadPlan, given: Mapping[str, Any]) -> ReadPlan:
+def _checked(first: ReadPlan | None, plan: ReadPlan, key: Mapping[str, Any]) -> ReadPlan:
     """Return the plan of a key, if it is a whole key of the table and names the same attributes as the first one."""
     if plan.plan.operation != "GetItem":
         raise TableError(
-            f"{', '.join(given)} is not the key of {plan.plan.lookup.entities[0]} in the table, and get_many reads by "
+            f"{', '.join(key)} is not the key of {plan.plan.lookup.entities[0]} in the table, and get_many reads by "
             "that key only. Use query"
         )
     check_only_key(plan, "get_many")
     # Another thread may have planned the same read anew, so that the plans are equal and not the same.
     if first is not None and plan is not first and plan.plan.lookup != first.plan.lookup:
-        raise TableError(f"the keys name different attributes: {', '.join(given)} and {first.plan.lookup}")
+        raise TableError(f"the keys name different attributes: {', '.join(key)} and {first.plan.lookup}")
     return plan
 
 
@@ -88,9 +88,9 @@ def _read_all(
         now, rest = rest[: BATCHES * MOST_KEYS], rest[BATCHES * MOST_KEYS :]
         batches = [now[at : at + MOST_KEYS] for at in range(0, len(now), MOST_KEYS)]
         answers = yield from send_all([_request(table, plan, names, keys, extra) for keys in batches])
-        left = [key for answer in answers for key in answer.left.get(table, {}).get("Keys", ())]
+        left = [key for answer in answers for key in answer.unprocessed.get(table, {}).get("Keys", ())]
         for answer in answers:
-            for key, one in zip(answer.keys, answer.found, strict=True):
+            for key, one in zip(answer.keys, answer.objects, strict=True):
                 found[sortable(key, names)] = decoder.matched(one, key_text({name: key[name] for name in names}))
         rest = left + rest
         if progress and len(left) < len(now):

@@ -36,7 +36,7 @@ class Unreadable(msgspec.Struct, frozen=True):
 class DecodedPage(msgspec.Struct):
     """The response to one Query or Scan."""
 
-    found: list[Any]
+    objects: list[Any]
     """Objects and `Unmatched` items, in order."""
     start: Json | None
     """The key to continue after; None at the end."""
@@ -47,9 +47,9 @@ class DecodedPage(msgspec.Struct):
 class DecodedBatch(msgspec.Struct):
     """The response to one BatchGetItem."""
 
-    found: list[Any]
+    objects: list[Any]
     keys: list[Json]
-    left: Json
+    unprocessed: Json
     """The keys that DynamoDB did not process, as a request."""
 
 
@@ -104,7 +104,7 @@ class ItemDecoder:
             except Exception:  # noqa: S110 - some item does not fit; the slow way below says which, and why
                 pass
         slices = _slices()(body)
-        return DecodedPage([self._read(item, self._object) for item in slices.Items], slices.LastEvaluatedKey, body)
+        return DecodedPage([self._decode(item, self._object) for item in slices.Items], slices.LastEvaluatedKey, body)
 
     @cached_property
     def keeping(self) -> ItemDecoder:
@@ -139,16 +139,16 @@ class ItemDecoder:
         found = [self._one(raw) for raw in raws]
         return DecodedBatch(found, list(map(keys_in(names).decode, raws)), slices.UnprocessedKeys)
 
-    def matched(self, found: Any, key: object) -> Any:
+    def matched(self, result: Any, key: object) -> Any:
         """Return what was found under a key; raise CodecError if it is an item of another entity."""
-        if type(found) is Unmatched:
-            tag = next(iter(found.item[self._type].values()))
+        if type(result) is Unmatched:
+            tag = next(iter(result.item[self._type].values()))
             raise CodecError(f"the item {key} is a {tag}, not a {' or '.join(self._kinds)}")
-        return found
+        return result
 
     def _one(self, raw: msgspec.Raw) -> Any:
         """Decode an item that was read by its key; None if it is hidden."""
-        return self.visible(read_json(raw)) if self._hiding else self._read(raw, self._named)
+        return self.visible(read_json(raw)) if self._hiding else self._decode(raw, self._named)
 
     def visible(self, item: Json) -> Any:
         """Decode an item that was read by its key: an object, `Unmatched`, or None if it is hidden."""
@@ -164,7 +164,7 @@ class ItemDecoder:
         tag = item.get(self._type, {}).get("S") or next(iter(self._kinds))
         return tag in self._hiding and is_hidden(self._hiding[tag], item)
 
-    def _read(self, raw: msgspec.Raw, slowly: Callable[[Json], Any]) -> Any:
+    def _decode(self, raw: msgspec.Raw, slowly: Callable[[Json], Any]) -> Any:
         """Decode one item of several kinds: peek at its type tag, then use the decoder of that kind."""
         try:
             fast = self._readers[self._peek(raw).tag.S]
@@ -178,16 +178,16 @@ class ItemDecoder:
         kind = self._kinds.get(tag) if tag is not None else self._untagged(item)
         if kind is None:
             return Unmatched(item)
-        return self._made(kind, self._completed(kind, item) if kind.partial else item)
+        return self._build(kind, self._completed(kind, item) if kind.partial else item)
 
     def _named(self, item: Json) -> Any:
         """Decode an item that was read by its key, which may have no type tag."""
         if self._type in item:
             return self._object(item)
         (kind,) = self._kinds.values()
-        return self._made(kind, item)
+        return self._build(kind, item)
 
-    def _made(self, kind: _ItemKind, item: Json) -> Any:
+    def _build(self, kind: _ItemKind, item: Json) -> Any:
         names = self._schema.keys(TABLE).names
         return kind.codec.read(item, kind.facet.entity, {name: item[name] for name in names if name in item})
 
@@ -232,9 +232,9 @@ class ItemDecoder:
 class _KeepingDecoder(ItemDecoder):
     """A decoder that returns unreadable items beside the others."""
 
-    def _made(self, kind: _ItemKind, item: Json) -> Any:
+    def _build(self, kind: _ItemKind, item: Json) -> Any:
         try:
-            return super()._made(kind, item)
+            return super()._build(kind, item)
         except CodecError as error:
             return Unreadable(item, error)
 
@@ -328,13 +328,13 @@ def _item_kind(schema: Schema, facet: Facet, into: type | None) -> _ItemKind:
     return _ItemKind(codec, facet, base, is_partial(schema, facet))
 
 
-def split(found: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Json, ...], tuple[Unreadable, ...]]:
+def split(results: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Json, ...], tuple[Unreadable, ...]]:
     """Split what was read into objects, items of other classes, and unreadable items."""
-    if _NO_OBJECTS.isdisjoint(map(type, found)):
-        return tuple(found), (), ()
-    objects = tuple(one for one in found if type(one) not in _NO_OBJECTS)
-    unmatched = tuple(one.item for one in found if type(one) is Unmatched)
-    return objects, unmatched, tuple(one for one in found if type(one) is Unreadable)
+    if _NO_OBJECTS.isdisjoint(map(type, results)):
+        return tuple(results), (), ()
+    objects = tuple(one for one in results if type(one) not in _NO_OBJECTS)
+    unmatched = tuple(one.item for one in results if type(one) is Unmatched)
+    return objects, unmatched, tuple(one for one in results if type(one) is Unreadable)
 
 
 _NO_OBJECTS = frozenset({Unmatched, Unreadable})

@@ -239,12 +239,12 @@ class _Stream:
     def receive(self, page: DecodedPage) -> None:
         if self._page is not None:
             self._entered = self._page.start
-        self._page, self._order, self._at, self._end = page, None, 0, len(page.found)
+        self._page, self._order, self._at, self._end = page, None, 0, len(page.objects)
 
     def take(self, most: int | None) -> list[Any]:
         assert self._page
         start, self._at = self._at, self._end if most is None else min(self._end, self._at + most)
-        return self._page.found[start : self._at]
+        return self._page.objects[start : self._at]
 
     @property
     def bound(self) -> Any:
@@ -261,7 +261,7 @@ class _Stream:
             end = len(order) - (bisect_left if included else bisect_right)(order[::-1], bound)
         else:
             end = (bisect_right if included else bisect_left)(order, bound)
-        return zip(order[self._at : end], self._page.found[self._at : end], strict=True)
+        return zip(order[self._at : end], self._page.objects[self._at : end], strict=True)
 
     @property
     def _sort_keys(self) -> list[Any]:
@@ -334,10 +334,10 @@ def _read_one(query: Query, limit: int | None, start: Position | None) -> Steps[
         room = None if limit is None else limit - len(found)
         answer: DecodedPage = yield query.request(condition, after, room if first else query.again(room))
         first = False
-        found += answer.found if room is None else answer.found[:room]
+        found += answer.objects if room is None else answer.objects[:room]
         after = answer.start
         if len(found) == limit:
-            if room is not None and len(answer.found) > room:
+            if room is not None and len(answer.objects) > room:
                 after = query.keys_of(answer)[room - 1]
             return found, None if after is None else _position(query, start, 0, [after])
         if after is None:

@@ -13,7 +13,7 @@ import msgspec
 from prejoin.keys import TABLE, AttributeRole, Bounds, Lookup, Order, Plan, When, Within
 from prejoin.keys.template.encoding import plain
 from prejoin.table.errors import TableError
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.schema import Schema
 
 from .decode import ItemDecoder, is_partial
@@ -43,7 +43,7 @@ class ReadPlan(msgspec.Struct, frozen=True):
 
 def plan_read(
     schema: Schema,
-    entities: tuple[Bound[Any], ...],
+    entities: tuple[BoundEntity[Any], ...],
     equal: Mapping[str, Any],
     within: Within | None = None,
     bounds: Bounds | None = None,
@@ -83,7 +83,7 @@ def plan_read(
 
 def _plan(
     schema: Schema,
-    entities: tuple[Bound[Any], ...],
+    entities: tuple[BoundEntity[Any], ...],
     values: Mapping[str, Any],
     within: Within | None,
     constants: tuple[tuple[str, object], ...],
@@ -138,7 +138,7 @@ def _check_filter(schema: Schema, plan: Plan, filtered: frozenset[str]) -> None:
 
 
 def _constants(
-    schema: Schema, entities: tuple[Bound[Any], ...], values: Mapping[str, Any], roles: tuple[AttributeRole, ...]
+    schema: Schema, entities: tuple[BoundEntity[Any], ...], values: Mapping[str, Any], roles: tuple[AttributeRole, ...]
 ) -> tuple[tuple[str, object], ...]:
     names = {(role.entity, role.name): role.attribute for role in roles}
     found = []

@@ -14,7 +14,7 @@ from prejoin.table.condition.evaluate import holds
 from prejoin.table.condition.record import Compare, Condition, Where, both, recorded
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import CursorError, TableError, TooMany
-from prejoin.table.schema.bind import Bound, facet_tag
+from prejoin.table.schema.bind import BoundEntity, facet_tag
 from prejoin.table.schema.schema import Schema
 from prejoin.table.schema.visibility import VisibleItems, visible_items
 
@@ -77,7 +77,7 @@ def collect(
     filters: Filters | None = None,
 ) -> Steps[Collection]:
     """Read objects of several classes that share a partition, with one query."""
-    entities: tuple[Bound[Any], ...] = tuple(schema.entity(cls) for cls in classes)
+    entities: tuple[BoundEntity[Any], ...] = tuple(schema.entity(cls) for cls in classes)
     given = arguments.key_values(entities[0].codec)
     if given.only:
         raise TableError(f"no key can test that {next(iter(given.only))}, of several classes. Look at the objects")
@@ -148,7 +148,7 @@ def any_exists(schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, 
 
 def _plan(
     schema: Schema,
-    entity: Bound[Any],
+    entity: BoundEntity[Any],
     arguments: QueryArguments,
     needs: frozenset[str] | None,
     filtered: frozenset[str],

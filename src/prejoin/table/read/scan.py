@@ -79,12 +79,12 @@ class Scan:
         self._resumed = False
         for at, answer in zip(going, answers, strict=True):
             self._starts[at] = answer.start or {}
-        found = [one for answer in answers for one in answer.found]
+        found = [one for answer in answers for one in answer.objects]
         objects, unmatched, unreadable = split(found)
         cursor = None if self.done else encode_cursor(Position(self._name, 0, self._starts), self._cursors)
-        return Page(objects, cursor, tuple(item for item in unmatched if not self._known(item)), unreadable)
+        return Page(objects, cursor, tuple(item for item in unmatched if not self._is_known(item)), unreadable)
 
-    def _known(self, item: Json) -> bool:
+    def _is_known(self, item: Json) -> bool:
         """Return whether the schema knows an item that is of no requested class: a copy, a guard, another entity."""
         here = [facet for facet in self._schema.facets if facet.slot == TABLE]
         tag = item.get(self._schema.type_attribute, {}).get("S")

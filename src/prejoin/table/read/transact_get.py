@@ -90,11 +90,11 @@ class _Got(msgspec.Struct):
     """Empty where there is none."""
 
 
-class _Answer(msgspec.Struct):
+class _Response(msgspec.Struct):
     Responses: list[_Got]
 
 
-_decoder = msgspec.json.Decoder(_Answer)
+_decoder = msgspec.json.Decoder(_Response)
 
 
 def _decode(body: bytes) -> list[_Got]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 E = TypeVar("E")
 
 
-class Bound(msgspec.Struct, Generic[E], frozen=True):
+class BoundEntity(msgspec.Struct, Generic[E], frozen=True):
     """An entity of a schema."""
 
     tag: str
@@ -47,7 +47,7 @@ class Bound(msgspec.Struct, Generic[E], frozen=True):
 
     def visible(self) -> list[Condition]:
         """Return the conditions that visible items fulfil."""
-        return [found.shown for pattern in self.patterns if (found := pattern.visibility())]
+        return [found.condition for pattern in self.patterns if (found := pattern.visibility())]
 
     def vacant(self) -> list[Condition]:
         """Return the conditions of hidden items that an insert may replace."""
@@ -90,7 +90,7 @@ def bind(
     separator: str,
     tenant: str = "",
     ttl: str = "",
-) -> Bound[E]:
+) -> BoundEntity[E]:
     """Bind a declared entity; raise SchemaError if it cannot work."""
     if entity.unknown not in ("replace", "keep", "refuse"):
         raise SchemaError(
@@ -102,7 +102,7 @@ def bind(
     _check_base(base, codec)
     binder.check_indexes(entity.indexes)
     in_indexes = {slot: facet for slot in indexes if (facet := binder.in_index(slot))}
-    bound = Bound(
+    bound = BoundEntity(
         binder.tag,
         codec,
         base,
@@ -128,7 +128,7 @@ def _codec(entity: Entity[E], ttl: str) -> Codec[E]:
     return Codec.of(entity.cls, names, stored=stored)
 
 
-def introduce(bound: Sequence[Bound[Any]]) -> list[Bound[Any]]:
+def introduce(bound: Sequence[BoundEntity[Any]]) -> list[BoundEntity[Any]]:
     """Return the entities of a schema, each with the patterns that patterns of other entities add to it."""
     entities = {one.codec.cls: one for one in bound}
     more: dict[type[Any], tuple[BoundPattern, ...]] = {}
@@ -204,7 +204,7 @@ class Binder(msgspec.Struct, frozen=True):
         sparse = [When(a) for a in needed if self.codec.attribute(a).optional and a not in said]
         index = self.indexes.get(slot)
         local = index is not None and index.local
-        held = self._held(index) if index else None
+        held = self._projected(index) if index else None
         return Facet(self.tag, slot, pk, sk, (*when, *sparse), copy, held, local)
 
     def check_indexes(self, slots: Iterable[str]) -> None:
@@ -253,7 +253,7 @@ class Binder(msgspec.Struct, frozen=True):
         pk = self._form(base.pk, base.raw, names.pk) if index.local else self._natural(slot, names.pk, wires)
         return self._facet(slot, pk, self._natural(slot, names.sk, wires) if names.sk else None, (), copy)
 
-    def _held(self, index: Index) -> frozenset[str] | None:
+    def _projected(self, index: Index) -> frozenset[str] | None:
         """Return the attributes that an index projects; None if it projects all."""
         if index.projection == "ALL":
             return None
@@ -324,10 +324,10 @@ def membership(when: Membership, codec: Codec[Any]) -> tuple[When, ...]:
     # Not at the top: a cold start does not need conditions, and most schemas have none.
     from prejoin.table.condition.record import conjuncts, recorded
 
-    return tuple(_when(condition, codec) for condition in conjuncts(recorded(when, codec)))
+    return tuple(_value_condition(condition, codec) for condition in conjuncts(recorded(when, codec)))
 
 
-def _when(condition: Condition, codec: Codec[Any]) -> When:
+def _value_condition(condition: Condition, codec: Codec[Any]) -> When:
     from prejoin.table.condition.record import Compare, Exists, In
 
     match condition:

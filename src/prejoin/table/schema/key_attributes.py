@@ -70,12 +70,12 @@ def _named(index: Index, names: str | Sequence[str]) -> tuple[str, ...]:
     return found
 
 
-def all_or_none(what: str, keys: Sequence[Key]) -> bool:
+def all_or_none(place: str, keys: Sequence[Key]) -> bool:
     """Return whether keys have a sort key; raise SchemaError if only some have."""
     with_sort = {key.sk is not None for key in keys}
     if len(with_sort) > 1:
         raise SchemaError(
-            f"some keys of {what} have a sort key and some have none. DynamoDB needs it for all keys, or for none"
+            f"some keys of {place} have a sort key and some have none. DynamoDB needs it for all keys, or for none"
         )
     return True in with_sort
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from prejoin.table.errors import ConditionFailed
     from prejoin.table.write.model import ItemAction, Write
 
-    from .bind import Bound
+    from .bind import BoundEntity
     from .declare import Key
     from .schema import Schema
 
@@ -56,7 +56,7 @@ class Lifecycle(msgspec.Struct, frozen=True):
 class Visibility(msgspec.Struct, frozen=True):
     """Which items reads show. The conditions are of whole attributes and values."""
 
-    shown: Condition
+    condition: Condition
     """True of the items that reads show, and that updates find."""
     replaceable: Condition | None = None
     """True of hidden items that an insert may replace."""
@@ -78,7 +78,7 @@ class Pattern:
         """
         return None
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         """Bind the pattern to an entity, when a schema is built. Raise SchemaError if it does not fit the entity.
 
         The other entities are not known yet: a pattern that needs them waits for `link`.
@@ -92,13 +92,13 @@ class BoundPattern:
     facets: tuple[Facet, ...] = ()
     """The keys of the pattern's own items. Reads use those with the tag of the entity, as copies have; other items have
     a name that nobody can query, such as `User unique email`."""
-    what: str = ""
+    label: str = ""
     """The name of what the pattern maintains, for errors: `the guard of unique email`."""
     spreads: ClassVar[bool] = False
     """Whether the pattern may write its own items instead of the entity's (`Write.spread`). It rewrites first, and a
     write that spares the entity's item is left to it alone. `ShardedCounter` does that."""
 
-    def link(self, entities: Mapping[type[Any], Bound[Any]]) -> Mapping[type[Any], BoundPattern]:
+    def link(self, entities: Mapping[type[Any], BoundEntity[Any]]) -> Mapping[type[Any], BoundPattern]:
         """Return patterns to add to other entities, by class. Called with all entities before the schema is built.
 
         `Child` and `Counted` find their parent here, and add a pattern to it that refuses to delete a parent with

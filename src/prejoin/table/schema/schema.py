@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from prejoin.keys import TABLE, Facet, KeyForm, KeyValueError, Lookup, Natural, Plan, Refusal, Tag, disjoint, plan
 from prejoin.table.errors import NotServed, SchemaError
 
-from .bind import Bound, bind, introduce
+from .bind import BoundEntity, bind, introduce
 from .declare import Entity, Index, Key
 from .key_attributes import (
     KeyAttributes,
@@ -77,8 +77,8 @@ class Schema:
         bound = introduce(
             [bind(one, self.indexes, self._keys, separator, owner[one.cls], self.ttl) for one in entities]
         )
-        self._by_class: dict[type, Bound[Any]] = {one.codec.cls: one for one in bound}
-        self.by_tag: Mapping[str, Bound[Any]] = {one.tag: one for one in bound}
+        self._by_class: dict[type, BoundEntity[Any]] = {one.codec.cls: one for one in bound}
+        self.by_tag: Mapping[str, BoundEntity[Any]] = {one.tag: one for one in bound}
         if len(self._by_class) < len(bound) or len(self.by_tag) < len(bound):
             raise SchemaError("two entities of a schema have the same class or the same tag")
         self.facets: tuple[Facet, ...] = tuple(facet for one in bound for facet in one.facets)
@@ -105,10 +105,10 @@ class Schema:
         """Confines the client of a tenant, in the schema of such a client."""
 
     @property
-    def entities(self) -> tuple[Bound[Any], ...]:
+    def entities(self) -> tuple[BoundEntity[Any], ...]:
         return tuple(self._by_class.values())
 
-    def entity(self, cls: type[E]) -> Bound[E]:
+    def entity(self, cls: type[E]) -> BoundEntity[E]:
         found = self._by_class.get(cls)
         if found is None:
             known = ", ".join(one.tag for one in self.entities)
@@ -183,14 +183,14 @@ class Schema:
         confined.fence = Fence(self.tenancy, self._keys, tenant)
         return confined
 
-    def with_tenant(self, known: Mapping[str, Any], *entities: Bound[Any]) -> Mapping[str, Any]:
+    def with_tenant(self, known: Mapping[str, Any], *entities: BoundEntity[Any]) -> Mapping[str, Any]:
         """Return known attributes, with the tenant if this is the schema of a tenant's client."""
         return known if self.fence is None else self.fence.fill(known, *entities)
 
-    def refuse_to_tenant(self, what: str) -> None:
-        """Raise OtherTenant if this is the schema of a tenant's client, because `what` reaches items of all tenants."""
+    def refuse_to_tenant(self, operation: str) -> None:
+        """Raise OtherTenant if this is the schema of a tenant's client: `operation` reaches items of all tenants."""
         if self.fence is not None:
-            raise self.fence.refusal(what)
+            raise self.fence.refusal(operation)
 
     def _tenancy(self, attribute: str, exempt: frozenset[type[Any]]) -> Tenancy:
         from .tenancy import tenancy  # only schemas with tenants need it
@@ -204,7 +204,7 @@ class Schema:
         """Pairs of entity and attribute whose value decides about membership in a sparse index."""
         return frozenset((f.entity, w.attribute) for f in self.facets for w in f.when if w.values is not None)
 
-    def _check_names(self, bound: Bound[Any]) -> None:
+    def _check_names(self, bound: BoundEntity[Any]) -> None:
         ours = {self.type_attribute}
         for facet in bound.facets:
             if facet.entity == bound.tag:  # items of other facets have no attributes of the entity
@@ -220,7 +220,7 @@ class Schema:
                 raise SchemaError(f"{bound.tag} has two attributes with the name {attribute.wire} in the table")
             seen.add(attribute.wire)
 
-    def _check_ttl(self, bound: Bound[Any]) -> None:
+    def _check_ttl(self, bound: BoundEntity[Any]) -> None:
         for attribute in bound.codec.attributes.values():
             if attribute.wire == self.ttl and attribute.value.wire.tag != "N":
                 raise SchemaError(

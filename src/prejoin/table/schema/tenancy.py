@@ -15,7 +15,7 @@ from prejoin.keys.template.shape import ANYTHING, Shape, literal, meet
 from prejoin.table.conversation import Request
 from prejoin.table.errors import CursorError, OtherTenant, SchemaError
 
-from .bind import Bound
+from .bind import BoundEntity
 from .key_attributes import KeyAttributes, wire
 
 
@@ -24,7 +24,7 @@ class Head(msgspec.Struct, frozen=True):
 
     lead: str
     encoding: Encoding
-    whole: bool
+    whole_key: bool
     """Whether the key ends after the tenant."""
     natural: bool = False
     """Whether the key is the attribute itself."""
@@ -33,7 +33,7 @@ class Head(msgspec.Struct, frozen=True):
 
     def shape(self, separator: str) -> Shape:
         """Return the shape of all keys with this beginning."""
-        rest = () if self.whole else literal(separator) + ANYTHING
+        rest = () if self.whole_key else literal(separator) + ANYTHING
         return literal(self.lead) + self.encoding.shape + rest
 
     def start(self, value: object, separator: str) -> dict[str, str]:
@@ -41,7 +41,7 @@ class Head(msgspec.Struct, frozen=True):
         found = self.encoding.encode(value)
         if found in ("", b""):
             raise KeyValueError(f"{value!r} is not a tenant: a tenant has a name")
-        return wire(found if self.natural else f"{self.lead}{found}{'' if self.whole else separator}")
+        return wire(found if self.natural else f"{self.lead}{found}{'' if self.whole_key else separator}")
 
 
 class Tenancy(msgspec.Struct, frozen=True):
@@ -55,14 +55,14 @@ class Tenancy(msgspec.Struct, frozen=True):
 
 
 def tenancy(
-    entities: Iterable[Bound[Any]], attribute: str, separator: str, exempt: Collection[type[Any]] = ()
+    entities: Iterable[BoundEntity[Any]], attribute: str, separator: str, exempt: Collection[type[Any]] = ()
 ) -> Tenancy:
     """Return the tenancy of entities. Raise SchemaError if a key of one tenant could be a key of another.
 
     Exempt entities may have keys without the tenant, if these cannot be keys of a tenant.
     """
     heads: dict[str, dict[Head, Facet]] = {}
-    outside: list[tuple[Bound[Any], Facet]] = []
+    outside: list[tuple[BoundEntity[Any], Facet]] = []
     for entity in entities:
         free = entity.codec.cls in exempt
         if not free:
@@ -87,7 +87,7 @@ def tenancy(
     return Tenancy(attribute, by_slot, separator, _shared(outside, attribute))
 
 
-def is_tenants(entity: Bound[Any], facet: Facet, attribute: str, separator: str) -> bool:
+def is_tenants(entity: BoundEntity[Any], facet: Facet, attribute: str, separator: str) -> bool:
     """Return whether a key begins with the tenant. Of exempt entities, that of the tenant's own record does."""
     if attribute not in entity.codec.attributes or entity.codec.attributes[attribute].optional:
         return False
@@ -106,7 +106,7 @@ def _check_outside(facet: Facet, head: Head, other: Facet, attribute: str, separ
         )
 
 
-def _shared(outside: Sequence[tuple[Bound[Any], Facet]], attribute: str) -> dict[str, tuple[Template, ...]]:
+def _shared(outside: Sequence[tuple[BoundEntity[Any], Facet]], attribute: str) -> dict[str, tuple[Template, ...]]:
     """Return the keys that all tenants may read: those of items without a tenant, apart from records of tenants."""
     found: dict[str, list[Template]] = {}
     records = [(facet.slot, facet.pk) for entity, facet in outside if attribute in entity.codec.attributes]
@@ -120,7 +120,7 @@ def _shared(outside: Sequence[tuple[Bound[Any], Facet]], attribute: str) -> dict
     return {slot: tuple(forms) for slot, forms in found.items()}
 
 
-def _check_attribute(entity: Bound[Any], attribute: str) -> None:
+def _check_attribute(entity: BoundEntity[Any], attribute: str) -> None:
     found = entity.codec.attributes.get(attribute)
     if found is None:
         raise SchemaError(
@@ -194,10 +194,10 @@ class Fence:
         """By slot, the whole partition keys and the beginnings of partition keys that belong to the tenant."""
         for slot, heads in tenancy.heads.items():
             texts = {head: next(iter(head.start(tenant, tenancy.separator).values())) for head in heads}
-            exact = frozenset(text for head, text in texts.items() if head.whole)
-            self._starts[slot] = exact, tuple(text for head, text in texts.items() if not head.whole)
+            exact = frozenset(text for head, text in texts.items() if head.whole_key)
+            self._starts[slot] = exact, tuple(text for head, text in texts.items() if not head.whole_key)
 
-    def fill(self, known: Mapping[str, Any], *entities: Bound[Any]) -> Mapping[str, Any]:
+    def fill(self, known: Mapping[str, Any], *entities: BoundEntity[Any]) -> Mapping[str, Any]:
         """Return known attributes with the tenant, unless none of the entities has a tenant."""
         if entities and not any(self.attribute in entity.codec.attributes for entity in entities):
             return known
@@ -226,10 +226,10 @@ class Fence:
         if any(self.attribute in (role.name, role.attribute) for role in roles):
             raise OtherTenant(f"{self.attribute} is the tenant and has the same name everywhere. Leave it out of roles")
 
-    def refusal(self, what: str) -> OtherTenant:
+    def refusal(self, operation: str) -> OtherTenant:
         """Return the error for an operation that cannot be confined to one tenant."""
         return OtherTenant(
-            f"{what} cannot be confined to one tenant, and this client is confined to {self.attribute} "
+            f"{operation} cannot be confined to one tenant, and this client is confined to {self.attribute} "
             f"{self.tenant!r}. Use the client without a tenant"
         )
 
@@ -241,7 +241,7 @@ class Fence:
         if start is not None and not self._holds(start):
             raise CursorError("the cursor is of another tenant")
         for slot, value, reads in self._partitions(request):
-            if not self._mine(slot, value) and not (reads and self._is_shared(slot, value)):
+            if not self._is_own(slot, value) and not (reads and self._is_shared(slot, value)):
                 raise OtherTenant(
                     f"this client is confined to {self.attribute} {self.tenant!r}, and {value} is outside of it"
                 )
@@ -289,9 +289,9 @@ class Fence:
     def _holds(self, key: Mapping[str, Any]) -> bool:
         """Return whether all partitions of a key from a cursor belong to the tenant, or all are shared."""
         named = [(slot, key[keys.pk[0]]) for slot, keys in self._keys.items() if keys.pk[0] in key]
-        return bool(named) and any(all(reach(*one) for one in named) for reach in (self._mine, self._is_shared))
+        return bool(named) and any(all(reach(*one) for one in named) for reach in (self._is_own, self._is_shared))
 
-    def _mine(self, slot: str, value: Mapping[str, Any] | None) -> bool:
+    def _is_own(self, slot: str, value: Mapping[str, Any] | None) -> bool:
         if not value or slot not in self._starts:
             return False
         (text,) = value.values()

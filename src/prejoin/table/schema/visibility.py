@@ -18,7 +18,7 @@ from prejoin.table.condition.evaluate import holds
 from prejoin.table.condition.record import Condition
 from prejoin.table.condition.render import Placeholders, render_part
 
-from .bind import Bound, facet_tag
+from .bind import BoundEntity, facet_tag
 
 
 class VisibleItems(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class VisibleItems(msgspec.Struct, frozen=True):
     conditions: list[Condition]
 
 
-def visible_items(by_tag: Mapping[str, Bound[Any]], facets: Iterable[Facet]) -> tuple[VisibleItems, ...]:
+def visible_items(by_tag: Mapping[str, BoundEntity[Any]], facets: Iterable[Facet]) -> tuple[VisibleItems, ...]:
     """Return the conditions for the facets whose entities hide items, as of now."""
     return tuple(
         VisibleItems(facet_tag(facet), entity.codec, conditions)
@@ -54,11 +54,11 @@ def filter_text(visible: Iterable[VisibleItems], type_attribute: str, alone: boo
     return " AND ".join(texts)
 
 
-def is_hidden(entity: Bound[Any], item: Mapping[str, Json]) -> bool:
+def is_hidden(entity: BoundEntity[Any], item: Mapping[str, Json]) -> bool:
     """Return whether reads hide this item."""
     return bool(entity.patterns) and not all(holds(one, entity.codec, item) for one in entity.visible())
 
 
-def is_vacant(entity: Bound[Any], item: Mapping[str, Json]) -> bool:
+def is_vacant(entity: BoundEntity[Any], item: Mapping[str, Json]) -> bool:
     """Return whether an insert may replace this item, as if it were not there."""
     return any(holds(one, entity.codec, item) for one in entity.vacant())

@@ -50,7 +50,7 @@ class Changes(msgspec.Struct, frozen=True):
         return any(not isinstance(at, str) for at in self.all)
 
     @property
-    def whole(self) -> frozenset[str]:
+    def replaced(self) -> frozenset[str]:
         """The attributes that are changed as a whole. Keys depend only on whole attributes."""
         return frozenset([at for at in self.all if isinstance(at, str)])
 

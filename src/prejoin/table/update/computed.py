@@ -13,7 +13,7 @@ from prejoin.table.codec.paths import Steps, path_text
 from prejoin.table.errors import NotAValue
 
 
-class Beside(str):
+class HiddenName(str):
     """The name in the table of an attribute that no class has: a temporary mark of a pattern."""
 
 

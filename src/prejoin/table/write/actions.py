@@ -16,7 +16,7 @@ from prejoin.table.condition.describe import condition_text
 from prejoin.table.condition.record import Compare, Condition, Exists, Stored, conjuncts
 from prejoin.table.condition.render import Placeholders, new_value, render, render_part, rendered_path, value_of
 from prejoin.table.errors import AlreadyExists, ConditionFailed, NotFound
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.schema import Schema
 from prejoin.table.schema.visibility import is_hidden
 from prejoin.table.update.changes import NOTHING, Changes, steps
@@ -67,7 +67,7 @@ def _put_keeping(schema: Schema, write: Write, item: Json, key: Json, to: Placeh
     return action("Update", key, {"UpdateExpression": text}, held, to, write, condition_error)
 
 
-def unknown_attributes(schema: Schema, entity: Bound[Any], item: Json) -> Json:
+def unknown_attributes(schema: Schema, entity: BoundEntity[Any], item: Json) -> Json:
     """Return the attributes of a stored item that are neither of its class nor keys. They move with the item."""
     known = {attribute.wire for attribute in entity.codec.attributes.values()}
     known.update(schema.keys(TABLE).names, [schema.type_attribute])
@@ -106,7 +106,7 @@ def update_other(
     text = _updating(schema, write, changes, indexes, to)
     there = _there(schema, to, True)
     key = schema.facet_key(facet, values)
-    return action("Update", key, {"UpdateExpression": text}, there, to, write, partial(_lost, facet), own=False)
+    return action("Update", key, {"UpdateExpression": text}, there, to, write, partial(_not_found, facet), own=False)
 
 
 def _updating(schema: Schema, write: Write, changes: Changes, indexes: Collection[Facet], to: Placeholders) -> str:
@@ -244,7 +244,7 @@ def condition(schema: Schema, write: Write, to: Placeholders, there: bool | None
     if entity.patterns:
         if there is False:
             text = vacancy(schema, entity, to, text)
-        elif write.verb != "put" and write.seen and (there or conditions or write.verb == "upsert"):
+        elif write.verb != "put" and write.visible and (there or conditions or write.verb == "upsert"):
             conditions += entity.visible()
     if not conditions:
         return text
@@ -254,7 +254,7 @@ def condition(schema: Schema, write: Write, to: Placeholders, there: bool | None
     return " AND ".join([text, *texts] if text else texts)
 
 
-def vacancy(schema: Schema, entity: Bound[Any], to: Placeholders, text: str = "") -> str:
+def vacancy(schema: Schema, entity: BoundEntity[Any], to: Placeholders, text: str = "") -> str:
     """Return the condition that there is no item, or only one that an insert may replace."""
     text = text or absent(schema, to)
     if not (vacant := entity.vacant()):
@@ -299,7 +299,7 @@ def _is(name: str, value: Any) -> Condition:
 def dependencies(write: Write) -> list[str]:
     """Return the attributes of a known item, without the key, that decide what has to be written."""
     entity = write.entity
-    names: set[str] = set(entity.codec.attributes) if write.stored and write.stored.whole else set()
+    names: set[str] = set(entity.codec.attributes) if write.stored and write.stored.complete else set()
     if write.verb == "update":
         for facet in affected(write, entity.indexes.values()):
             names.update(facet.placing)
@@ -319,7 +319,7 @@ def condition_error(write: Write, item: Json | None) -> ConditionFailed:
     """Return the error of a failed write: there is no item, or its condition is false."""
     if found := _pattern_error(write, item):
         return found
-    hidden = item and write.seen and write.verb != "put" and is_hidden(write.entity, item)
+    hidden = item and write.visible and write.verb != "put" and is_hidden(write.entity, item)
     if hidden or (not item and write.verb not in ("insert", "upsert")):
         return NotFound(f"there is no {item_name(write)}")
     if item and (found := missing_parent_error(write, item)):
@@ -347,7 +347,7 @@ def missing_parent_error(write: Write, item: Json) -> ConditionFailed | None:
     return None
 
 
-def _lost(facet: Facet, write: Write, item: Json | None) -> ConditionFailed:
+def _not_found(facet: Facet, write: Write, item: Json | None) -> ConditionFailed:
     return NotFound(f"the copy {facet.copy} of {item_name(write)} is not there")
 
 

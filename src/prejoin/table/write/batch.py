@@ -83,10 +83,10 @@ def _send_in_turn(chunks: Sequence[_Chunk]) -> Steps[None]:
 
 
 def _all(
-    schema: Schema, table: str, given: Iterable[Any], write: Callable[[Any], Write], progress: Progress | None
+    schema: Schema, table: str, objects: Iterable[Any], write: Callable[[Any], Write], progress: Progress | None
 ) -> Steps[int]:
     """Write chunk after chunk. So of two puts with the same key, the later one stays."""
-    rest = iter(given)
+    rest = iter(objects)
     chunk = _Chunk(schema, table)
     window = _Window(schema, table, progress)
     written = 0
@@ -164,7 +164,7 @@ class _Chunk:
     def __init__(self, schema: Schema, table: str) -> None:
         self.table = table
         self._names = schema.keys(TABLE).names
-        self.given: list[Any] = []
+        self.objects: list[Any] = []
         self._requests: dict[tuple[str, ...], tuple[int, Any]] = {}
 
     def takes(self, actions: Sequence[ItemAction]) -> bool:
@@ -174,11 +174,11 @@ class _Chunk:
     def add(self, one: Any, actions: Sequence[ItemAction]) -> None:
         for action in actions:
             part = "Item" if action.kind == "Put" else "Key"
-            self._requests[action.key] = (len(self.given), {f"{action.kind}Request": {part: action.parameters[part]}})
-        self.given.append(one)
+            self._requests[action.key] = (len(self.objects), {f"{action.kind}Request": {part: action.parameters[part]}})
+        self.objects.append(one)
 
     def fill(self, requests: Mapping[tuple[str, ...], Any]) -> None:
-        self.given = list(requests.values())
+        self.objects = list(requests.values())
         self._requests = {key: (at, request) for at, (key, request) in enumerate(requests.items())}
 
     def request(self) -> Request:
@@ -189,9 +189,9 @@ class _Chunk:
     def _keys(self) -> ItemKeys:
         return ItemKeys([" / ".join(key) for key in self._requests])
 
-    def keep(self, left: list[dict[str, Any]]) -> None:
+    def keep(self, unprocessed: list[dict[str, Any]]) -> None:
         """Keep only the unprocessed requests, in their order."""
-        keys = {self._key(request) for request in left}
+        keys = {self._key(request) for request in unprocessed}
         self._requests = {key: found for key, found in self._requests.items() if key in keys}
 
     def _key(self, request: dict[str, Any]) -> tuple[str, ...]:
@@ -203,9 +203,9 @@ class _Chunk:
         return len(self._requests)
 
     @property
-    def left(self) -> list[Any]:
+    def remaining(self) -> list[Any]:
         """The objects that are not written yet, or not completely."""
-        return [self.given[at] for at in sorted({at for at, _ in self._requests.values()})]
+        return [self.objects[at] for at in sorted({at for at, _ in self._requests.values()})]
 
 
 class _TransactionChunk(_Chunk):
@@ -253,24 +253,24 @@ def _send(chunk: _Chunk, written: int, rest: Iterator[Any], progress: Progress |
         else:
             chunk.keep(answer.get("UnprocessedItems", {}).get(chunk.table, []))
             if progress and len(chunk) < before:
-                progress(written + len(chunk.given) - len(chunk.left))
+                progress(written + len(chunk.objects) - len(chunk.remaining))
         attempt = attempt + 1 if len(chunk) == before else 0
         if attempt == ATTEMPTS:
-            done = written + len(chunk.given) - len(chunk.left)
+            done = written + len(chunk.objects) - len(chunk.remaining)
             raise Unprocessed(
                 f"{ATTEMPTS} requests in a row wrote nothing, because the table has no capacity left; {done} objects "
                 "were written",
                 done,
-                chain(chunk.left, rest),
+                chain(chunk.remaining, rest),
             )
         if len(chunk):
             yield pause(attempt + 1)
-    return written + len(chunk.given)
+    return written + len(chunk.objects)
 
 
 def _unconditional(schema: Schema, write: Write) -> Sequence[ItemAction] | None:
     """Return the actions of a write that a batch can do; None if it has conditions, or reads first."""
-    if write.read or write.verb not in ("put", "delete"):
+    if write.read_first or write.verb not in ("put", "delete"):
         return None
     entity = write.entity
     actions = expand(schema, write)

@@ -46,7 +46,7 @@ class ObjectWrite(msgspec.Struct):
     """One object to write."""
 
     position: int
-    given: Any
+    object: Any
     write: Write
     known: Write
     """The same write, with the item that was read."""
@@ -87,7 +87,7 @@ def _known(
     schema: Schema, table: str, window: Sequence[tuple[int, Any, Write]], failures: list[Failure]
 ) -> Steps[list[tuple[tuple[int, Any, Write], Write | None]]]:
     """Return the writes, with the items that were read if they need it; None if there is nothing to do."""
-    reading = [one for one in window if one[2].read]
+    reading = [one for one in window if one[2].read_first]
     found: dict[int, Write | None] = {}
     failed: set[int] = set()
     for at in range(0, len(reading), SIDE_BY_SIDE):
@@ -188,19 +188,19 @@ def _write_chunk(schema: Schema, table: str, chunk: list[ObjectWrite]) -> Steps[
                 break
             for at, cause in causes.items():
                 if _is_final(cause):
-                    failures.append(Failure(rest[at].position, rest[at].given, cause))
+                    failures.append(Failure(rest[at].position, rest[at].object, cause))
                 else:
                     alone.append(rest[at])
             rest = [one for at, one in enumerate(rest) if at not in causes]
         except TransportError as error:
-            return failures + [Failure(one.position, one.given, error) for one in (*rest, *alone)]
+            return failures + [Failure(one.position, one.object, error) for one in (*rest, *alone)]
         except (TableError, DynamoDBError):
             break  # each object is sent alone, to see which one fails
     for one in (*alone, *rest):
         try:
             yield from write_one(schema, table, one.write)
         except (TableError, DynamoDBError, TransportError) as error:
-            failures.append(Failure(one.position, one.given, error))
+            failures.append(Failure(one.position, one.object, error))
     return failures
 
 
@@ -211,4 +211,6 @@ def _is_final(cause: TableError) -> bool:
     the chunk may have changed.
     """
     write = cause.write
-    return isinstance(cause, ConditionFailed) and isinstance(write, Write) and write.cause is None and not write.read
+    return (
+        isinstance(cause, ConditionFailed) and isinstance(write, Write) and write.cause is None and not write.read_first
+    )

@@ -32,7 +32,7 @@ _TOO_LARGE = "exceeded the maximum allowed size"
 
 def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
     """Run one write, and return the object that it returns, if any."""
-    if write.read:
+    if write.read_first:
         return (yield from _read_and_run(schema, table, [write]))
     try:
         return (yield from run(schema, table, [write], None))
@@ -45,7 +45,7 @@ def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
 def write_all(schema: Schema, table: str, writes: Sequence[Write], token: str | None = None) -> Steps[None]:
     """Run writes in one transaction."""
     for write in writes:
-        if write.read:
+        if write.read_first:
             refuse_token(token)
             yield from _read_and_run(schema, table, writes)
             return
@@ -101,7 +101,7 @@ def _run_optimistic(
     """Run writes of which some depend on the stored items: with their assumptions first, then as items were found."""
     writes = [write for write, _ in placed]
     if token is not None:
-        what = next(write.decision.what for write in writes if write.decision)
+        what = next(write.decision.label for write in writes if write.decision)
         raise TableError(
             f"this transaction {what}, which depends on the stored item, so a repetition with the same token could "
             "differ. Leave out the token, and use `once` to make it safe to repeat"

@@ -54,7 +54,7 @@ def expand(schema: Schema, write: Write) -> list[ItemAction]:
     same = write.verb == "insert" and write.where is None and write.stored is None and not write.entity.vacant()
     actions = [_cached_put(schema, write, build) if same else build(schema, write)]
     for pattern in write.entity.patterns:
-        write.need_before(pattern.depends(write), pattern.what)
+        write.need_before(pattern.depends(write), pattern.label)
         actions += pattern.expand(schema, write)
     return actions
 
@@ -137,10 +137,10 @@ _VALUES = "ExpressionAttributeValues"
 _DIFFERENT = frozenset({"Key", _VALUES})
 
 
-def _has_form(write: Write, made: ItemAction, given: int) -> bool:
+def _has_form(write: Write, action: ItemAction, given: int) -> bool:
     """Return whether writes of the same attributes differ in their key and values only, in this order."""
     changes = write.changes
-    if changes.adds or changes.removes or changes.deletes or len(made.parameters.get(_VALUES, ())) != given:
+    if changes.adds or changes.removes or changes.deletes or len(action.parameters.get(_VALUES, ())) != given:
         return False
     # Index keys are made of values, and the values decide whether an item is in a sparse index.
-    return all(changes.whole.isdisjoint(facet.placing) for facet in write.entity.indexes.values())
+    return all(changes.replaced.isdisjoint(facet.placing) for facet in write.entity.indexes.values())

@@ -10,7 +10,7 @@ from prejoin.table.codec.paths import path_text, place
 from prejoin.table.condition.record import Where, recorded
 from prejoin.table.errors import CodecError, TableError
 from prejoin.table.options import NOT_GIVEN, Returning
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import At, Changes, Values, head, steps
 from prejoin.table.update.computed import Computed, Joined, Members, Sum
@@ -39,7 +39,7 @@ def put_write(schema: Schema, record: E, was: E | None, where: Where[E] | None, 
             "read=True to put only if there are none"
         )
     condition = recorded(where, entity.codec)
-    return rewrite(Write("put", entity, _values(schema, entity, record), stored, where=condition, read=read))
+    return rewrite(Write("put", entity, _values(schema, entity, record), stored, where=condition, read_first=read))
 
 
 def update_write(
@@ -97,7 +97,7 @@ def delete_write(
 ) -> Write:
     entity, known = check_known(schema, cls, known, where, read, returning)
     condition = recorded(where, entity.codec)
-    return rewrite(Write("delete", entity, known, where=condition, returning=returning, read=bool(read)))
+    return rewrite(Write("delete", entity, known, where=condition, returning=returning, read_first=bool(read)))
 
 
 def as_written(write: Write, record: E) -> E:
@@ -117,14 +117,14 @@ def rewrite(write: Write) -> Write:
     return write
 
 
-def _values(schema: Schema, entity: Bound[Any], record: Any) -> Mapping[str, Any]:
+def _values(schema: Schema, entity: BoundEntity[Any], record: Any) -> Mapping[str, Any]:
     """Return the attributes of an object; raise OtherTenant if it belongs to another tenant."""
     return schema.with_tenant(entity.codec.values(record), entity)
 
 
 def check_known(
     schema: Schema, cls: type[E], known: Mapping[str, Any], *options: Any
-) -> tuple[Bound[E], Mapping[str, Any]]:
+) -> tuple[BoundEntity[E], Mapping[str, Any]]:
     """Return the entity and the known attributes. Refuse unknown names, and options that could be attributes."""
     entity = schema.entity(cls)
     attributes = entity.codec.attributes
@@ -145,7 +145,7 @@ def check_known(
 # -----------------------------------------------------------------------------------------------------------
 
 
-def check_changes(entity: Bound[Any], changes: Changes, *, moves: bool = False) -> Changes:
+def check_changes(entity: BoundEntity[Any], changes: Changes, *, moves: bool = False) -> Changes:
     """Return valid changes, in which an attribute set to None is removed. Raise an error for others."""
     codec = entity.codec
     if changes.adds or changes.deletes:
@@ -188,7 +188,7 @@ def check_changes(entity: Bound[Any], changes: Changes, *, moves: bool = False) 
     return Changes(sets, changes.adds, changes.removes.union(emptied), changes.deletes)
 
 
-def _is_ordinary(entity: Bound[Any], sets: Values) -> bool:
+def _is_ordinary(entity: BoundEntity[Any], sets: Values) -> bool:
     """Return whether the changes only set values of attributes, as most updates do. These need no more checks."""
     codec, base = entity.codec, entity.base.attributes
     for at, value in sets.items():
@@ -212,7 +212,7 @@ def _without_empty_sets(changes: Changes) -> Changes:
     return Changes(changes.sets, adds, changes.removes, deletes)
 
 
-def _check_apart(entity: Bound[Any], said: list[At]) -> None:
+def _check_apart(entity: BoundEntity[Any], said: list[At]) -> None:
     """Refuse two changes of the same path, or of a path inside another: DynamoDB does not accept them."""
     if len(set(said)) == len(said) and all(isinstance(at, str) for at in said):
         return
@@ -221,7 +221,7 @@ def _check_apart(entity: Bound[Any], said: list[At]) -> None:
             raise TableError(f"this update of {entity.tag} changes {path_text(one)} twice")
 
 
-def _absent_if_none(entity: Bound[Any], at: At) -> bool:
+def _absent_if_none(entity: BoundEntity[Any], at: At) -> bool:
     """Return whether None means absent. In lists and maps it is a value."""
     return isinstance(at, str) or place(entity.codec, at).last == "field"
 
@@ -233,7 +233,7 @@ _COMPUTED: dict[type[Computed], tuple[frozenset[Kind], str]] = {
 }
 
 
-def _check_type(entity: Bound[Any], at: At, how: type[Computed]) -> None:
+def _check_type(entity: BoundEntity[Any], at: At, how: type[Computed]) -> None:
     """Refuse computed changes that do not fit the type: numbers are added, sets get members, lists are joined."""
     if how not in _COMPUTED:
         return
@@ -245,7 +245,7 @@ def _check_type(entity: Bound[Any], at: At, how: type[Computed]) -> None:
         raise CodecError(f"{entity.tag}.{path_text(steps(at))} is not {what}, and cannot be changed in this way")
 
 
-def _check_removable(entity: Bound[Any], at: At) -> None:
+def _check_removable(entity: BoundEntity[Any], at: At) -> None:
     found = place(entity.codec, steps(at))
     if found.last == "field" and not found.optional:
         raise CodecError(f"{entity.tag}.{path_text(steps(at))} is required and cannot be removed")

@@ -21,7 +21,7 @@ def index_changes(schema: Schema, write: Write, facets: Collection[Facet]) -> tu
     moved = affected(write, facets)
     if not moved:
         return sets, removes
-    changed, after = write.changes.whole, write.after
+    changed, after = write.changes.replaced, write.after
     for facet in moved:
         keys = schema.template_keys(facet)
         if facet.when and _leaves(facet, after):
@@ -44,7 +44,7 @@ def affected(write: Write, facets: Collection[Facet]) -> list[Facet]:
     """Return the indexes whose keys or membership depend on the attributes that an update changes."""
     if not facets:
         return []
-    changed = write.changes.whole
+    changed = write.changes.replaced
     return [facet for facet in facets if not changed.isdisjoint(facet.placing)]
 
 
@@ -54,7 +54,7 @@ def key_dependencies(write: Write, facets: Collection[Facet]) -> set[str]:
     found: set[str] = set()
     for facet in affected(write, facets):
         if not _leaves(facet, after):
-            found.update(_made_of(facet, *_anew(facet, write.changes.whole)))
+            found.update(_made_of(facet, *_anew(facet, write.changes.replaced)))
     return found.difference(after)
 
 

@@ -15,7 +15,7 @@ from prejoin.table.condition.record import both, conjuncts
 from prejoin.table.errors import TableError
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import NOTHING, Changes, head
-from prejoin.table.update.computed import Beside, Computed
+from prejoin.table.update.computed import Computed, HiddenName
 
 from .actions import item_name, unknown_attributes
 from .model import StoredObject, Write, key_texts
@@ -37,7 +37,7 @@ def add_pattern_writes(schema: Schema, writes: Sequence[Write | None]) -> list[N
     said = len(placed)
     for write, position in placed:  # the list grows: patterns of the added writes may add more
         for pattern in () if write.spares_item else write.entity.patterns:
-            write.need_before(pattern.depends(write), pattern.what)
+            write.need_before(pattern.depends(write), pattern.label)
             placed += [(replace(other, cause=write), position) for other in pattern.also(schema, write)]
     return placed if len(placed) == said else _merged(schema, placed)
 
@@ -47,7 +47,9 @@ def _parts(schema: Schema, write: Write) -> tuple[Write, ...]:
     stored = write.stored
     if stored is None or stored.item is None or stored.after is None or not write.moves:
         return (write,)
-    leaves = replace(write, verb="delete", changes=NOTHING, stored=StoredObject(stored.values, stored.item, whole=True))
+    leaves = replace(
+        write, verb="delete", changes=NOTHING, stored=StoredObject(stored.values, stored.item, complete=True)
+    )
     extra = unknown_attributes(schema, write.entity, stored.item)
     return leaves, Write("insert", write.entity, stored.after, extra=extra)
 
@@ -128,7 +130,7 @@ def _changed(write: Write, more: Write) -> Mapping[str, Any]:
             "Use two transactions"
         )
     values.update(changes.sets)
-    values.update(dict.fromkeys([name for name in changes.removes if not isinstance(name, Beside)]))
+    values.update(dict.fromkeys([name for name in changes.removes if not isinstance(name, HiddenName)]))
     for name, amount in changes.adds.items():
         values[name] = amount if values.get(name) is None else values[name] + amount
     if more.decision is not None:

@@ -18,7 +18,7 @@ from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Condition
 from prejoin.table.errors import ConditionFailed, SchemaError, TooMany, UnknownValue
 from prejoin.table.options import Returning
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.update.changes import NOTHING, Changes
 
 Verb = Literal["insert", "put", "update", "upsert", "delete", "check", "check_absent"]
@@ -32,7 +32,7 @@ class ItemDecision(ABC):
     false, DynamoDB returns the item, and the write is decided for it and sent again.
     """
 
-    what: str = ""
+    label: str = ""
     """What the write may do, for the error that refuses it with a token: `may set the highest …`."""
 
     @abstractmethod
@@ -40,15 +40,15 @@ class ItemDecision(ABC):
         """Return the condition under which the write changes nothing more."""
 
     @abstractmethod
-    def decide(self, entity: Bound[Any], item: Mapping[str, Json] | None) -> tuple[Condition, Mapping[str, Any]]:
+    def decide(self, entity: BoundEntity[Any], item: Mapping[str, Json] | None) -> tuple[Condition, Mapping[str, Any]]:
         """Return the values to set for this stored item, and the condition under which that is right."""
 
     @abstractmethod
-    def combine(self, entity: Bound[Any], other: ItemDecision) -> ItemDecision:
+    def combine(self, entity: BoundEntity[Any], other: ItemDecision) -> ItemDecision:
         """Return the decision of two writes to the same item as one."""
 
     @abstractmethod
-    def apply(self, entity: Bound[Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    def apply(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the values to set in an object that the same transaction inserts or puts."""
 
 
@@ -61,7 +61,7 @@ class StoredObject(msgspec.Struct, frozen=True):
     """The item that was read. Its attributes that the write depends on must not have changed when it is written."""
     after: Mapping[str, Any] | None = None
     """All attributes after an update."""
-    whole: bool = False
+    complete: bool = False
     """Whether the write depends on all attributes, because the item moves to another key."""
 
 
@@ -69,7 +69,7 @@ class Write(msgspec.Struct, frozen=True):
     """What a caller wants to write. It is immutable: patterns return changed copies, and add actions of their own."""
 
     verb: Verb
-    entity: Bound[Any]
+    entity: BoundEntity[Any]
     values: Mapping[str, Any]
     """All attributes, for an insert or put. Else those of the key, and others whose current value the caller knows."""
     stored: StoredObject | None = None
@@ -77,9 +77,9 @@ class Write(msgspec.Struct, frozen=True):
     where: Condition | None = None
     returning: Returning = None
     """The object to return: as it is after the write, or as it was before."""
-    read: bool = False
+    read_first: bool = False
     """Whether to read the item first, to know the values of its other keys, copies and guards."""
-    seen: bool = True
+    visible: bool = True
     """Whether the stored item has to be visible. False to restore or purge an item that is marked as deleted."""
     extra: Json | None = None
     """Attributes that the class does not have, for an insert of an item that moves."""
@@ -135,34 +135,34 @@ class Write(msgspec.Struct, frozen=True):
         """All attributes after an update, if its item was read."""
         return self.stored.after if self.stored else None
 
-    def need_before(self, names: Iterable[str], what: str) -> None:
-        """Raise UnknownValue if attributes of the stored item that `what` needs are not known."""
+    def need_before(self, names: Iterable[str], dependent: str) -> None:
+        """Raise UnknownValue if attributes of the stored item that `dependent` needs are not known."""
         match self.verb:
             case "put" if self.stored is None:
                 if other := [name for name in dict.fromkeys(names) if name not in self.entity.base.attributes]:
                     raise UnknownValue(
-                        f"this put of {self.entity.tag} may change {', '.join(other)}, and {what} depends on the "
+                        f"this put of {self.entity.tag} may change {', '.join(other)}, and {dependent} depends on the "
                         "stored value. Pass the object that it replaces as was=, or read=True, or use insert or "
                         "update"
                     )
             case "upsert":
                 if any(True for _ in names):
                     raise UnknownValue(
-                        f"this upsert of {self.entity.tag} changes {what}, which depends on the stored item. Pass "
+                        f"this upsert of {self.entity.tag} changes {dependent}, which depends on the stored item. Pass "
                         "read=True to read it first"
                     )
             case "update" | "delete":
-                self.need(names, self.before, what)
+                self.need(names, self.before, dependent)
             case _:
                 pass
 
-    def need(self, names: Iterable[str], known: Mapping[str, Any], what: str) -> None:
-        """Raise UnknownValue if attributes that `what` needs are not known."""
+    def need(self, names: Iterable[str], known: Mapping[str, Any], dependent: str) -> None:
+        """Raise UnknownValue if attributes that `dependent` needs are not known."""
         missing = [name for name in dict.fromkeys(names) if name not in known]
         if missing:
             raise UnknownValue(
                 f"this {self.verb} of {self.entity.tag} needs the current value of {', '.join(missing)}, because "
-                f"{what} depends on it. Pass {', '.join(f'{name}=<current>' for name in missing)}, or read=True"
+                f"{dependent} depends on it. Pass {', '.join(f'{name}=<current>' for name in missing)}, or read=True"
             )
 
 

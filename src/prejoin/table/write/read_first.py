@@ -24,11 +24,11 @@ from .upsert import new_values
 
 def read_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[list[Write | None]]:
     """Read the items of writes with `read`, and return the writes with them. None: there is nothing to do."""
-    reading = [write for write in writes if write.read]
+    reading = [write for write in writes if write.read_first]
     requests = [get_request(schema, table, write) for write in reading]
     answers = (yield tuple(requests)) if len(requests) > 1 else ((yield requests[0]),)
     found = iter([with_item(schema, write, answer.get("Item")) for write, answer in zip(reading, answers, strict=True)])
-    return [next(found) if write.read else write for write in writes]
+    return [next(found) if write.read_first else write for write in writes]
 
 
 def get_request(schema: Schema, table: str, write: Write) -> Request:
@@ -44,7 +44,7 @@ def with_item(schema: Schema, write: Write, item: Json | None) -> Write | None:
     tag = item.get(schema.type_attribute, {}).get("S")
     if tag not in (None, entity.tag):
         raise CodecError(f"the item with the key of {item_name(write)} is a {tag}, not a {entity.tag}")
-    if write.seen and write.verb != "put" and is_hidden(entity, item):
+    if write.visible and write.verb != "put" and is_hidden(entity, item):
         if is_vacant(entity, item):
             return _without(write)
         raise condition_error(write, item)
@@ -87,7 +87,7 @@ def _updated(write: Write, item: Json) -> Json:
 def is_stale(failure: ConditionFailed) -> bool:
     """Return whether the item was changed, created or deleted after it was read."""
     write, item = failure.write, failure.item
-    if not isinstance(write, Write) or not write.read or failure.elsewhere:
+    if not isinstance(write, Write) or not write.read_first or failure.elsewhere:
         return False
     if write.read_item is None:
         return item is not None

@@ -104,7 +104,7 @@ def _index(
     """Add the clauses for the keys of one index, for an existing and for a new item."""
     base = set(write.entity.base.attributes)
     changed_names = write.changes.names
-    sure = base | (write.changes.whole - write.changes.unknown)
+    sure = base | (write.changes.replaced - write.changes.unknown)
     keys = schema.template_keys(facet)
     if facet.when:
         names = set(facet.placing) - base
@@ -127,7 +127,7 @@ def _index(
         names = set(form.attributes) - base
         if names <= sure:
             sets += [f"{to.name(name)} = {to.value(value)}" for name, value in json.items()]
-        elif not names & sure and all(_kept(write, name) for name in names):
+        elif not names & sure and all(_unchanged(write, name) for name in names):
             # An existing item keeps these attributes, and so its key.
             sets += [
                 f"{to.name(name)} = if_not_exists({to.name(name)}, {to.value(value)})" for name, value in json.items()
@@ -136,7 +136,7 @@ def _index(
             raise _refusal(write, facet, names - sure)
 
 
-def _kept(write: Write, name: str) -> bool:
+def _unchanged(write: Write, name: str) -> bool:
     return name not in write.changes.names or isinstance(write.changes.sets.get(name), First)
 
 

@@ -103,7 +103,7 @@ class AsyncDriver:
         self._open -= 1
         self._wake()
 
-    def _gone(self, connection: AsyncConnection) -> None:
+    def _on_closed(self, connection: AsyncConnection) -> None:
         """The server closed a connection, or it was idle for too long."""
         if connection in self._idle:
             self._idle.remove(connection)
@@ -257,7 +257,7 @@ class AsyncConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._received is None:
-            self._driver._gone(self)
+            self._driver._on_closed(self)
             self.close()  # unexpected data would be taken for the next response
             return
         try:
@@ -268,7 +268,7 @@ class AsyncConnection(asyncio.Protocol):
 
     def eof_received(self) -> None:
         if self._received is None:
-            self._driver._gone(self)
+            self._driver._on_closed(self)
             return
         try:
             if self.parser.feed(b""):
@@ -280,7 +280,7 @@ class AsyncConnection(asyncio.Protocol):
         self._lost = True
         self.parser.keep_alive = False
         if self._received is None:
-            self._driver._gone(self)
+            self._driver._on_closed(self)
         else:
             self._fail(exc or ConnectionResetError("the connection was closed"))
 
@@ -310,4 +310,4 @@ class AsyncConnection(asyncio.Protocol):
         elif self._received is not None:
             self._fail(TimeoutError("timed out"))
         else:
-            self._driver._gone(self)
+            self._driver._on_closed(self)

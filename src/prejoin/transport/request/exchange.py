@@ -236,7 +236,7 @@ class Channel:
         times = "" if attempts == 1 else f", {attempts} times"
         if type(outcome) is SendFailure and outcome.how is SendProgress.LOST:
             failed: TransportError = AnswerLost(
-                f"{self.url} did not answer {operation}{times}: {_told(error)}",
+                f"{self.url} did not answer {operation}{times}: {_description(error)}",
                 operation=operation,
                 attempts=attempts,
                 cause=error,
@@ -244,7 +244,7 @@ class Channel:
         else:
             way = f"{self.url} through {self.proxy}" if self.proxy else f"{self.url}"
             failed = ConnectionFailed(
-                f"{operation} did not reach {way}{times}: {_told(error)}. It was not applied",
+                f"{operation} did not reach {way}{times}: {_description(error)}. It was not applied",
                 operation=operation,
                 attempts=attempts,
                 cause=error,
@@ -260,9 +260,9 @@ class Channel:
         if last is None:
             rest = ". It was not retried, because repeating it may not be safe"
         else:
-            rest = "" if last is lost else f"; then: {_told(last)}"
+            rest = "" if last is lost else f"; then: {_description(last)}"
         return OutcomeUnknown(
-            f"{operation} was sent{times} and no response says whether it was applied: {_told(lost)}{rest}",
+            f"{operation} was sent{times} and no response says whether it was applied: {_description(lost)}{rest}",
             operation=operation,
             attempts=attempts,
             cause=lost,
@@ -315,7 +315,7 @@ class Channel:
         self.quota.after_fork()
 
 
-def _told(error: Exception) -> str:
+def _description(error: Exception) -> str:
     """A short description of an error; some have no text."""
     return str(error) or type(error).__name__
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prejoin.table.errors import SchemaError
-from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 
 from .contribution import CountCondition, ParentAggregate
@@ -65,7 +65,7 @@ class Counted(Pattern):
     create: bool = False
     shards: int = 0
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         if not self.shards:
             return ParentAggregate(self.create, entity, self.parent, self.attribute, "", self.when, self.by)
         return _sharded(entity, self, "")
@@ -87,18 +87,20 @@ class Summed(Pattern):
     create: bool = False
     shards: int = 0
 
-    def bind(self, entity: Bound[Any]) -> BoundPattern:
+    def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         entity.codec.attribute(self.of)
         if not self.shards:
             return ParentAggregate(self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
         return _sharded(entity, self, self.of)
 
 
-def _sharded(entity: Bound[Any], said: Counted | Summed, of: str) -> ShardedAggregate:
-    if said.create:
-        raise SchemaError(f"{entity.tag}, {said.attribute}: a count in shards needs no parent. Leave out create")
-    if not 2 <= said.shards <= MOST_SHARDS:
+def _sharded(entity: BoundEntity[Any], declared: Counted | Summed, of: str) -> ShardedAggregate:
+    if declared.create:
+        raise SchemaError(f"{entity.tag}, {declared.attribute}: a count in shards needs no parent. Leave out create")
+    if not 2 <= declared.shards <= MOST_SHARDS:
         raise SchemaError(
-            f"{entity.tag}, {said.attribute}: shards is {said.shards}, and must be from 2 to {MOST_SHARDS}"
+            f"{entity.tag}, {declared.attribute}: shards is {declared.shards}, and must be from 2 to {MOST_SHARDS}"
         )
-    return ShardedAggregate(said.shards, entity, said.parent, said.attribute, of, said.when, said.by)
+    return ShardedAggregate(
+        declared.shards, entity, declared.parent, declared.attribute, of, declared.when, declared.by
+    )
