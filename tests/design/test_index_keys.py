@@ -15,6 +15,7 @@ from prejoin.design.document.write_document import write_document
 from prejoin.design.explain import explain
 from prejoin.design.layout.index_keys import composite_form, is_natural_index
 from prejoin.design.layout.projection import WORTH
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
@@ -223,3 +224,25 @@ def test_two_indexes_become_natural_together() -> None:
     assert all(is_natural_index(design, slot) for slot in design.indexes)
     assert len(design.indexes) == 2
     assert not any(operation.read_first for operation in design.operations)
+
+
+@pytest.mark.parametrize("inputs", ["userId, status, total? between", "userId, status, filter total <"])
+def test_attribute_that_a_read_filters_by_is_no_key_as_it_is(inputs: str) -> None:
+    """DynamoDB refuses a filter by a key."""
+    reads = f"| AP-019 | Order | {inputs} | Collection | total DESC | Yes (20) | 10/s | No |"
+    for workload in (read(reads), decided(read(reads), IndexKeyForm.NATURAL)):
+        design = solve(workload).design
+        assert not any("total" in {a.name for a in slot.sk} for slot in design.indexes)
+        assert all(operation.served for operation in design.operations)
+        assert is_right(workload, design)
+
+
+def test_filter_by_a_key_of_a_natural_index_is_refused() -> None:
+    """As in a design that somebody wrote, or that has been in use before the read."""
+    by_total = "| AP-018 | Order | userId, status | Collection | total DESC | Yes (20) | 10/s | No |"
+    design = solve(decided(read(by_total), IndexKeyForm.NATURAL)).design
+    assert [a.name for a in design.indexes[0].sk] == ["status", "total"]
+    filtered = "| AP-019 | Order | userId, status, filter total < | Collection | - | Yes (20) | 10/s | No |"
+    found = map_patterns(design, read(by_total, filtered)).operation("AP-019")
+    assert found is not None
+    assert found.problem == "total would be a filter, and DynamoDB does not filter by a key of gsi1"

@@ -93,6 +93,11 @@ class Facet(msgspec.Struct, frozen=True, dict=True):
         return frozenset(found)
 
     @cached_property
+    def key_attributes(self) -> frozenset[str]:
+        """The attributes that are its keys as they are. DynamoDB refuses a filter by them."""
+        return frozenset(name for form in (self.pk, self.sk) if isinstance(form, Natural) for name in form.attributes)
+
+    @cached_property
     def placing(self) -> tuple[str, ...]:
         """The attributes that decide whether an item is in the facet, and where."""
         return tuple(dict.fromkeys((*self.attributes, *(when.attribute for when in self.when))))

@@ -54,6 +54,7 @@ def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operati
             raise ExcessError(read, workload, over)
         _batchable(found, read)
         _separable(found, read)
+        _testable(found, read)
         requests = [_request(found, read), *others]
     except ExcessError as problem:
         return Operation(read.id, problem=str(problem), remedy=problem.remedy, units=Units(problem.excess.units))
@@ -205,6 +206,22 @@ def _separable(found: Plan, read: Read) -> None:
         raise NotServedError(
             f"{' and '.join(tested)} would be a filter on several kinds of items",
             f"say so, `filter {tested[0]}`, or ask for each kind by itself",
+        )
+
+
+def _testable(found: Plan, read: Read) -> None:
+    """Refuse filters by attributes that are the key of the index as they are: DynamoDB does."""
+    keyed = {
+        i.attribute
+        for i in read.inputs
+        if is_filtered(i, found)
+        for facet in found.facets
+        if found.lookup.attribute(facet.entity, bare_name(i.attribute)) in facet.key_attributes
+    }
+    if keyed:
+        raise NotServedError(
+            f"{' and '.join(sorted(keyed))} would be a filter, and DynamoDB does not filter by a key of {found.slot}",
+            "let its keys be texts: `composite index keys`",
         )
 
 

@@ -83,6 +83,8 @@ def match_facet(facet: Facet, lookup: Lookup, everywhere: frozenset[str] = froze
         return FacetMatch(facet, depth, fans, False, depth, frozenset(), compared=left, tested=tested)
     if left - lookup.filtered:
         raise Mismatch(f"{_list(left - lookup.filtered)} would be left to a filter")
+    if unfit := {name for name in left if lookup.attribute(facet.entity, name) in facet.key_attributes}:
+        raise Mismatch(f"{_list(unfit)} would be left to a filter, and DynamoDB does not filter by its own key")
     buckets = {lookup.name(facet.entity, fan.field.attribute) for fan in fans if fan.bucket}
     if buckets and not ranged:
         raise Mismatch(f"it is cut by time, and {_list(buckets)} is not a range that its sort key continues with")
