@@ -154,3 +154,34 @@ def test_index_holds_attributes_of_filters_that_are_in_keys_of_the_table() -> No
         {"Alpha": entity}, ("AP-001 | Alpha | state, code? | Collection (alphaId, state) | - | Yes | No",)
     )
     assert design.operations[0].requests[0].filters == ("code = {code}",)
+
+
+def test_natural_index_keys_are_not_filtered() -> None:
+    """DynamoDB refuses a filter on an attribute of the key: without the range, nothing else tests it."""
+    entity = ["`betaId` (string, natural)", "`state` (OPEN | DONE, mutable)", "`title` (string, immutable)"]
+    designed(
+        {"Beta": [*entity, "`hits` (integer, mutable, default=0)"]},
+        ("AP-001 | Beta | state, title, hits? between | Collection | hits ASC | No | No",),
+        ("AP-020 | Beta | betaId | update Beta (hits += 1) | -",),
+    )
+
+
+def test_count_of_several_entities_counts_all_of_them() -> None:
+    entities = {"Alpha": ["`alphaId` (integer, id)"], "Beta": ["`betaId` (ulid, generated)"]}
+    designed(entities, ("AP-001 | Alpha, Beta | - | Count | - | Yes (20) | Collection",), tenant="tenantId")
+
+
+def test_count_of_several_entities_in_an_index() -> None:
+    entities = {
+        "Alpha": [*ALPHA, "`due` (date, optional, mutable)"],
+        "Beta": [
+            "`betaId` (string, generated)",
+            "`alphaId` (string, immutable, → Alpha)",
+            "`betaAt` (datetime, immutable)",
+        ],
+    }
+    designed(
+        entities,
+        ("AP-001 | Alpha, Beta | alphaId, Alpha.alphaAt / Beta.betaAt >= | Count | - | Yes | Collection",),
+        ("AP-020 | Alpha | alphaId, due | update Alpha (due) | -",),
+    )

@@ -316,9 +316,9 @@ def _constant(one: Input, workload: Workload, entities: tuple[str, ...]) -> obje
 def _needs(read: Read, workload: Workload, entities: tuple[str, ...]) -> list[str] | None:
     """The attributes that the slot must hold: the wanted ones, those of filters, and those that a join follows.
 
-    None for all attributes. A count wants none.
+    None for all attributes. A count wants none, but that of several entities collects their items.
     """
-    if not read.needs and read.result is not Result.COUNT:
+    if not read.needs and (read.result is not Result.COUNT or len(entities) > 1):
         return None
     wanted = [*wanted_of(read, workload, entities)]
     # An optional input may become a filter, depending on the keys.

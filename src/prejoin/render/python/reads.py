@@ -288,7 +288,7 @@ class _ReadMethod:
         module = self.module
         module.imports.name("prejoin", "Collection")
         classes = Group("(", tuple(module.cls(name) for name in self.entities), ")")
-        limit = self._limits()
+        limit = "" if self.read.result is Result.COUNT else self._limits()
         roles = self._roles()
         tests = self._tests_by_class()
         asking = self._asking(order=True, limit=limit)
