@@ -14,6 +14,7 @@ from prejoin.design.explain.relaxations import fewer_structures, instead_of_unse
 from prejoin.design.explain.simplifications import simplifications
 from prejoin.design.explain.workarounds import dearest
 from prejoin.design.layout.key_words import KeyWords, upper
+from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.model import Design, Operation
 from prejoin.design.solver.candidates import Candidate, base_candidates
 from prejoin.design.solver.integer_program import InfeasibleError
@@ -175,7 +176,12 @@ def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
         words = KeyWords(problem_of(workload, asked, tries.kept), solution.chosen, solution.design.separator)
         sk = solution.design.separator.join([upper(name), *(f"{{{one.attribute}}}" for one in other.sk)])
         pin = FixedKey(name, words.partition(Placement(name, OWN, BASE, other)), sk)
-        yield from tries.tried(f"the key `{pin.pk}` / `{pin.sk}`, which serves {listed(reads)}", pin)
+        ids = {a.name for a in entity.id}
+        twice = any(ids == {*guard.attributes} for guard in guards_of(workload, entity, other))
+        for one in tries.tried(f"the key `{pin.pk}` / `{pin.sk}`, which serves {listed(reads)}", pin):
+            # A decided key has no guard.
+            loss = f", and two {name} items of the same {listed([a.name for a in entity.id])} could exist"
+            yield replace(one, text=one.text + loss) if twice else one
 
 
 def _keys(design: Design) -> object:
