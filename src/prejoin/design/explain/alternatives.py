@@ -22,6 +22,7 @@ from prejoin.design.solver.needs import read_needs
 from prejoin.design.solver.placement import BASE, OWN, Placement, placement_answers
 from prejoin.design.solver.search import problem_of
 from prejoin.design.solver.solve import Solution, solve
+from prejoin.design.solver.taste import Taste
 from prejoin.workload.model import (
     AtMost,
     Decision,
@@ -172,7 +173,10 @@ def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
     now = served(chosen)
     others = [(reads, c) for c in base_candidates(workload, entity, needs) if (reads := served(c)) and reads != now]
     if others and not chosen.fixed:
-        reads, other = min(others, key=lambda one: (-len(one[0]), len(one[1].pk), len(one[1].sk), one[1]))
+        taste = Taste(workload)
+        reads, other = min(
+            others, key=lambda one: (-len(one[0]), taste(Placement(name, OWN, BASE, one[1])), len(one[1].sk), one[1])
+        )
         words = KeyWords(problem_of(workload, asked, tries.kept), solution.chosen, solution.design.separator)
         sk = solution.design.separator.join([upper(name), *(f"{{{one.attribute}}}" for one in other.sk)])
         pin = FixedKey(name, words.partition(Placement(name, OWN, BASE, other)), sk)
