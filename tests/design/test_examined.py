@@ -1686,3 +1686,16 @@ def test_condition_of_one_of_several_entities_is_a_filter() -> None:
     assert "write `filter Issue.number > 100`: the filter leaves out items of Issue only" in said
     changed = HOSTING + JOIN_READS + rows.replace("Issue.number >", "filter Issue.number >")
     assert solve(workload(changed)).chosen.unserved == ()
+
+
+def test_other_key_that_allows_an_item_twice_says_so() -> None:
+    rows = "| AP-001 | Star | ownerName, repoName | Collection | starredAt DESC | Yes (20) | 10/s | Eventual | No |\n"
+    rows += "| AP-002 | Star | ownerName, repoName, username | Single | - | No | 10/s | Eventual | No |\n"
+    write = "| AP-100 | Star | ownerName, repoName, username | create Star | No | - | 1/s |\n"
+    stars = workload(HOSTING + JOIN_READS + rows + WRITES + write)
+    solution = solve(stars)
+    found = add_alternatives(stars, solution, explain_design(stars, solution.design))
+    (about,) = [one for one in found.entities if one.entity == "Star"]
+    assert any("STAR#{starredAt}#{username}" in one.text for one in about.alternatives)
+    for one in about.alternatives:
+        assert ("could exist" in one.text) == ("STAR#{starredAt}" in one.text)

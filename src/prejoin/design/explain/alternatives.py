@@ -14,6 +14,7 @@ from prejoin.design.explain.relaxations import fewer_structures, instead_of_unse
 from prejoin.design.explain.simplifications import simplifications
 from prejoin.design.explain.workarounds import dearest
 from prejoin.design.layout.key_words import KeyWords, upper
+from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.model import Design, Operation
 from prejoin.design.solver.candidates import Candidate, base_candidates
 from prejoin.design.solver.needs import read_needs
@@ -21,6 +22,7 @@ from prejoin.design.solver.placement import BASE, OWN, Placement, placement_answ
 from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.search import problem_of
 from prejoin.design.solver.solve import Solution, solve
+from prejoin.design.solver.taste import Taste
 from prejoin.workload.model import (
     AtMost,
     Decision,
@@ -171,11 +173,19 @@ def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
     now = served(chosen)
     others = [(reads, c) for c in base_candidates(workload, entity, needs) if (reads := served(c)) and reads != now]
     if others and not chosen.fixed:
-        reads, other = min(others, key=lambda one: (-len(one[0]), len(one[1].pk), len(one[1].sk), one[1]))
+        taste = Taste(workload)
+        reads, other = min(
+            others, key=lambda one: (-len(one[0]), taste(Placement(name, OWN, BASE, one[1])), len(one[1].sk), one[1])
+        )
         words = KeyWords(problem_of(workload, asked, tries.kept), solution.chosen, solution.design.separator)
         sk = solution.design.separator.join([upper(name), *(f"{{{one.attribute}}}" for one in other.sk)])
         pin = FixedKey(name, words.partition(Placement(name, OWN, BASE, other)), sk)
-        yield from tries.tried(f"the key `{pin.pk}` / `{pin.sk}`, which serves {listed(reads)}", pin)
+        ids = {a.name for a in entity.id}
+        twice = any(ids == {*guard.attributes} for guard in guards_of(workload, entity, other))
+        for one in tries.tried(f"the key `{pin.pk}` / `{pin.sk}`, which serves {listed(reads)}", pin):
+            # A decided key has no guard.
+            loss = f", and two {name} items of the same {listed([a.name for a in entity.id])} could exist"
+            yield replace(one, text=one.text + loss) if twice else one
 
 
 def _keys(design: Design) -> object:

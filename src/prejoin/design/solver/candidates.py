@@ -273,8 +273,9 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
     # if a read asks for the same, because that read brings an index.
     asked = {need.given for need in needs if any(read.id == need.read for read in workload.reads)}
     for names in set(joined_by(workload, entity)) - asked:
-        joined = Need("", entity.name, names)
-        found = {one for one in found if serves(one, joined)} or found
+        if names.issuperset(ids):
+            joined = Need("", entity.name, names)
+            found = {one for one in found if serves(one, joined)} or found
     best = _best(workload, entity, ids)
     return sorted(
         one
