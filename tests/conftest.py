@@ -44,7 +44,7 @@ REPRESENTATIVE = frozenset(
 )
 """The documents that the everyday tier designs, proves and renders.
 
-Their builds reach 98 % of the branches of all builds in 28 % of the time.
+Five more, which were among them, gave the everyday tests no line of `src` that the other tests do not reach.
 """
 LONG = "ranges"
 """A document of tests/render/python that takes seconds to solve."""
