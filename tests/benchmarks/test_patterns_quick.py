@@ -55,6 +55,7 @@ def test_each_shard_and_each_day_is_a_request() -> None:
     assert (days["all one 7"].requests, days["all day 7"].requests) == (1, 7)
 
 
+@pytest.mark.slow
 def test_writes_of_patterns_match_their_guides() -> None:
     with Embedded() as engine:
         found = costs(write_cases(), {"here": engine}, 1)

@@ -173,6 +173,7 @@ def test_foreign_file_is_reported_at_each_build(prejoin: Prejoin, here: Path) ->
     assert (here / "keys.md").read_text("utf-8") == "my keys\n"
 
 
+@pytest.mark.slow
 def test_lines_added_below_do_not_cause_a_rebuild(prejoin: Prejoin, teams: Path) -> None:
     with (teams / "teams" / "entities.py").open("a") as file:
         file.write("\n\nMINE = 1\n")

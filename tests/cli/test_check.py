@@ -165,6 +165,7 @@ def test_design_without_its_document_is_an_error(prejoin: Prejoin, shop: Path) -
     assert prejoin("check", "table-design.md").status == 0
 
 
+@pytest.mark.slow
 def test_design_is_recognised_by_its_content(prejoin: Prejoin, shop: Path) -> None:
     shop.rename(shop.parent / "keys.md")
     assert "17 access patterns" in prejoin("check", "keys.md").out

@@ -54,7 +54,6 @@ def test_without_a_terminal_it_is_printed_and_written_only_with_yes(prejoin: Pre
     assert prejoin("check", "table-design.md").status == 0
 
 
-@pytest.mark.slow
 def test_page_shows_collections_keys_indexes_and_price(prejoin: Prejoin, teams: Path) -> None:
     out = prejoin("design", "--no-proof").out
     for title in ("Read together", "Partition key", "Holds", "Operation", "A month"):

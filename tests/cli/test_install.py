@@ -109,6 +109,7 @@ def test_extras_list_exactly_the_imported_packages() -> None:
 # --- Installing an extra --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_page_installs_from_a_clone() -> None:
     """Until there is a release `pip install 'prejoin[design]'` fails; a release changes `install_command` and these."""
     folders = ("src", "docs", "examples", "benchmarks", "scripts")

@@ -158,6 +158,7 @@ def _absent(*_: object, **__: object) -> Ran:
     return Ran(0, "", "")
 
 
+@pytest.mark.slow
 def test_decide_in_a_linked_document_keeps_no_copy_aside(prejoin: Prejoin, home: Path) -> None:
     (home / "source.md").write_text(TEAMS.read_text("utf-8") + "\n<!-- lost -->\n")
     Path("decided.md").symlink_to(home / "source.md")

@@ -163,6 +163,7 @@ def test_a_terminal_in_a_background_job_can_be_interrupted(tmp_path: Path) -> No
     assert terminal.status(again=" \x03") == 130
 
 
+@pytest.mark.slow
 def test_a_document_that_is_edited_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     terminal = Terminal("interview", "a.md", folder=tmp_path, NO_COLOR="1")
@@ -180,6 +181,7 @@ def test_a_document_that_is_edited_meanwhile_is_not_overwritten(tmp_path: Path) 
     assert (workload.title, workload.overview) == ("Market", "Selling things.")
 
 
+@pytest.mark.slow
 def test_colour_is_for_terminals_that_want_it(tmp_path: Path) -> None:
     for environment, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
         terminal = Terminal("explain", "PJ120", folder=tmp_path, **environment)

@@ -69,6 +69,7 @@ def test_no_pattern_of_the_corpus_is_lost() -> None:
     assert {named(path): len(read_file(path).workload.patterns) for path in DOCUMENTS} == PATTERNS
 
 
+@pytest.mark.slow
 def test_followers_with_their_profiles_are_a_join_and_an_order_with_its_items_is_a_collection() -> None:
     combined = {
         (name, p.id): p.combine

@@ -311,6 +311,7 @@ def test_a_tenant_that_is_an_attribute_only_is_part_of_the_foreign_key() -> None
     assert count_by(workload, entity(workload, "Comment"), ["tenantId", "ticketId"]) == 80
 
 
+@pytest.mark.slow
 def test_the_checks_count_by_the_whole_id_too() -> None:
     workload = helpdesk()
     said = [*check(workload), *check_design(solve(workload).design, workload)]

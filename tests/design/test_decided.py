@@ -60,6 +60,7 @@ def test_no_copies_and_no_indexes_are_limits() -> None:
     assert not served(without)
 
 
+@pytest.mark.slow
 def test_most_frequent_reads_are_served_first() -> None:
     """AP-004 is asked 20 times as often as AP-008; with one structure one of the two goes."""
     solution = solve(deciding("at most 1 structures"))
@@ -161,6 +162,7 @@ def test_decisions_that_contradict_each_other() -> None:
     assert [str(one) for one in conflict(workload)] == ["the decision: Product lives under Order"]
 
 
+@pytest.mark.slow
 def test_no_conflict_where_everything_can_be() -> None:
     assert conflict(SHOP) == ()
     assert conflicts(SHOP) == ()
@@ -218,6 +220,7 @@ ROW = "| AP-001 |"
 BY = "| AP-011 | User | by it | {} | Collection | - | Yes | Cold | Eventual | No |\n| AP-001 |"
 
 
+@pytest.mark.slow
 def test_an_attribute_that_may_be_new_is_a_reason_only_for_items_that_have_it() -> None:
     city = (EMAIL, f"{EMAIL}  - `city` (string)\n")
     (said,) = grown(city, (ROW, BY.format("city")))
@@ -242,6 +245,7 @@ def test_new_entity_needs_no_backfill() -> None:
     assert grown(("### Team\n", badge), (ROW, row)) == []
 
 
+@pytest.mark.slow
 def test_a_table_that_serves_already_does_not_change() -> None:
     before = solve(SHOP).design
     after = solve(SHOP, before).design

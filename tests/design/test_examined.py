@@ -60,6 +60,7 @@ PATIENTS = """# Hospital
 """
 
 
+@pytest.mark.slow
 def test_key_of_the_table_is_the_id_where_an_index_costs_the_same() -> None:
     rows = "| AP-001 | Patient | patientId | Single | - | No | 100/s | Eventual |\n"
     rows += "| AP-002 | Patient | insuranceNo | Single | - | No | 20/s | Eventual |\n"
@@ -441,6 +442,7 @@ def test_scan_that_nobody_pays_is_not_listed_beside_a_counter() -> None:
     )
 
 
+@pytest.mark.slow
 def test_reads_by_a_list_and_of_a_count_are_told_as_they_are() -> None:
     rows = "| AP-001 | Order | userId[] | Collection | placedAt DESC | No | 1/s | Eventual |\n"
     rows += "| AP-002 | Order | userId | Count | - | No | 1/s | Eventual |\n"
@@ -852,6 +854,7 @@ def test_item_is_found_by_its_id_and_not_by_a_condition() -> None:
     assert operation.requests[0].filters == ()  # an index may be late, and the update checks it
 
 
+@pytest.mark.slow
 def test_numbers_of_a_sparse_index() -> None:
     rows = ONE + "| AP-002 | Claim | region, adjusterId not exists | Collection | - | Yes (20) | 1/s | Eventual |\n"
     partitions = explained(CLAIMS + READS + rows).partitions

@@ -191,6 +191,7 @@ def copied() -> tuple[Workload, Solution, Explanation]:
     return workload, solution, explain(workload, solution)
 
 
+@pytest.mark.slow
 def test_a_copy_says_what_keeps_it_right() -> None:
     workload, solution, explanation = copied()
     assert explanation.copies

@@ -114,6 +114,7 @@ def test_hot_key_is_not_chosen_where_another_serves(cool: Workload, warm: Worklo
     assert objective(warm, after) < objective(warm, map_patterns(before, warm))
 
 
+@pytest.mark.slow
 def test_key_without_shards_is_preferred() -> None:
     """Both partitions serve the read. That of a region would need two shards, and that of a category none."""
     writes = CREATE.replace("50/s", "9,000/s")

@@ -123,6 +123,7 @@ def wiki() -> tuple[Workload, Design]:
     return workload, solve(workload).design
 
 
+@pytest.mark.slow
 def test_replaced_version_is_put_in_the_transaction_of_the_write(wiki: tuple[Workload, Design]) -> None:
     operation = wiki[1].operation("AP-012")
     assert operation is not None

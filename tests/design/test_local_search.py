@@ -223,6 +223,7 @@ def test_key_is_chosen_that_makes_room_for_a_narrow_index() -> None:
     assert slot.projection.kind is not ProjectionKind.ALL
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(("document", "pin"), [(EXCHANGED, Under("Entry", "List")), (REPLACED, Under("Beta", "Alpha"))])
 def test_keys_in_table_and_index_change_together_for_a_narrow_index(document: str, pin: Under) -> None:
     """Items beside their parent in the table leave an index whose reads all name the attributes they want."""
@@ -357,6 +358,7 @@ NUMBERS = """# Plants
 """
 
 
+@pytest.mark.slow
 def test_numbers_of_indexes_of_one_complexity_are_compared_by_what_the_indexes_hold() -> None:
     """The guard of a key is as complex as a second index, with which the first holds keys only."""
     plants = workload(NUMBERS)

@@ -68,6 +68,7 @@ def accounts(email: str = "immutable", counted: str = "50/s") -> Workload:
     return reading.workload
 
 
+@pytest.mark.slow
 def test_item_that_keeps_a_value_unique_is_proposed_as_its_lookup() -> None:
     workload = accounts()
     solution = solve(workload)
@@ -89,6 +90,7 @@ def test_counter_is_proposed_for_a_count_that_costs_much() -> None:
     assert found[0].dollars < 0
 
 
+@pytest.mark.slow
 def test_counter_is_not_proposed_for_a_count_that_costs_little() -> None:
     workload = accounts(counted="1/h")
     assert not [one for one in simplifications(workload, solve(workload)) if "counter" in one.text]

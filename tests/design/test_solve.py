@@ -166,6 +166,7 @@ def test_search_that_is_cut_off_reports_its_bound(monkeypatch: pytest.MonkeyPatc
     assert cut.ended <= (cut.score == best.score)
 
 
+@pytest.mark.slow
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize("path", DOCUMENTS[::3], ids=named)
 def test_seed_of_the_solver_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

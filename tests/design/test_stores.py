@@ -115,6 +115,7 @@ def test_bill_has_requests_and_storage_of_objects_instead_of_units() -> None:
     assert parts.parts > 100 * parts.objects
 
 
+@pytest.mark.slow
 def test_store_is_a_structure_so_it_is_on_the_front_but_not_the_default() -> None:
     archive = workload()
     solution = solve(archive)

@@ -184,6 +184,7 @@ def test_every_split_of_our_documents_gives_documents_without_errors(path: Path)
                 assert reading.workload.entities == part.workload.entities
 
 
+@pytest.mark.slow
 def test_own_stream_is_in_the_infrastructure_of_its_table_only() -> None:
     whole = bank("Payment needs its own stream and restore")
     found = parts(split_tables(whole))

@@ -48,6 +48,7 @@ def test_every_partition_begins_with_the_tenant_and_then_the_parent() -> None:
     assert not [d for d in check_design(design, workload) if d.severity == "error"]
 
 
+@pytest.mark.slow
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_with_a_tenant_the_design_and_its_price_are_those_without(path: Path) -> None:

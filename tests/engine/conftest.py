@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,20 @@ from prejoin.engine import Embedded
 from prejoin.protocol.errors import DynamoDBError
 
 Ask = Callable[..., dict[str, Any]]
+
+REQUESTS = frozenset(
+    {"test_differences.py", "test_encryption.py", "test_exports.py", "test_legacy.py", "test_limits.py"}
+    | {"test_newer_messages.py", "test_partiql.py", "test_server.py", "test_settings.py", "test_throughput.py"}
+    | {"test_weather.py"}
+)
+"""Tests of requests and responses, which no store sees. Every day they run in memory only."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.path.name in REQUESTS and "in a file" in item.name:
+            item.add_marker(pytest.mark.slow)
 
 
 def key_schema(*names: str, sort: tuple[str, ...] = ()) -> list[dict[str, str]]:

@@ -152,6 +152,7 @@ def test_arguments_that_do_not_fit_are_a_usage_error(
     assert named in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_server_with_keys_verifies_signatures(tmp_path: Path) -> None:
     with serving("--access-key", "AKID", folder=tmp_path, PREJOIN_SECRET_KEY="secret") as process:
         here = {"endpoint_url": process.url, "region_name": "eu-west-1", "aws_access_key_id": "AKID"}
@@ -172,6 +173,7 @@ def test_a_server_starts_in_bad_weather(tmp_path: Path) -> None:
         assert [client.ask("Scan", {"TableName": "shop"}).status for _ in range(2)] == [500, 200]
 
 
+@pytest.mark.slow
 def test_a_server_starts_with_the_tables_of_a_snapshot(tmp_path: Path) -> None:
     with Embedded(tmp_path / "fixture.db") as engine:
         engine.send("CreateTable", json.dumps(TABLE).encode())

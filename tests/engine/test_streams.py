@@ -479,6 +479,7 @@ def consume(streams: Any, arn: str) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_boto3_reads_streams_in_process() -> None:
     with mock_dynamodb():
         client = boto3.client("dynamodb")

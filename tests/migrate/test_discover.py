@@ -22,6 +22,7 @@ def discover(url: str, folder: Path, sql: str, **options: object):  # type: igno
     return discover_database(url, queries=[str(folder / "app.sql")], **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_document_has_no_errors(database: str, tmp_path: Path) -> None:
     found = discover(database, tmp_path, QUERIES)
     document = parse_document(found.document.encode())

@@ -116,6 +116,7 @@ def test_tables_are_described_with_types_keys_and_references(source: str) -> Non
     assert tables["orders"].rows == 60
 
 
+@pytest.mark.slow
 def test_patterns_follow_from_keys_and_indexes(source: str) -> None:
     found = discover_database(source)
     reads = {(one.entities, tuple(i.attribute for i in one.inputs)) for one in found.workload.reads}

@@ -254,6 +254,7 @@ def test_cutover_finds_a_change_that_the_stream_has_not_told(
     cut_over(loaded, PLACE, by="Ann")
 
 
+@pytest.mark.slow
 def test_item_that_another_row_took_over_is_kept_in_any_order(loaded: Migration, app: Embedded) -> None:
     """Shards have no common order: the new row of a seat may be told before the deletion of the old one."""
     old = {"id": 1, "room": "R1", "number": 1, "holder": "someone"}

@@ -233,6 +233,7 @@ def test_reads_are_not_counted_as_writes() -> None:
     assert throttle.units == 0
 
 
+@pytest.mark.slow
 def test_snapshot_does_not_see_later_writes(shop: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     with sqlite3.connect("shop.db") as db:
         db.execute("PRAGMA journal_mode=WAL")

@@ -151,6 +151,7 @@ def test_null_is_followed_as_the_mapping_says(sessions: sessionmaker[Session]) -
         assert {tuple(one["holder"]) for one in seats} >= {("NULL",)}
 
 
+@pytest.mark.slow
 def test_changed_keys_leave_no_item_behind(sessions: sessionmaker[Session], ledger: Migration) -> None:
     caught_up(ledger)
     with sessions.begin() as db:
@@ -164,6 +165,7 @@ def test_changed_keys_leave_no_item_behind(sessions: sessionmaker[Session], ledg
     caught_up(ledger)
 
 
+@pytest.mark.slow
 def test_rows_that_only_the_flush_changes_are_followed(sessions: sessionmaker[Session], ledger: Migration) -> None:
     caught_up(ledger)
     with sessions.begin() as db:

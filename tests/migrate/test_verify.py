@@ -167,6 +167,7 @@ def test_many_differences_are_all_counted(loaded: Migration, monkeypatch: pytest
     assert result.counts == {("Order", "different"): 60}
 
 
+@pytest.mark.slow
 def test_pattern_with_another_order_is_found(loaded: Migration) -> None:
     text = Path("mapping.toml").read_text(encoding="utf-8")
     assert "ORDER BY placed_at DESC" in text

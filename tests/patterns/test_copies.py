@@ -166,6 +166,7 @@ def test_an_upsert_reads_first(db: Client) -> None:
     assert wrong(SCHEMA, db._transport) == []
 
 
+@pytest.mark.slow
 def test_many_go_in_transactions_where_their_copies_cannot_be_elsewhere() -> None:
     calls: list[Call] = []
     copy = Copy("all", Key("ORDERS", "{order_id}"))

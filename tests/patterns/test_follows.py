@@ -215,6 +215,7 @@ def test_racing_renames_inserts_and_refreshes_end_right() -> None:
     assert set(authors(db)) == {user.name}
 
 
+@pytest.mark.slow
 def test_refresh_can_be_repeated_after_any_fault() -> None:
     def begin() -> Any:
         transport = fresh()

@@ -32,7 +32,7 @@ def test_the_design_of_a_document_is_proven(path: Path) -> None:
     assert [(a.pattern, a.units) for a in proof.patterns if not a.out_of_scope and a.units != a.predicted] == []
 
 
-@pytest.mark.everyday(3)
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize(
     ("name", "decision"),
     [

@@ -52,6 +52,7 @@ def test_every_pattern_of_the_shop_returns_the_expected_items(seed: int) -> None
     assert all(a.units > 0 for a in answers)
 
 
+@pytest.mark.slow
 def test_most_patterns_are_one_request(workload: Workload, design: Design) -> None:
     with Embedded() as engine:
         answers = {a.pattern: a for a in prove_patterns(SampleTable.create(workload, design, engine, NOW))}

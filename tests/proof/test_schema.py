@@ -151,6 +151,7 @@ def test_local_indexes_have_the_partitions_of_the_table_in_another_order(said: b
     assert 'Index("by-rank", sk="rank", local=True), Index("lsi2", local=True)' in written
 
 
+@pytest.mark.slow
 def test_data_that_is_hard_on_keys_has_no_empty_ones(workload: Workload) -> None:
     by_text = Slot("by-text", (KeyAttribute("text"),), (KeyAttribute("taskId"),))
     facets = (Facet("table", ("{taskId}",)), NATURAL, Facet("by-text", ("{text}",), ("{taskId}",)))

@@ -145,6 +145,7 @@ def test_values_that_are_unique_within_a_tenant() -> None:
         assert len({slug for _, slug in slugs}) < len(set(slugs)) == len(slugs)
 
 
+@pytest.mark.slow
 def test_item_with_the_id_of_another_tenants_item_is_no_violation_of_a_unique_value() -> None:
     workload = read_text(ITEMS, "md").workload
     design = solve(workload).design

@@ -131,6 +131,7 @@ FOUND = """# Sessions
 """
 
 
+@pytest.mark.slow
 def test_units_of_finding_what_is_deleted_then() -> None:
     """The items that the Query read are gone when its units are predicted."""
     notes = "".join(f"  - `note{number}` (string, mutable)\n" for number in range(60))  # more than 4 KB together

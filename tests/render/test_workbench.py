@@ -129,6 +129,7 @@ def test_unsupported_parts_are_reported_and_left_out(shop: tuple[Workload, Desig
     assert [index["IndexName"] for index in model["DataModel"][0]["GlobalSecondaryIndexes"]] == ["gsi1", "gsi2"]
 
 
+@pytest.mark.slow
 def test_billing_and_projections_are_carried(shop: tuple[Workload, Design]) -> None:
     workload, design = shop
     narrow = replace(design.slots[1], projection=Projection(ProjectionKind.INCLUDE, ("name", "status")))

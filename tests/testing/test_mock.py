@@ -75,6 +75,7 @@ def tables_of(region: str, key: str = "a") -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_regions_and_accounts_have_tables_of_their_own(engine: Embedded) -> None:
     made = boto3.client("dynamodb", **HERE).create_table(**SHOP)["TableDescription"]
     assert made["TableArn"] == "arn:aws:dynamodb:eu-west-1:123456789012:table/shop"
@@ -235,6 +236,7 @@ def test_unsupported_parameters_are_left_to_botocore(client: Any) -> None:
     assert (item["pk"], item["b"], item["c"]) == ({"S": "a"}, {"B": b"x"}, {"B": b"text"})
 
 
+@pytest.mark.slow
 def test_pages_and_waiters_work(client: Any) -> None:
     client.get_waiter("table_exists").wait(TableName="shop")
     for at in range(7):

@@ -57,6 +57,7 @@ def test_a_whole_interview_gives_a_document_without_errors() -> None:
     assert all(p.rate for p in workload.patterns)
 
 
+@pytest.mark.slow
 def test_relationship_adds_the_reference_attribute() -> None:
     loan = _whole().entity("Loan")
     assert loan is not None

@@ -158,6 +158,8 @@ def stored(value: object, type_: Type | None, key: str | None = None) -> dict[st
 
     >>> stored(19.5, Type(Kind.DECIMAL)), stored(["a"], Type(Kind.SET, of=Type(Kind.STRING)))
     ({'N': '19.5'}, {'SS': ['a']})
+    >>> stored(["a"], Type(Kind.LIST, of=Type(Kind.STRING)))
+    {'L': [{'S': 'a'}]}
     """
     kind = type_.kind if type_ else None
     if isinstance(value, bool):

@@ -102,6 +102,7 @@ def test_parts_for_people_can_be_removed() -> None:
         assert reading.design == design, lines[at]
 
 
+@pytest.mark.slow
 def test_removed_table_key_is_reported() -> None:
     workload = shop_workload()
     lines = write_document(shop_design(), workload).split("\n")

@@ -47,6 +47,7 @@ def test_no_version_misses_an_item_while_the_table_changes(change: str, seed: in
     assert _attributes(client) <= _attributes_of(found.new) | {"language"}
 
 
+@pytest.mark.slow
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize("change", ["add indexes and a guard", "another key", "an index becomes a copy"])
 def test_without_backfill_the_application_misses_items(change: str, tmp_path: Path) -> None:

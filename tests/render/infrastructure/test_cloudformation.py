@@ -232,6 +232,7 @@ def test_the_stream_has_a_policy_and_a_mapping_for_its_function() -> None:
     assert not {"StreamMapping", "StreamConsumerPolicy"} & set(template(workload, design)["Resources"])
 
 
+@pytest.mark.slow
 def test_references_of_a_template_exist() -> None:
     workload, design = designed(SHOP)
     for options in ALL.values():

@@ -135,6 +135,7 @@ def test_each_entity_attribute_pattern_and_item_is_pictured(name: str) -> None:
                 assert (item.entity, f"copy {item.copy}" if item.copy else "") in there
 
 
+@pytest.mark.slow
 def test_same_input_same_bytes() -> None:
     workload, design = designed(WITH_COPY)
     assert render_pictures(workload, design) == render_pictures(workload, design)

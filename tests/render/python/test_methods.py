@@ -35,7 +35,7 @@ OURS = [name for name, path in DOCUMENTS.items() if path.parent.name == "documen
         ("msgspec", "blog"),
         pytest.param("msgspec", "growing", marks=pytest.mark.slow),
         ("msgspec", "ranges"),
-        ("pydantic", "growing"),
+        pytest.param("pydantic", "growing", marks=pytest.mark.slow),
         ("pydantic", "names"),
         pytest.param("pydantic", "together", marks=pytest.mark.slow),
     ],
