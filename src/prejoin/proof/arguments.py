@@ -50,7 +50,7 @@ def tenant_of_steps(case: WriteCase, steps: Sequence[WriteStep]) -> Any:
     if tenant is None:
         return None
     items = [item for step in steps for item in (step.after, step.before) if item and tenant.attribute in item]
-    return items[0][tenant.attribute] if items else case.given.get(tenant.attribute)
+    return items[0][tenant.attribute] if items else case.inputs.get(tenant.attribute)
 
 
 def refer_to_checked(case: WriteCase, steps: Sequence[WriteStep]) -> list[WriteStep]:
@@ -74,7 +74,7 @@ def _referring(case: WriteCase, step: WriteStep) -> WriteStep:
         if one.entity is step.entity and one.source.name in case.checked:
             source = case.checked[one.source.name]
             named |= {own: source.get(origin) for own, origin in one.attributes.items()}
-            case.given |= {own: named[own] for own in one.attributes if own in case.given}
+            case.inputs |= {own: named[own] for own in one.attributes if own in case.inputs}
     if step.action.verb in NEW:
         after = {**(step.after or {}), **named}
         return replace(step, after={name: value for name, value in after.items() if value is not None})
@@ -123,12 +123,12 @@ def _argument(param: Param, case: WriteCase, steps: Sequence[WriteStep], record:
             return values if many else values[0]
         case InputValue(name, _, many):
             compared = any(c.op is Op.EQ and Value(param=name) in c.values for c in case.write.checks)
-            if compared and name in case.given:
-                return case.given[name]  # a condition compares with it: the items may have something else
+            if compared and name in case.inputs:
+                return case.inputs[name]  # a condition compares with it: the items may have something else
             values = list(_values(name, case, steps))
             if many:
-                return values or [case.given[name]] * max(1, sum(s.action.many for s in steps))
-            return values[0] if values else case.given.get(name)
+                return values or [case.inputs[name]] * max(1, sum(s.action.many for s in steps))
+            return values[0] if values else case.inputs.get(name)
 
 
 def _values(name: str, case: WriteCase, steps: Sequence[WriteStep]) -> Iterator[Any]:

@@ -62,8 +62,8 @@ def _expect(sample: SampleTable, expected: ExpectedTable, followings: Iterable[F
     return count
 
 
-def _followed(following: Following, source: Values, item: Values) -> Values:
+def _followed(link: Following, source: Values, item: Values) -> Values:
     """An item with the values of its source."""
-    values = {own: source.get(name) for own, name in following.attributes.items()}
+    values = {own: source.get(name) for own, name in link.attributes.items()}
     kept = {name: value for name, value in item.items() if name not in values}
     return kept | {own: value for own, value in values.items() if value is not None}

@@ -204,12 +204,12 @@ def content_folders(workload: Workload, design: Design) -> dict[str, list[str]]:
 def _content_users(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> Iterator[tuple[Entity, bool]]:
     """The entities with large contents that patterns use, each with whether one of them writes it."""
     for entity in workload.entities:
-        used = [one for one in patterns if entity.name in _touched(one)]
+        used = [one for one in patterns if entity.name in _pattern_entities(one)]
         if design.item(entity.name) and contents_of(entity) and used:
             yield entity, not all(isinstance(one, Read) for one in used)
 
 
-def _touched(pattern: Pattern) -> Iterable[str]:
+def _pattern_entities(pattern: Pattern) -> Iterable[str]:
     return pattern.entities if isinstance(pattern, Read) else [action.entity for action in pattern.actions]
 
 
