@@ -150,7 +150,7 @@ def _values(name: str, case: WriteCase, steps: Sequence[WriteStep]) -> Iterator[
 
 
 def _new(step: WriteStep, attribute: str) -> Any:
-    """What a caller gives for an attribute: its new value, or what is appended to it."""
+    """The argument for an attribute: its new value, or the value to append."""
     new, old = step.changed.sets.get(attribute), (step.before or {}).get(attribute)
     appended = any(c.attribute == attribute and c.op is ChangeOp.APPEND for c in step.action.changes)
     return new[len(old) :] if appended and isinstance(new, list) and old else new

@@ -113,7 +113,7 @@ class ExpectedTable:
         self._suspects |= dict.fromkeys((*old, *new, *kept, *dropped))
 
     def versions(self, entity: str, before: Values | None) -> tuple[Dump, list[Key]]:
-        """What replacing an item does to its history: the version that is added, and the key of one that is deleted."""
+        """The history after an item is replaced: the version that is added, and the key of one that is deleted."""
         described = self._sample.entity(entity)
         history = described.history
         if history is None or before is None:

@@ -67,12 +67,12 @@ class _Answer:
     """The answer of a method, by the document's names."""
 
     items: Found
-    """Of a read of several entities, those of all; of a join, those of the first."""
+    """The items of all entities; for a join, those of the first entity."""
     records: tuple[Any, ...] = ()
     joined: tuple[Mapping[Any, Any], ...] = ()
-    """Of a join, the objects of each further entity, by their ids."""
+    """For a join, the objects of each further entity, by their ids."""
     number: int | None = None
-    """Of a count."""
+    """The result of a count."""
     too_many: bool = False
     """Whether it refused to choose one of several items."""
     cursor: str | None = None
@@ -178,7 +178,7 @@ class _ReadCheck:
         return ""
 
     def walk(self, inputs: Inputs) -> tuple[str, int]:
-        """What is wrong with the pages of an answer, read one after the other; and how many there were.
+        """Read the pages of an answer one after the other, and return the difference and the number of pages.
 
         Together they have to be what is read at once, also in the order of items that sort equal.
         """

@@ -16,7 +16,7 @@ from prejoin.workload.model import Action, Verb
 
 
 def prove_refreshes(sample: SampleTable, expected: ExpectedTable) -> str:
-    """What is wrong after all sources were refreshed, by both clients in turn; empty if nothing is.
+    """Refresh all sources with both clients in turn, and return the first difference; empty if there is none.
 
     The writes before have changed sources, and the data has items with other values than their source.
     """

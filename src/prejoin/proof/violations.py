@@ -211,7 +211,7 @@ def _done_before(
 
 
 def _request_number(case: WriteCase, step: WriteStep) -> int:
-    """Which of the operation's requests writes the item of a step. Updates are sent before batches."""
+    """The number of the request that writes the item of a step. Updates are sent before batches."""
     for number, request in enumerate(case.operation.requests):
         if any(action.target.entity == step.entity.name for action in request.actions):
             return number

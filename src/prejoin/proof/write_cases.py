@@ -68,7 +68,7 @@ class WriteCase:
     write: Write
     operation: Operation
     turn: int = 0
-    """Which of the fitting items is taken first, so that two cases have different ones."""
+    """The index of the first item to use, so that two cases use different ones."""
     inputs: Values = field(default_factory=dict)
     checked: dict[str, Values] = field(default_factory=dict)
     """The items that are checked and not written, by entity."""

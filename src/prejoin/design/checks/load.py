@@ -36,7 +36,7 @@ FEW = 1000
 """With this few items their partition does not matter."""
 LARGE = 100 * limits.KB
 CACHE = "keep several copies of what is read, cache it, or read less at a time"
-"""What to do about reads that are too many for a partition."""
+"""The fix for too many reads of one partition."""
 
 
 def check_load(r: Report) -> None:
@@ -163,7 +163,7 @@ def _spreads(r: Report, key: BoundKey) -> bool:
 
 
 def _no_key(r: Report, key: BoundKey) -> str:
-    """What to do about one item that is written too often: no key spreads it."""
+    """The fix for an item that is written too often: no key spreads it."""
     for attribute in key.entity.attributes:
         if units := counter_load(r.workload, key.entity, attribute):
             shards = max(2, math.ceil(units / limits.PARTITION_WRITE_UNITS))

@@ -1,4 +1,4 @@
-"""What it takes to bring the items that follow a source up to date after it has changed: `refreshes(workload, design)`.
+"""The cost of updating the items that follow a source, after it has changed: `refreshes(workload, design)`.
 
 The client reads the source, finds the items by a Query, writes up to 99 of them in a transaction with a check of the
 source, and reads the source again.

@@ -1,4 +1,4 @@
-"""Assemble the document: entities, access patterns with their SQL, what does not fit, what to review."""
+"""Assemble the document: entities, access patterns with their SQL, misfits, and points to review."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A SELECT as an access pattern. What no key can answer raises `MisfitError`, with what to do instead."""
+"""A SELECT as an access pattern. A statement that no key can answer raises `MisfitError`, with an alternative."""
 
 from __future__ import annotations
 

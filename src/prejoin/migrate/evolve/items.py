@@ -62,7 +62,7 @@ class StepResult:
 
     read: int = 0
     written: Counter[str] = field(default_factory=Counter)
-    """Changes, by what they are: `index keys`, `missing`, `default`, …"""
+    """Changes, by kind: `index keys`, `missing`, `default`, …"""
     undecided: list[Finding] = field(default_factory=list)
     """Findings that no program can decide about."""
     units: float = 0.0

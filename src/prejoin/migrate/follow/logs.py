@@ -1,4 +1,4 @@
-"""Which log a migration follows: chosen when the load begins, then kept in the state."""
+"""Chooses the log that a migration follows: when the load begins, then kept in the state."""
 
 from __future__ import annotations
 

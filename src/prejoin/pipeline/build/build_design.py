@@ -57,7 +57,7 @@ class BuildDesign:
     kept: bool = False
     """Whether the file's design is approved: its keys stay, and new parts are added."""
     source: str = ""
-    """A digest of what it was made from; empty if it cannot be read from its document again."""
+    """A digest of its inputs; empty if it cannot be read from its document again."""
     growth: Growth | None = None
     """The changes for a table of the approved design."""
 

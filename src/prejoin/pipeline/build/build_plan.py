@@ -54,7 +54,7 @@ class Product:
     own: PurePosixPath
     """The document of the design, in which people write, too."""
     source: str
-    """A digest of what it was generated from."""
+    """A digest of the inputs it was generated from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The record of a build, beside its document: what was generated, from what, with which options."""
+"""The record of a build, beside its document: generated files, inputs and options."""
 
 from __future__ import annotations
 

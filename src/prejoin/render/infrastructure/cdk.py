@@ -135,7 +135,7 @@ def _bucket(stack: Stack) -> Make:
 
 
 def _removal(stack: Stack) -> Name:
-    """What a stack no longer has is deleted with what is in it, unless it is told to leave it."""
+    """The removal policy. CDK deletes resources that leave a stack, with their data, unless it is RETAIN."""
     return Name(f"RemovalPolicy.{'RETAIN' if stack.options.deletion_protection else 'DESTROY'}")
 
 

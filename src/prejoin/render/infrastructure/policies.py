@@ -172,7 +172,7 @@ def _content_operations(workload: Workload, design: Design, patterns: Sequence[P
 
 
 def _object_statements(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> tuple[Statement, ...]:
-    """What a role may do with the objects of large contents."""
+    """The permissions of a role for the objects of large contents."""
     folders = content_folders(workload, design)
     read: list[str] = []
     written: list[str] = []

@@ -103,7 +103,7 @@ def _types(keys: Iterable[KeyAttribute]) -> dict[str, str]:
 
 
 Problem = tuple[str, str]
-"""What AWS would refuse, and what to write instead."""
+"""The settings that AWS would refuse, with their replacements."""
 
 
 def _misnamed(table: Table) -> Iterator[Problem]:

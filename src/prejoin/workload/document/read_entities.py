@@ -22,7 +22,7 @@ LABEL = re.compile(r"\*\*([^*\n]{1,60}?):?\*\*\s*+:?\s*+")
 _TYPED_NAME = re.compile(r"`[^`]+`\s*\([^()]*\)")
 _REFERENCE = re.compile(r"`[^`]++`\s*+\(\s*+(?:→|->)")
 _BETWEEN = re.compile(r"\)\s*+,\s*+(?=`[^`]++`\s*+\()")
-"""What is between two attributes on one line."""
+"""The separator of attributes on one line."""
 _BARE_LABEL = re.compile(rf"({'|'.join(ENTITY_LABELS)})\s*:\s*", re.IGNORECASE)
 
 
