@@ -12,7 +12,7 @@ from prejoin.design.mapping.shared_values import shared_inputs
 from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.render.python.method import InputValue, KnownValue, Method, Option, Param, RecordValue
 from prejoin.table.update.changes import Changes
-from prejoin.workload.following import followings
+from prejoin.workload.follow_links import follow_links
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Action, ChangeOp, Op, Value, Verb
 
@@ -70,7 +70,7 @@ def _referring(case: WriteCase, step: WriteStep) -> WriteStep:
             own = held[1].name if held and held[0].name == name else attribute.name if attribute.name in ids else ""
             if own and attribute.name in (step.after or {}):
                 named[attribute.name] = item.get(own)
-    for one in followings(case.sample.workload):
+    for one in follow_links(case.sample.workload):
         if one.entity is step.entity and one.source.name in case.checked:
             source = case.checked[one.source.name]
             named |= {own: source.get(origin) for own, origin in one.attributes.items()}

@@ -92,7 +92,7 @@ def _hot(r: Report, load: Load) -> None:
         r.say(
             codes.HOT,
             f"{load.read}: {calls} are {load.units:,.0f} read units/s, of which {part}",
-            CACHE + _whose(r, key),
+            CACHE + _hottest_phrase(r, key),
             load.read,
         )
         return
@@ -100,13 +100,13 @@ def _hot(r: Report, load: Load) -> None:
     r.say(
         codes.HOT,
         f"{key.name}: {load.calls:,.0f} writes/s are {load.units:,.0f} write units/s, of which {part}",
-        fix + _whose(r, key),
+        fix + _hottest_phrase(r, key),
         key.item.entity,
         key.slot,
     )
 
 
-def _whose(r: Report, key: BoundKey) -> str:
+def _hottest_phrase(r: Report, key: BoundKey) -> str:
     """How to say that a hottest key is not a partition, but one value of an attribute with many partitions."""
     names = _partition(key)
     patterns = unnamed_hottest(r.workload, key.entity, names)

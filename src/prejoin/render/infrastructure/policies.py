@@ -83,7 +83,7 @@ def policies_of(workload: Workload, design: Design, options: Infrastructure) -> 
 
 def consumer_policy(workload: Workload, design: Design, options: Infrastructure) -> Policy:
     """The policy of the function that reads the stream: its records, and what keeps attributes current by it."""
-    followed = [one.operation for one in refreshes(workload, design) if one.following.within is not None]
+    followed = [one.operation for one in refreshes(workload, design) if one.link.within is not None]
     written = statements_of(grant for operation in followed for grant in grants_of(operation, design))
     reads = Statement("ReadStream", ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"), (STREAM,))
     keyed = _key_actions(written) if options.encryption is Encryption.CUSTOMER else ()
@@ -140,7 +140,7 @@ def _policies(role: Role, name: str, workload: Workload, design: Design, options
     patterns = tuple(_patterns(role, workload, design))
     operations = [operation for one in patterns if (operation := design.operation(one))]
     # Who changes a source updates what follows it, unless the consumer of the stream does.
-    refreshed = [one for one in refreshes(workload, design) if one.following.within is None]
+    refreshed = [one for one in refreshes(workload, design) if one.link.within is None]
     operations += [one.operation for one in refreshed if any(write.id in patterns for write in one.writes)]
     run = [pattern for pattern in workload.patterns if pattern.id in patterns]
     operations += _content_operations(workload, design, run)

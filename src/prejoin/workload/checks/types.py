@@ -32,7 +32,7 @@ from prejoin.workload.model import (
     Verb,
     Write,
 )
-from prejoin.workload.reading import Path
+from prejoin.workload.read_result import Path
 
 _TTL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATETIME})
 _UNTEXTUAL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN})

@@ -15,7 +15,7 @@ from prejoin.workload.grammar.quantities import read_cardinality, read_size
 from prejoin.workload.grammar.statements import read_relationship
 from prejoin.workload.grammar.values import read_history, read_retention
 from prejoin.workload.model import Attribute, Entity, Relationship
-from prejoin.workload.reading import Notes, Path
+from prejoin.workload.read_result import Notes, Path
 
 _LABELS = KnownNames(ENTITY_LABELS)
 LABEL = re.compile(r"\*\*([^*\n]{1,60}?):?\*\*\s*+:?\s*+")
