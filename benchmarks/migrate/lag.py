@@ -17,7 +17,7 @@ import msgspec
 import psycopg
 
 from prejoin import TablePlace, follow_table, load_table, open_migration
-from prejoin.pipeline.throttle import Throttle
+from prejoin.pipeline.throttle import WriteThrottle
 
 RATE = 1_000
 """Changes a second, each in its own transaction."""
@@ -34,7 +34,7 @@ def write(url: str, seconds: float) -> None:
             connection.execute("UPDATE orders SET note = %s WHERE id = %s", (repr(time.time()), number + 1))
 
 
-class _Lags(Throttle):
+class _Lags(WriteThrottle):
     """Observes the writes of the follower."""
 
     found: list[float]
@@ -66,7 +66,7 @@ def main(folder: str, url: str, seconds: str) -> None:
         load_table(migration, place, table="shop", state=state, create=True, follow=True)
         import prejoin.migrate.follow.follow as follow  # replaces the throttle, which sees all writes
 
-        follow.Throttle = _Lags  # type: ignore[misc]
+        follow.WriteThrottle = _Lags  # type: ignore[misc]
         writer = subprocess.Popen([sys.executable, __file__, "write", url, seconds])
         began, used = time.monotonic(), time.process_time()
         end = began + 10 * float(seconds)

@@ -35,7 +35,7 @@ from prejoin.migrate.load.load import opened_table
 from prejoin.migrate.load.write import RowWriter
 from prejoin.migrate.migration import Migration
 from prejoin.patterns.large.content import Contents
-from prejoin.pipeline.throttle import Throttle
+from prejoin.pipeline.throttle import WriteThrottle
 from prejoin.table.client.client import Client
 from tests.migrate.interrupt import interrupted, restoring
 
@@ -155,7 +155,7 @@ def migration(sessions: sessionmaker[Session], place: TablePlace) -> Iterator[Mi
 
 def unreferenced(migration: Migration, place: TablePlace) -> set[str]:
     """The uploads that are stored and that no item refers to."""
-    with opened_table(migration, migration.table, place, Throttle()) as client:
+    with opened_table(migration, migration.table, place, WriteThrottle()) as client:
         items = client.call("Scan", {"ConsistentRead": True})["Items"]
         while items and (page := _rest(client, items[-1])):
             items += page
@@ -185,7 +185,7 @@ def test_contents_of_any_size_are_loaded_and_verified(migration: Migration, plac
         assert plan["Paper"].units_per_row > 600_000 / 1024 / 4
     result = load_table(migration, place, create=True)
     assert (result.rows, result.dead) == (6, 0)
-    with opened_table(migration, migration.table, place, Throttle()) as client:
+    with opened_table(migration, migration.table, place, WriteThrottle()) as client:
         cls = migration.package.classes["Paper"]
         third, fourth = client.get(cls, paper_id=3), client.get(cls, paper_id=4)
         where = "objects" if place.store else "parts"
@@ -199,7 +199,7 @@ def test_contents_of_any_size_are_loaded_and_verified(migration: Migration, plac
 @pytest.mark.slow
 def test_damaged_content_is_a_difference(migration: Migration, place: TablePlace) -> None:
     load_table(migration, place, create=True)
-    with opened_table(migration, migration.table, place, Throttle()) as client:
+    with opened_table(migration, migration.table, place, WriteThrottle()) as client:
         paper = client.get(migration.package.classes["Paper"], paper_id=2)
         assert paper is not None
         client._run(Contents(client.schema, client.table, type(paper), "body", {"paper_id": 2}).remove(paper.body))
@@ -246,7 +246,7 @@ def changed(sessions: sessionmaker[Session]) -> None:
 
 
 def uploads(migration: Migration, place: TablePlace) -> dict[int, str]:
-    with opened_table(migration, migration.table, place, Throttle()) as client:
+    with opened_table(migration, migration.table, place, WriteThrottle()) as client:
         papers = [one for page in client.everything(migration.package.classes["Paper"]) for one in page.items]
     return {one.paper_id: one.body.upload for one in papers if one.body}
 
@@ -303,7 +303,7 @@ def test_load_over_items_replaces_their_contents(
 def test_rollback_deletes_contents(migration: Migration, place: TablePlace) -> None:
     load_table(migration, place, create=True)
     assert roll_back(migration, place).items == 6
-    with opened_table(migration, migration.table, place, Throttle()) as client:
+    with opened_table(migration, migration.table, place, WriteThrottle()) as client:
         assert client.call("Scan")["Items"] == []
     assert unreferenced(migration, place) == set()
 

@@ -29,18 +29,18 @@ from prejoin import (
     verify_table,
 )
 from prejoin.migrate import cutover
+from prejoin.migrate.follow.affected_items import AffectedItems
 from prejoin.migrate.follow.apply import Applier
 from prejoin.migrate.follow.log import RowChange, SourceTransaction
 from prejoin.migrate.follow.logs import begin_log, end_log
 from prejoin.migrate.follow.streams import StreamsLog
-from prejoin.migrate.follow.touched import Touched
 from prejoin.migrate.load.contents import LargeContents
 from prejoin.migrate.load.load import opened_table
 from prejoin.migrate.load.state import LoadState
 from prejoin.migrate.load.write import RowWriter
 from prejoin.migrate.migration import Migration
 from prejoin.migrate.source.dynamodb import DynamoDBSource
-from prejoin.pipeline.throttle import Throttle
+from prejoin.pipeline.throttle import WriteThrottle
 from prejoin.protocol.errors import DynamoDBError
 from tests.cli.conftest import Prejoin, prejoin  # noqa: F401 - a fixture
 from tests.migrate.interrupt import interrupted
@@ -262,9 +262,9 @@ def test_item_that_another_row_took_over_is_kept_in_any_order(loaded: Migration,
     loaded.source.renew()
     gone = RowChange("seats", ({"id": "1", "room": "R1", "number": "1"},))
     came = RowChange("seats", ({"id": "900", "room": "R1", "number": "1"},))
-    throttle = Throttle()
+    throttle = WriteThrottle()
     with opened_table(loaded, loaded.table, PLACE, throttle) as client, loaded.source.snapshot() as snapshot:
-        applier = Applier(loaded, Touched(loaded), client, throttle, LargeContents(client))
+        applier = Applier(loaded, AffectedItems(loaded), client, throttle, LargeContents(client))
         for one in (came, gone):
             applier.apply(snapshot, (SourceTransaction("", (one,)),))
     assert_equal(loaded)

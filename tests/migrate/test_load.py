@@ -35,7 +35,7 @@ from prejoin.migrate.load.write import RowWriter
 from prejoin.migrate.mapping.rows import EntityRows
 from prejoin.migrate.migration import Migration
 from prejoin.pipeline.connection import connect
-from prejoin.pipeline.throttle import Throttle
+from prejoin.pipeline.throttle import WriteThrottle
 
 Opened = Callable[[], Migration]
 PLACE = TablePlace(db="table.db")
@@ -210,7 +210,7 @@ def test_missing_table_says_how_to_create_it(opened: Opened) -> None:
 
 def test_rate_holds_writers_back() -> None:
     slept: list[float] = []
-    throttle = Throttle(100, sleep=slept.append)
+    throttle = WriteThrottle(100, sleep=slept.append)
 
     class Call:
         operation = "PutItem"
@@ -223,7 +223,7 @@ def test_rate_holds_writers_back() -> None:
 
 
 def test_reads_are_not_counted_as_writes() -> None:
-    throttle = Throttle()
+    throttle = WriteThrottle()
 
     class Call:
         operation = "Scan"

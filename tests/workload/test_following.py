@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prejoin.types import STRING
-from prejoin.workload.following import followings
+from prejoin.workload.follow_links import follow_links
 from prejoin.workload.model import Attribute, Entity, Follows, Workload
 from tests.work import calls
 
@@ -27,6 +27,6 @@ def copies(number: int, separate: bool) -> Workload:
 @pytest.mark.parametrize("separate", [False, True])
 def test_work_grows_with_the_number_of_attributes(separate: bool) -> None:
     few, many = copies(50, separate), copies(200, separate)
-    assert sum(len(one.attributes) for one in followings(many)) == 200
-    assert len(followings(many)) == (200 if separate else 1)
-    assert calls(followings, copies(200, separate)) < 6 * calls(followings, few)
+    assert sum(len(one.attributes) for one in follow_links(many)) == 200
+    assert len(follow_links(many)) == (200 if separate else 1)
+    assert calls(follow_links, copies(200, separate)) < 6 * calls(follow_links, few)

@@ -53,9 +53,9 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBA
 class UnknownCommandError(click.UsageError):
     """There is no command of this name; `meant` is one that is similar, or empty."""
 
-    def __init__(self, name: str, meant: str, context: click.Context) -> None:
+    def __init__(self, name: str, suggestion: str, context: click.Context) -> None:
         super().__init__(f"there is no command `{name}`", context)
-        self.meant = meant
+        self.meant = suggestion
 
 
 class Commands(click.Group):

@@ -111,7 +111,7 @@ def load(workload: Workload, entity: Entity, attribute: Attribute) -> float:
 
 
 def obstacle(workload: Workload, entity: Entity, attribute: Attribute) -> str:
-    """Why a number cannot be a sharded counter, as a sentence with what to do; empty if it can."""
+    """Why a number cannot be a sharded counter, as a sentence with a fix; empty if it can."""
     name = attribute.name
     if attribute.id or attribute.type.kind not in (Kind.INTEGER, Kind.DECIMAL):
         return f"`{name}` is not a number that can be added up exactly"
@@ -132,7 +132,7 @@ def obstacle(workload: Workload, entity: Entity, attribute: Attribute) -> str:
 
 
 def _refused(write: Write, action: Action, entity: Entity, name: str) -> str:
-    """What an action does that a sharded counter does not allow."""
+    """The part of an action that a sharded counter does not allow."""
     changed = {change.attribute: change.op for change in changes(write, action, entity)}
     if action.verb in (Verb.PUT, Verb.UPSERT):
         return f"may replace or create the {entity.name}: create it by itself, and update it then"

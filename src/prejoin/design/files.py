@@ -17,7 +17,7 @@ from prejoin.workload.data_tree import NotATreeError, convert_tree, read_tree, w
 from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.files import Form, form_of
 from prejoin.workload.model import Workload
-from prejoin.workload.reading import Places
+from prejoin.workload.read_result import Places
 
 NAME = "table-design.md"
 _NAMES = (NAME, "table-design.yaml", "table-design.yml", "table-design.json")

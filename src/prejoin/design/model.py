@@ -375,7 +375,7 @@ class Operation(Model, frozen=True):
     units: Units | None = None
     """Predicted units of one call."""
     assumes: tuple[str, ...] = ()
-    """What the caller must know beyond the inputs in the document."""
+    """Values that the caller must know beyond the inputs in the document."""
 
     @property
     def served(self) -> bool:

@@ -1,4 +1,4 @@
-"""The parameters that DynamoDB had before expressions, translated into what expressions compile to.
+"""The parameters that DynamoDB had before expressions, translated into compiled expressions.
 
 `Expected`, `QueryFilter` and `ScanFilter` become a condition, `AttributeUpdates` an update, `KeyConditions` the
 conditions of a Query, and `AttributesToGet` a projection. From there on nothing knows which of the two a request used.

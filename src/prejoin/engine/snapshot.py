@@ -93,6 +93,6 @@ def _replace_tables(source: Session, target: Session) -> None:
 
 
 def _tables(session: Session) -> dict[str, int]:
-    """The ids of tables, and of what is stored beside them, by name."""
+    """The ids of tables and artifacts beside them, by name."""
     names = [*session.table_names("", _MOST), *session.hidden_names("")]
     return {name: version[0] for name in names if (version := session.table_version(name)) is not None}

@@ -23,7 +23,7 @@ from prejoin.migrate.verify.verify import VerifyResult, verify_table
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import PipelineError, RefusedError
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.pipeline.summary import counted
+from prejoin.pipeline.summary import quantity
 
 REPORT = "cutover-report.md"
 
@@ -141,37 +141,37 @@ def _finish(migration: Migration, state: LoadState, report: str | Path) -> Cutov
 
 def _reasons(verified: VerifyResult, last: FollowResult) -> Iterator[str]:
     if last.dead:
-        yield f"{counted(last.dead, 'row')} could not be written (dead letters)"
+        yield f"{quantity(last.dead, 'row')} could not be written (dead letters)"
     if last.transactions:
-        yield f"the database was changed during the verification ({counted(last.transactions, 'transaction')})"
+        yield f"the database was changed during the verification ({quantity(last.transactions, 'transaction')})"
     if not verified.equal:
         counts = ", ".join(f"{n:,} {kind} of {entity or '-'}" for (entity, kind), n in verified.counts.items())
         yield f"the table differs from the database: {counts}"
 
 
-def _report(found: Cutover) -> Iterator[str]:
-    yield from ("# Cut-over", "", f"Signed off by {found.by}, {found.at}.", "")
-    yield f"- From {found.source} to the table `{found.table}` in {found.place}"
-    yield f"- Changes followed: {found.followed or 'no; the application did not write during the migration'}"
-    yield f"- Checksum of these facts: `{found.digest}`"
+def _report(result: Cutover) -> Iterator[str]:
+    yield from ("# Cut-over", "", f"Signed off by {result.by}, {result.at}.", "")
+    yield f"- From {result.source} to the table `{result.table}` in {result.place}"
+    yield f"- Changes followed: {result.followed or 'no; the application did not write during the migration'}"
+    yield f"- Checksum of these facts: `{result.digest}`"
     yield from ("", "| Entity | Table | Rows | Items |", "| --- | --- | --- | --- |")
-    yield from (f"| {e.entity} | {e.table} | {e.rows:,} | {e.items:,} |" for e in found.entities)
+    yield from (f"| {e.entity} | {e.table} | {e.rows:,} | {e.items:,} |" for e in result.entities)
     yield from ("", "All rows and their items are equal. There are no dead letters.", "")
-    yield f"Access patterns with equal answers on both sides: {', '.join(found.patterns) or 'none'}."
-    if found.not_compared:
-        yield f"Not compared: {', '.join(found.not_compared)}."
+    yield f"Access patterns with equal answers on both sides: {', '.join(result.patterns) or 'none'}."
+    if result.not_compared:
+        yield f"Not compared: {', '.join(result.not_compared)}."
     yield from ("", "## Decommission", "")
     yield "- [x] all rows moved and verified"
     yield "- [x] no dead letters, no changes left to follow"
-    yield from (f"- [x] removed from the database: {one}" for one in found.removed)
+    yield from (f"- [x] removed from the database: {one}" for one in result.removed)
     yield "- [ ] the application reads and writes the table only; its old connection is removed from the configuration"
-    if found.followed == "outbox":
+    if result.followed == "outbox":
         yield "- [ ] `record_changes` and the table `prejoin_outbox` are removed from the application"
-    if found.followed == "postgresql":
+    if result.followed == "postgresql":
         yield "- [ ] `REPLICA IDENTITY FULL` is set back to `DEFAULT` where it was only set for this"
     yield "- [ ] shadow reads are removed"
     yield "- [ ] jobs, reports and backups that read the database have a new source"
     yield "- [ ] point-in-time recovery, alarms and deletion protection of the table are on"
-    yield f"- [ ] a last backup of these tables is stored: {', '.join(sorted({e.table for e in found.entities}))}"
+    yield f"- [ ] a last backup of these tables is stored: {', '.join(sorted({e.table for e in result.entities}))}"
     yield "- [ ] these tables are dropped, or the database is shut down"
     yield "- [ ] the folder of the state is deleted, after the last look at `prejoin migrate status`"

@@ -15,7 +15,7 @@ from prejoin.migrate.migration import Migration
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import PipelineError, RefusedError
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.pipeline.throttle import Throttle
+from prejoin.pipeline.throttle import WriteThrottle
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _delete_items(
 ) -> int:
     progress.begin("counting items" if dry_run else "deleting items", "items")
     count = 0
-    with opened_table(migration, table, place, Throttle()) as client:
+    with opened_table(migration, table, place, WriteThrottle()) as client:
         contents = LargeContents(client)
         with nullcontext() if dry_run else contents.run(state):
             for rows in migration.rows:

@@ -35,7 +35,7 @@ class ShadowDifference:
 
 @dataclass(slots=True)
 class ShadowCounts:
-    """How many reads were compared, and with what result."""
+    """The numbers of compared reads, by result."""
 
     equal: int = 0
     different: int = 0

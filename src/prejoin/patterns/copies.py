@@ -99,7 +99,7 @@ class CopyPattern(BoundPattern):
         self.whole = whole
         self.label = f"its copy {facet.copy}"
         self._insert: WriteForm | None = None
-        """What puts of the copy by inserts have in common, once there was one."""
+        """A cache: the parts of a put of the copy that are the same for all inserts."""
 
     def rewrite(self, write: Write) -> Write:
         reads = self.whole and write.stored is None and write.verb in ("put", "update", "upsert", "delete")

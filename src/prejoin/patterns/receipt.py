@@ -50,16 +50,16 @@ class TokenReused(TableError):  # noqa: N818 - the family is named by what happe
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """That something was done. An ordinary entity: `db.get(Receipt, token=…)` tells whether and what."""
+    """The record of a transaction that was applied. An ordinary entity: `db.get(Receipt, token=…)` finds it."""
 
     token: str
     fingerprint: str
-    """Of what was written, so that a token is not taken for other writes."""
+    """The fingerprint of the writes, so that a token is not reused for others."""
     attempt: str
-    """Who wrote it, for whom the answer was lost on the way."""
+    """Identifies the attempt that wrote it, in case its response was lost."""
     expires_at: datetime
     result: str | None = None
-    """What the caller had to say about it, as JSON."""
+    """The result that the caller stored with it, as JSON."""
 
 
 def receipts(key: Key | None = None, *, tenant: str = "", clock: Clock = now) -> Entity[Any]:

@@ -29,7 +29,7 @@ _ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/[A-Za-z0-9_.
 _BUCKET = re.compile(r"arn:aws[a-z-]*:s3:::[a-z0-9.-]{3,63}(/[A-Za-z0-9_.!/-]*)?")
 _TAG = re.compile(r"[A-Za-z0-9_.:/=+@-]{1,128}")
 _TAGGED = frozenset("_.:/=+-@")
-"""What the value of a tag may have beside letters, digits and spaces."""
+"""Characters that the value of a tag may have beside letters, digits and spaces."""
 
 
 def tenant_policy(

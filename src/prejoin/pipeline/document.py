@@ -21,7 +21,7 @@ from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.document.write_document import UnwritableError
 from prejoin.workload.files import Form, form_of, read_file, read_text, write_text
 from prejoin.workload.model import Workload
-from prejoin.workload.reading import Places, WorkloadReading
+from prejoin.workload.read_result import Places, WorkloadReading
 from prejoin.workload.shorthand import write_out
 
 FORMS: tuple[Form, ...] = ("md", "yaml", "json")

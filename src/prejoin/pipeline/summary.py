@@ -9,10 +9,10 @@ from prejoin.diagnostics import Diagnostic, Severity
 from prejoin.workload.model import Workload
 
 
-def counted(number: int, noun: str) -> str:
+def quantity(number: int, noun: str) -> str:
     """A number with its noun.
 
-    >>> counted(1, "error"), counted(2, "entity"), counted(3, "index")
+    >>> quantity(1, "error"), quantity(2, "entity"), quantity(3, "index")
     ('1 error', '2 entities', '3 indexes')
     """
     ending = "es" if noun.endswith("x") else "s"
@@ -28,13 +28,13 @@ def counts(diagnostics: Iterable[Diagnostic]) -> dict[str, int]:
 
 def tally(diagnostics: Iterable[Diagnostic]) -> str:
     """The same as a phrase: `1 error, 2 hints`; empty if there are none."""
-    return ", ".join(counted(n, kind.removesuffix("s")) for kind, n in counts(diagnostics).items() if n)
+    return ", ".join(quantity(n, kind.removesuffix("s")) for kind, n in counts(diagnostics).items() if n)
 
 
 def contents(workload: Workload) -> str:
     """The contents of a document: `3 entities, 2 reads`."""
     parts = {"entity": workload.entities, "read": workload.reads, "write": workload.writes, "delete": workload.deletes}
-    return ", ".join(counted(len(found), noun) for noun, found in parts.items() if found) or "nothing"
+    return ", ".join(quantity(len(found), noun) for noun, found in parts.items() if found) or "nothing"
 
 
 def figures(workload: Workload) -> dict[str, Any]:

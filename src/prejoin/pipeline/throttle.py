@@ -9,7 +9,7 @@ from prejoin.patterns.bulk.pace import READS, Pace
 from prejoin.table.client.observe import Call
 
 
-class Throttle:
+class WriteThrottle:
     """Counts consumed write units, and holds writers back so that no more than `rate` a second are consumed."""
 
     def __init__(self, rate: float | None = None, sleep: Callable[[float], None] = time.sleep) -> None:

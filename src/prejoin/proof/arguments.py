@@ -12,7 +12,7 @@ from prejoin.design.mapping.shared_values import shared_inputs
 from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.render.python.method import InputValue, KnownValue, Method, Option, Param, RecordValue
 from prejoin.table.update.changes import Changes
-from prejoin.workload.following import followings
+from prejoin.workload.follow_links import follow_links
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Action, ChangeOp, Op, Value, Verb
 
@@ -50,7 +50,7 @@ def tenant_of_steps(case: WriteCase, steps: Sequence[WriteStep]) -> Any:
     if tenant is None:
         return None
     items = [item for step in steps for item in (step.after, step.before) if item and tenant.attribute in item]
-    return items[0][tenant.attribute] if items else case.given.get(tenant.attribute)
+    return items[0][tenant.attribute] if items else case.inputs.get(tenant.attribute)
 
 
 def refer_to_checked(case: WriteCase, steps: Sequence[WriteStep]) -> list[WriteStep]:
@@ -70,11 +70,11 @@ def _referring(case: WriteCase, step: WriteStep) -> WriteStep:
             own = held[1].name if held and held[0].name == name else attribute.name if attribute.name in ids else ""
             if own and attribute.name in (step.after or {}):
                 named[attribute.name] = item.get(own)
-    for one in followings(case.sample.workload):
+    for one in follow_links(case.sample.workload):
         if one.entity is step.entity and one.source.name in case.checked:
             source = case.checked[one.source.name]
             named |= {own: source.get(origin) for own, origin in one.attributes.items()}
-            case.given |= {own: named[own] for own in one.attributes if own in case.given}
+            case.inputs |= {own: named[own] for own in one.attributes if own in case.inputs}
     if step.action.verb in NEW:
         after = {**(step.after or {}), **named}
         return replace(step, after={name: value for name, value in after.items() if value is not None})
@@ -123,12 +123,12 @@ def _argument(param: Param, case: WriteCase, steps: Sequence[WriteStep], record:
             return values if many else values[0]
         case InputValue(name, _, many):
             compared = any(c.op is Op.EQ and Value(param=name) in c.values for c in case.write.checks)
-            if compared and name in case.given:
-                return case.given[name]  # a condition compares with it: the items may have something else
+            if compared and name in case.inputs:
+                return case.inputs[name]  # a condition compares with it: the items may have something else
             values = list(_values(name, case, steps))
             if many:
-                return values or [case.given[name]] * max(1, sum(s.action.many for s in steps))
-            return values[0] if values else case.given.get(name)
+                return values or [case.inputs[name]] * max(1, sum(s.action.many for s in steps))
+            return values[0] if values else case.inputs.get(name)
 
 
 def _values(name: str, case: WriteCase, steps: Sequence[WriteStep]) -> Iterator[Any]:
@@ -150,7 +150,7 @@ def _values(name: str, case: WriteCase, steps: Sequence[WriteStep]) -> Iterator[
 
 
 def _new(step: WriteStep, attribute: str) -> Any:
-    """What a caller gives for an attribute: its new value, or what is appended to it."""
+    """The argument for an attribute: its new value, or the value to append."""
     new, old = step.changed.sets.get(attribute), (step.before or {}).get(attribute)
     appended = any(c.attribute == attribute and c.op is ChangeOp.APPEND for c in step.action.changes)
     return new[len(old) :] if appended and isinstance(new, list) and old else new

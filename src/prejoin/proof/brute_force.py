@@ -30,17 +30,17 @@ class BruteForce:
         self.sorts = [(bindings(workload, self.entities, s.attribute), s.direction) for s in order]
         self._described = [entity for entity in map(workload.entity, self.entities) if entity]
 
-    def answer(self, items: Mapping[str, Sequence[Values]], given: Mapping[str, Any]) -> Found:
+    def answer(self, items: Mapping[str, Sequence[Values]], inputs: Mapping[str, Any]) -> Found:
         """All items that match, entity by entity, in the order of the read."""
         found: Found = []
         for entity in self._described:
-            tests = self._tests(entity, given)
+            tests = self._tests(entity, inputs)
             if tests is not None:
                 matching = [v for v in items.get(entity.name, ()) if all(test(v) for test in tests)]
                 found += [(entity.name, values) for values in self._ordered(matching, entity.name)]
         return found
 
-    def _tests(self, entity: Entity, given: Mapping[str, Any]) -> list[Callable[[Values], bool]] | None:
+    def _tests(self, entity: Entity, inputs: Mapping[str, Any]) -> list[Callable[[Values], bool]] | None:
         """The tests that an item of an entity has to pass; None if an input is missing, and none can."""
         tests: list[Callable[[Values], bool]] = []
         for group in alternatives(self.read.inputs):
@@ -53,7 +53,7 @@ class BruteForce:
                 if one.op in {Op.EXISTS, Op.NOT_EXISTS}:
                     some.append(_presence(name, one.op is Op.EXISTS))
                     continue
-                asked = [value_of(v, attribute, self.now) for v in one.values] or given.get(one.attribute)
+                asked = [value_of(v, attribute, self.now) for v in one.values] or inputs.get(one.attribute)
                 if asked is not None:
                     values = asked if one.values or isinstance(asked, list | tuple) else [asked]
                     some.append(_comparison(name, one, values))
@@ -69,16 +69,16 @@ class BruteForce:
                 found.sort(key=_by(name), reverse=direction is Direction.DESC)
         return found
 
-    def disorder(self, found: Found, expected: Found) -> str:
+    def disorder(self, items: Found, expected: Found) -> str:
         """An error message if items are not in the order of the read. Entities without the attribute do not count."""
         ordered = [bound for bound, _ in self.sorts]
         if not ordered:
             return ""
         if len(self.entities) == 1:  # items that sort equal may change places
-            places = [[_by(bound[name])(values) for bound in ordered] for name, values in found]
-            first = [[_by(bound[name])(values) for bound in ordered] for name, values in expected[: len(found)]]
+            places = [[_by(bound[name])(values) for bound in ordered] for name, values in items]
+            first = [[_by(bound[name])(values) for bound in ordered] for name, values in expected[: len(items)]]
             return "" if places == first else "the items are not in the order asked for"
-        having = [(name, values) for name, values in found if all(name in bound for bound in ordered)]
+        having = [(name, values) for name, values in items if all(name in bound for bound in ordered)]
         places = [[_by(bound[name])(values) for bound in ordered] for name, values in having]
         for one, other in pairwise(places):
             for at, (_, direction) in enumerate(self.sorts):
@@ -143,23 +143,23 @@ def _by(name: str) -> Callable[[Values], Any]:
     return lambda values: (values.get(name) is not None, values.get(name))
 
 
-def difference(found: Found, expected: Found, limit: int | None = None) -> str:
+def difference(items: Found, expected: Found, limit: int | None = None) -> str:
     """How items differ from the expected ones; with a limit, any of these may be missing beyond it."""
     wanted = len(expected) if limit is None else min(len(expected), limit)
     left = list(expected)
-    for item in found:
+    for item in items:
         if item not in left:
             return f"an item that was not asked for: {item[0]} {item[1]}"
         left.remove(item)
-    if len(found) != wanted:
-        return f"{len(found)} items instead of {wanted}"
+    if len(items) != wanted:
+        return f"{len(items)} items instead of {wanted}"
     return ""
 
 
-def value_of(value: Value, attribute: Attribute, now: datetime, given: dict[str, Any] | None = None) -> Any:
+def value_of(value: Value, attribute: Attribute, now: datetime, inputs: dict[str, Any] | None = None) -> Any:
     """The Python value of a constant, an input or a time, for an attribute."""
     if value.param is not None:
-        return (given or {})[value.param]
+        return (inputs or {})[value.param]
     if value.now is not None:
         return _moment(now + timedelta(seconds=value.now), attribute)
     return constant(value.const or "", attribute.type)

@@ -107,18 +107,18 @@ class DataGenerator:
         both = is_owned(self.workload, entity.name) and is_owned(self.workload, parent.name)
         return {tenant.attribute: owner[tenant.attribute]} if tenant and both else {}
 
-    def add(self, entity: Entity, known: Values | None = None) -> Values | None:
+    def add(self, entity: Entity, values: Values | None = None) -> Values | None:
         """Generates an item and keeps it. None if all ids of the entity are used."""
-        item = self.another(entity, known)
+        item = self.another(entity, values)
         if item is not None:
             self.keep(entity, item)
         return item
 
-    def another(self, entity: Entity, known: Values | None = None) -> Values | None:
+    def another(self, entity: Entity, values: Values | None = None) -> Values | None:
         """Generates an item with an id and unique values that no other has, without keeping it."""
         taken = self._taken.setdefault(entity.name, set())
         for attempt in range(30):
-            item = self.make(entity, known, fresh=attempt > 5)
+            item = self.make(entity, values, fresh=attempt > 5)
             if entity.singleton or taken.isdisjoint(identities(entity, item)):
                 return item
         return None
@@ -137,14 +137,14 @@ class DataGenerator:
         items = self.items.setdefault(entity.name, [])
         items[:] = [*(() if entity.singleton else items), item]
 
-    def make(self, entity: Entity, known: Values | None = None, fresh: bool = False) -> Values:
+    def make(self, entity: Entity, values: Values | None = None, fresh: bool = False) -> Values:
         """Generates an item with the `known` attributes, without keeping it.
 
         Values that are unique only together, as within a tenant, are those of other items as well, unless `fresh`.
         """
         self._count += 1
         together = {name for group in entity.unique for name in group} if fresh else set()
-        item: Values = dict(known or {})
+        item: Values = dict(values or {})
         owners: dict[str, Values] = {}
         self._choose_tenant(entity, item)
         for attribute in entity.attributes:
@@ -191,7 +191,7 @@ class DataGenerator:
 
     def _follow(self, entity: Entity, attribute: Attribute, item: Values, owners: dict[str, Values]) -> None:
         """Chooses the item that an attribute refers to, and takes over the parts of its id."""
-        held = self._held(attribute, item)
+        held = self._referred_entity(attribute, item)
         if held is None or not (choices := self.items.get(held[0].name)):
             return
         owner, name = held
@@ -212,7 +212,7 @@ class DataGenerator:
             if own is not None and own.name not in item and owner is not entity:
                 item[own.name] = chosen.get(part.name)
 
-    def _held(self, attribute: Attribute, item: Values) -> tuple[Entity, Attribute] | None:
+    def _referred_entity(self, attribute: Attribute, item: Values) -> tuple[Entity, Attribute] | None:
         """The entity that an attribute refers to; of several, the one that has its value, or any."""
         found = [one for one in targets(self.workload, attribute) if self.items.get(one[0].name)]
         if attribute.name in item:

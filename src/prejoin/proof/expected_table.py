@@ -63,7 +63,7 @@ class ExpectedTable:
             if (own := sample.design.item(one.entity))
         }
         stored = self._content.scan() if tags else {}
-        return {key: item for key, item in stored.items() if self._what(item) in tags}
+        return {key: item for key, item in stored.items() if self._entity_name(item) in tags}
 
     def apply(self, step: WriteStep) -> None:
         """Records a step that was done, in the data and in the expected content."""
@@ -113,7 +113,7 @@ class ExpectedTable:
         self._suspects |= dict.fromkeys((*old, *new, *kept, *dropped))
 
     def versions(self, entity: str, before: Values | None) -> tuple[Dump, list[Key]]:
-        """What replacing an item does to its history: the version that is added, and the key of one that is deleted."""
+        """The history after an item is replaced: the version that is added, and the key of one that is deleted."""
         described = self._sample.entity(entity)
         history = described.history
         if history is None or before is None:
@@ -147,18 +147,18 @@ class ExpectedTable:
             if (item := self.items.get(key)) is not None:
                 found = self._found(key)
                 wrong = "is not there" if found is None else f"is {found} instead of {item}"
-                return f"{self._what(item)} {_shown(key)} {wrong}"
+                return f"{self._entity_name(item)} {_key_text(key)} {wrong}"
         strange = next(iter(self._suspects), None)
         if strange is None:
             return ""
-        return f"{self._what(self._found(strange) or {})} {_shown(strange)} should not be there"
+        return f"{self._entity_name(self._found(strange) or {})} {_key_text(strange)} should not be there"
 
     def missed_changes(self) -> str:
         """An item that has changed without the engine telling it; empty if there is none."""
         self._content.refresh()
         followed, there = self._content.items, self._content.scan()
         unlike = next((key for key in followed | there if followed.get(key) != there.get(key)), None)
-        return "" if unlike is None else f"{_shown(unlike)} was changed, and the engine's stream does not tell it"
+        return "" if unlike is None else f"{_key_text(unlike)} was changed, and the engine's stream does not tell it"
 
     def _agrees(self, key: Key) -> bool:
         item, found = self.items.get(key), self._found(key)
@@ -187,7 +187,7 @@ class ExpectedTable:
         }
         return {**found, **sums}
 
-    def _what(self, item: Json) -> str:
+    def _entity_name(self, item: Json) -> str:
         return str(item.get(self._sample.design.type_attribute, {}).get("S", "an item"))
 
     def _stored(self, entity: str, values: Values) -> Iterator[Json]:
@@ -255,5 +255,5 @@ def _same(one: Json, other: Json) -> bool:
     return equal({"M": canonical_item(one)}, {"M": canonical_item(other)})
 
 
-def _shown(key: Key) -> str:
+def _key_text(key: Key) -> str:
     return " / ".join(key)

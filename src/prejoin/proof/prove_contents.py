@@ -9,7 +9,7 @@ from prejoin.proof.sample_table import REFUSALS, SampleTable, StoredContent
 
 
 def prove_contents(sample: SampleTable) -> str:
-    """What is wrong with the contents that were stored with the data, read by both clients; empty if nothing is."""
+    """Read the stored contents with both clients, and return the first difference; empty if there is none."""
     for one in sample.contents:
         name = f"{one.entity}.{one.attribute}"
         end = len(one.data)

@@ -36,7 +36,7 @@ def prove_read(sample: SampleTable, read: Read, expected: ExpectedTable | None =
         return PatternProof(read.id, read.description, problem="no key of the design serves it")
     there = (expected or ExpectedTable(sample)).items
     brute_force = BruteForce(read, sample.workload, sample.now)
-    reading = _Reading(sample, brute_force, method)
+    reading = _ReadCheck(sample, brute_force, method)
     inputs = read_cases(sample, brute_force)
     first, pages, given = PatternProof(read.id, read.description), 0, inputs[0]
     try:
@@ -69,22 +69,22 @@ class _Answer:
     """The answer of a method, by the document's names."""
 
     items: Found
-    """Of a read of several entities, those of all; of a join, those of the first."""
+    """The items of all entities; for a join, those of the first entity."""
     records: tuple[Any, ...] = ()
-    others: tuple[Mapping[Any, Any], ...] = ()
-    """Of a join, the objects of each further entity, by their ids."""
+    joined: tuple[Mapping[Any, Any], ...] = ()
+    """For a join, the objects of each further entity, by their ids."""
     number: int | None = None
-    """Of a count."""
+    """The result of a count."""
     too_many: bool = False
     """Whether it refused to choose one of several items."""
     cursor: str | None = None
 
     @property
     def count(self) -> int:
-        return len(self.items) + sum(map(len, self.others)) if self.number is None else self.number
+        return len(self.items) + sum(map(len, self.joined)) if self.number is None else self.number
 
 
-class _Reading:
+class _ReadCheck:
     """A read, the method that does it, and the brute-force answer."""
 
     def __init__(self, sample: SampleTable, brute_force: BruteForce, method: Method) -> None:
@@ -96,11 +96,11 @@ class _Reading:
         tenant = sample.workload.tenant
         self._tenant = tenant.attribute if tenant else ""
 
-    def call(self, given: Inputs, asynchronous: bool = False, **options: Any) -> _Answer:
+    def call(self, inputs: Inputs, asynchronous: bool = False, **options: Any) -> _Answer:
         """Calls the method with the inputs."""
-        arguments = read_arguments(self.method, given, self.sample.now) | options
+        arguments = read_arguments(self.method, inputs, self.sample.now) | options
         try:
-            result = self.sample.run(self.method, arguments, given.get(self._tenant), asynchronous=asynchronous)
+            result = self.sample.run(self.method, arguments, inputs.get(self._tenant), asynchronous=asynchronous)
         except TooMany:
             return _Answer([], too_many=True)
         others: Sequence[Mapping[Any, Any]] = ()
@@ -113,48 +113,48 @@ class _Reading:
         items = [self.sample.package.values(record) for record in records]
         return _Answer(items, records, tuple(others), cursor=getattr(result, "cursor", None) if several else None)
 
-    def expected(self, given: Inputs) -> Found:
-        return self.brute_force.answer(self.sample.items, given)
+    def expected(self, inputs: Inputs) -> Found:
+        return self.brute_force.answer(self.sample.items, inputs)
 
-    def difference(self, given: Inputs, found: _Answer) -> str:
+    def difference(self, inputs: Inputs, answer: _Answer) -> str:
         """How an answer differs from the brute-force one; empty where it does not."""
-        read, expected = self.brute_force.read, self.expected(given)
-        if found.too_many:
+        read, expected = self.brute_force.read, self.expected(inputs)
+        if answer.too_many:
             return "" if len(expected) > 1 else "too many items were found"
-        if found.number is not None:
-            return "" if found.number == len(expected) else f"{found.number} counted instead of {len(expected)}"
+        if answer.number is not None:
+            return "" if answer.number == len(expected) else f"{answer.number} counted instead of {len(expected)}"
         limit = 1 if read.result is Result.ONE and not self.many else read.limit or read.page
-        wrong = difference(found.items, self.shown(found, expected), None if self.many else limit)
-        if not wrong and self.shows_order(found):
-            wrong = self.brute_force.disorder(found.items, expected)
-        for name, named in zip(read.entities[1:], found.others, strict=False):
-            wrong = wrong or self._join_difference(name, found.items, named)
+        wrong = difference(answer.items, self.shown(answer, expected), None if self.many else limit)
+        if not wrong and self.shows_order(answer):
+            wrong = self.brute_force.disorder(answer.items, expected)
+        for name, named in zip(read.entities[1:], answer.joined, strict=False):
+            wrong = wrong or self._join_difference(name, answer.items, named)
         return wrong
 
-    def is_view(self, found: _Answer) -> bool:
+    def is_view(self, answer: _Answer) -> bool:
         """Whether objects have only some of their entity's attributes."""
         return any(
             len(self.sample.package.holds(one)) < len(self.sample.package.fields[name])
-            for one, (name, _) in zip(found.records[:1], found.items, strict=False)
+            for one, (name, _) in zip(answer.records[:1], answer.items, strict=False)
         )
 
-    def shows_order(self, found: _Answer) -> bool:
+    def shows_order(self, answer: _Answer) -> bool:
         """Whether objects have the attributes by which they are sorted."""
         sorts = {name for bound, _ in self.brute_force.sorts for name in bound.values()}
-        return not self.is_view(found) or sorts <= self.sample.package.holds(found.records[0])
+        return not self.is_view(answer) or sorts <= self.sample.package.holds(answer.records[0])
 
-    def shown(self, found: _Answer, expected: Found) -> Found:
+    def shown(self, answer: _Answer, expected: Found) -> Found:
         """Expected items with the attributes that a view has."""
-        if not self.is_view(found):
+        if not self.is_view(answer):
             return expected
-        held = self.sample.package.holds(found.records[0])
+        held = self.sample.package.holds(answer.records[0])
         return [(name, {k: v for k, v in values.items() if k in held}) for name, values in expected]
 
-    def _join_difference(self, name: str, found: Found, named: Mapping[Any, Any]) -> str:
+    def _join_difference(self, name: str, answer: Found, named: Mapping[Any, Any]) -> str:
         """How the items that a join has fetched differ from those that the first ones refer to."""
         read, workload = self.brute_force.read, self.sample.workload
         links = followed(read, workload, name)
-        ids = [[values.get(link.own.name) for link in links] for _, values in found]
+        ids = [[values.get(link.own.name) for link in links] for _, values in answer]
         # The tenant of a client is no part of what it is called with.
         names = [link.other.name for link in varying([o for o in links if o.own.name != tenant_of(workload, read)])]
         wanted = {
@@ -167,12 +167,12 @@ class _Reading:
         shown = {k: {n: v for n, v in values.items() if n in held.get(k, ())} for k, values in wanted.items()}
         return "" if there == shown else f"{len(there)} of {name} instead of {len(wanted)}"
 
-    def async_difference(self, given: Inputs, found: _Answer, calls: Sequence[Call]) -> str:
+    def async_difference(self, inputs: Inputs, found: _Answer, calls: Sequence[Call]) -> str:
         """How the async method differs from the other: in its answer, or in what it sends."""
         if self.sample.package.async_repository is None:
             return ""
         with self.sample.watched() as seen:
-            answer = self.call(given, asynchronous=True)
+            answer = self.call(inputs, asynchronous=True)
         more = found.cursor is not None
         # Cursors have the time in them.
         if replace(answer, cursor=None) != replace(found, cursor=None) or (answer.cursor is not None) is not more:
@@ -181,26 +181,26 @@ class _Reading:
             return "the async method sends other requests"
         return ""
 
-    def walk(self, given: Inputs) -> tuple[str, int]:
-        """What is wrong with the pages of an answer, read one after the other; and how many there were.
+    def walk(self, inputs: Inputs) -> tuple[str, int]:
+        """Read the pages of an answer one after the other, and return the difference and the number of pages.
 
         Together they have to be what is read at once, also in the order of items that sort equal.
         """
         read = self.brute_force.read
-        expected = self.expected(given)
+        expected = self.expected(inputs)
         if not self.paged or len(expected) < 2:
             return "", 0
-        whole = self.call(given, limit=len(expected) + 1)
+        whole = self.call(inputs, limit=len(expected) + 1)
         wrong = difference(whole.items, self.shown(whole, expected))
         limited = read.limit or read.page
-        if not wrong and limited and self.call(given, limit=limited).items != whole.items[:limited]:
+        if not wrong and limited and self.call(inputs, limit=limited).items != whole.items[:limited]:
             wrong = f"the first {limited} items are not the first of all"
         if not wrong and self.shows_order(whole):
             wrong = self.brute_force.disorder(whole.items, expected)
         paged: Found = []
         cursor, pages = None, 0
         while not wrong and (cursor is not None or not pages):
-            page = self.call(given, limit=_PAGE, after=cursor)
+            page = self.call(inputs, limit=_PAGE, after=cursor)
             cursor, pages = page.cursor, pages + 1
             paged += page.items
             if len(page.items) > _PAGE:

@@ -11,21 +11,21 @@ from prejoin.proof.data import Values
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import REFUSALS, SampleTable
 from prejoin.proof.write_cases import WriteStep
-from prejoin.workload.following import Following
+from prejoin.workload.follow_links import FollowLink
 from prejoin.workload.model import Action, Verb
 
 
 def prove_refreshes(sample: SampleTable, expected: ExpectedTable) -> str:
-    """What is wrong after all sources were refreshed, by both clients in turn; empty if nothing is.
+    """Refresh all sources with both clients in turn, and return the first difference; empty if there is none.
 
     The writes before have changed sources, and the data has items with other values than their source.
     """
     found = refreshes(sample.workload, sample.design)
-    sources = {one.following.source.name: one.following.source for one in found}
+    sources = {one.link.source.name: one.link.source for one in found}
     for name, source in sources.items():
         for turn, item in enumerate(list(sample.items.get(name, []))):
             key = sample.package.named(name, {part: item[part] for part in sample.base(source)})
-            own = [one.following for one in found if one.following.source is source]
+            own = [one.link for one in found if one.link.source is source]
             try:
                 differing = _expect(sample, expected, own, item)
                 count = _refresh(sample, name, key, asynchronous=turn % 2 == 1)
@@ -49,7 +49,7 @@ def _refresh(sample: SampleTable, name: str, key: dict[str, Any], *, asynchronou
     return int(sample.awaited(refreshed()))
 
 
-def _expect(sample: SampleTable, expected: ExpectedTable, followings: Iterable[Following], source: Values) -> int:
+def _expect(sample: SampleTable, expected: ExpectedTable, followings: Iterable[FollowLink], source: Values) -> int:
     """Expect the values of a source in all items that follow it, and return how many differ from it."""
     count = 0
     for following in followings:
@@ -62,8 +62,8 @@ def _expect(sample: SampleTable, expected: ExpectedTable, followings: Iterable[F
     return count
 
 
-def _followed(following: Following, source: Values, item: Values) -> Values:
+def _followed(link: FollowLink, source: Values, item: Values) -> Values:
     """An item with the values of its source."""
-    values = {own: source.get(name) for own, name in following.attributes.items()}
+    values = {own: source.get(name) for own, name in link.attributes.items()}
     kept = {name: value for name, value in item.items() if name not in values}
     return kept | {own: value for own, value in values.items() if value is not None}

@@ -49,7 +49,7 @@ def prove_write(sample: SampleTable, write: Write, expected: ExpectedTable | Non
                 expected.apply(step)
             count += 1
             written = sum(call.items for call in calls if call.operation not in ("GetItem", "Query"))
-            given = case.given | case.lists
+            given = case.inputs | case.lists
             proof = PatternProof(write.id, write.description, tuple(calls), written, given, count, predicted=units)
             first = first or proof
             if wrong := expected.difference() or units_difference(calls, units):

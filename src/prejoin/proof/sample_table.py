@@ -43,7 +43,7 @@ _OF_A_QUERY = (
 )
 """The members of a Query that decide which items it reads."""
 _COUNTED = 3
-"""What is added to each sharded counter of the data."""
+"""The amount added to each sharded counter of the data."""
 
 
 class StoredContent(NamedTuple):

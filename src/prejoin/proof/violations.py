@@ -156,8 +156,8 @@ def _substitute(case: WriteCase, steps: Iterable[WriteStep], changed: Variables)
         linked = links(case.sample.workload, case.write, Action(Verb.UPDATE, name), case.sample.entity(name))
         case.checked[name] = _substituted(case, case.sample.entity(name), item, linked, changed)
     for variable, (old, new) in changed.items():
-        if isinstance(variable, str) and variable in case.given and case.given[variable] == old:
-            case.given[variable] = new
+        if isinstance(variable, str) and variable in case.inputs and case.inputs[variable] == old:
+            case.inputs[variable] = new
     found = []
     for step in steps:
         linked = links(case.sample.workload, case.write, step.action, step.entity)
@@ -211,7 +211,7 @@ def _done_before(
 
 
 def _request_number(case: WriteCase, step: WriteStep) -> int:
-    """Which of the operation's requests writes the item of a step. Updates are sent before batches."""
+    """The number of the request that writes the item of a step. Updates are sent before batches."""
     for number, request in enumerate(case.operation.requests):
         if any(action.target.entity == step.entity.name for action in request.actions):
             return number
@@ -330,7 +330,7 @@ def _unmet(
             continue
         if step.entity.history and attribute.name == VERSION:
             # An item begins with version 1, so the caller has another one, of an item that was written since.
-            case.given[str(check.values[0].param)] = step.before[VERSION] + 1
+            case.inputs[str(check.values[0].param)] = step.before[VERSION] + 1
             return f"another version of {_one(step.entity)}", step
         value = violating(case, check, attribute)
         if value is None:

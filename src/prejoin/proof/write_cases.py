@@ -68,8 +68,8 @@ class WriteCase:
     write: Write
     operation: Operation
     turn: int = 0
-    """Which of the fitting items is taken first, so that two cases have different ones."""
-    given: Values = field(default_factory=dict)
+    """The index of the first item to use, so that two cases use different ones."""
+    inputs: Values = field(default_factory=dict)
     checked: dict[str, Values] = field(default_factory=dict)
     """The items that are checked and not written, by entity."""
     absent: set[str] = field(default_factory=set)
@@ -99,14 +99,14 @@ class WriteCase:
 
     def param(self, name: str, like: Attribute) -> Any:
         """The value of an input that is no attribute. Numbers are small, so that stock and balances suffice."""
-        if name not in self.given:
-            self.given[name] = 1 if like.type.numeric else self.sample.generator.value(like)
-        return self.given[name]
+        if name not in self.inputs:
+            self.inputs[name] = 1 if like.type.numeric else self.sample.generator.value(like)
+        return self.inputs[name]
 
     def value(self, value: Value, attribute: Attribute) -> Any:
         if value.param is not None:
             self.param(value.param, attribute)
-        return value_of(value, attribute, self.sample.now, self.given)
+        return value_of(value, attribute, self.sample.now, self.inputs)
 
 
 def steps_of(case: WriteCase, replacing: bool = False) -> list[WriteStep]:
@@ -117,7 +117,7 @@ def steps_of(case: WriteCase, replacing: bool = False) -> list[WriteStep]:
     first = case.turn
     for attempt in range(_ATTEMPTS):
         case.turn, case.anew = first + attempt, attempt == _ATTEMPTS - 1
-        case.given.clear()
+        case.inputs.clear()
         case.lists.clear()
         case.checked.clear()
         case.absent.clear()
@@ -179,7 +179,7 @@ def _upserted(case: WriteCase, action: Action, entity: Entity) -> WriteStep | No
         return None
     linked = links(case.sample.workload, case.write, action, entity)
     item = case.sample.generator.another(
-        entity, {name: case.given[source] for name, source in linked.items() if source in case.given}
+        entity, {name: case.inputs[source] for name, source in linked.items() if source in case.inputs}
     )
     if item is None:
         return None
@@ -188,7 +188,7 @@ def _upserted(case: WriteCase, action: Action, entity: Entity) -> WriteStep | No
     known = {name: item[name] for name in (*(a.name for a in entity.id), *linked) if name in item}
     for name, source in linked.items():
         if name in known:
-            case.given.setdefault(source, known[name])
+            case.inputs.setdefault(source, known[name])
     step = _change(case, action, entity, {**defaults, **known})
     case.new.append((entity, step.after or {}))
     return replace(step, before=None)
@@ -231,11 +231,11 @@ def _pick(case: WriteCase, action: Action, entity: Entity, taken: list[Values | 
     many = {i.attribute for i in case.write.inputs if i.many}
     for name, source in single.items():
         if source not in many and first.get(name) is not None:
-            case.given.setdefault(source, first[name])
+            case.inputs.setdefault(source, first[name])
     if not action.many:
         _bind(case, entity, first)
         return [first]
-    alike = [i for i in found if all(i.get(n) == case.given.get(s, i.get(n)) for n, s in single.items())]
+    alike = [i for i in found if all(i.get(n) == case.inputs.get(s, i.get(n)) for n, s in single.items())]
     chosen = alike if entity.name in case.found_first else alike[:SEVERAL]
     for name, source in linked.items():
         if source in many:
@@ -244,7 +244,7 @@ def _pick(case: WriteCase, action: Action, entity: Entity, taken: list[Values | 
 
 
 def _fits(case: WriteCase, entity: Entity, item: Values, linked: dict[str, str]) -> bool:
-    if any(source in case.given and item.get(name) != case.given[source] for name, source in linked.items()):
+    if any(source in case.inputs and item.get(name) != case.inputs[source] for name, source in linked.items()):
         return False
     return all(holds(case, c, entity, item) for c in case.write.checks)
 
@@ -255,11 +255,11 @@ def _bind(case: WriteCase, entity: Entity, item: Values) -> None:
         attribute = about(check, entity)
         said = check.values[0].param if check.op is Op.EQ and check.values else None
         if attribute is not None and said:
-            case.given.setdefault(said, item.get(attribute.name))
+            case.inputs.setdefault(said, item.get(attribute.name))
         elif said and check.entity and check.entity not in {a.entity for a in case.write.actions}:
             looked_at = case.sample.entity(check.entity)
             for owner in _referred(case, entity, item, looked_at):
-                case.given.setdefault(said, owner.get(check.attribute))
+                case.inputs.setdefault(said, owner.get(check.attribute))
 
 
 def _referred(case: WriteCase, entity: Entity, item: Values, to: Entity) -> list[Values]:
@@ -286,21 +286,21 @@ def _parts(entity: Entity, attribute: Attribute, to: Entity, part: Attribute) ->
 
 def _provide(case: WriteCase, entity: Entity, linked: dict[str, str]) -> Values:
     """Generates an item for the write to change or check."""
-    wanted = {name: case.given[source] for name, source in linked.items() if source in case.given}
+    wanted = {name: case.inputs[source] for name, source in linked.items() if source in case.inputs}
     for check in case.write.checks:
         attribute = about(check, entity)
         if attribute is not None:
             wanted[attribute.name] = satisfying(case, check, attribute)
     wanted = {name: value for name, value in wanted.items() if value is not None}
     if case.anew:
-        wanted = {**_fresh(case, entity, linked), **wanted}
-    item = case.sample.generator.another(entity, wanted) or _elsewhere(case, entity, wanted)
+        wanted = {**_unused_inputs(case, entity, linked), **wanted}
+    item = case.sample.generator.another(entity, wanted) or _item_of_new_parent(case, entity, wanted)
     case.sample.generator.keep(entity, item)
     case.missing.append((entity, item))
     return item
 
 
-def _fresh(case: WriteCase, entity: Entity, linked: dict[str, str]) -> Values:
+def _unused_inputs(case: WriteCase, entity: Entity, linked: dict[str, str]) -> Values:
     """Values of inputs that no item has yet: another item of the write may have them in its id."""
     named = [a for name in linked if (a := entity.attribute(name)) and not (a.id or a.references or a.optional)]
     there = [value for items in case.sample.items.values() for item in items for value in item.values()]
@@ -318,7 +318,7 @@ def _make(case: WriteCase, action: Action, entity: Entity, owners: Values) -> li
     counts = [len(case.lists[source]) for source in linked.values() if source in case.lists]
     found: list[Values] = []
     for index in range((max(counts) if counts else SEVERAL) if action.many else 1):
-        wanted = {name: case.given[source] for name, source in linked.items() if source in case.given}
+        wanted = {name: case.inputs[source] for name, source in linked.items() if source in case.inputs}
         wanted |= {name: value for name, value in owners.items() if value is not None}
         for name, source in linked.items():
             if source in case.lists and index < len(case.lists[source]):
@@ -333,24 +333,24 @@ def _make(case: WriteCase, action: Action, entity: Entity, owners: Values) -> li
         found.append(item)
         for attribute in shared_inputs(case.sample.workload, case.write, action):
             if item.get(attribute.name) is not None:
-                case.given.setdefault(attribute.name, item[attribute.name])
+                case.inputs.setdefault(attribute.name, item[attribute.name])
     if not action.many:
         for name, source in linked.items():
             if found[0].get(name) is not None:
-                case.given.setdefault(source, found[0][name])
+                case.inputs.setdefault(source, found[0][name])
     return found
 
 
-def _elsewhere(case: WriteCase, entity: Entity, wanted: Values) -> Values:
+def _item_of_new_parent(case: WriteCase, entity: Entity, values: Values) -> Values:
     """A new item of a new parent, for the ids of the existing parents may all be taken."""
     for attribute in entity.attributes:
         held = target(case.sample.workload, attribute)
-        if held is None or attribute.name in wanted or held[0] is entity:
+        if held is None or attribute.name in values or held[0] is entity:
             continue
         parent = case.sample.generator.add(held[0])
         if parent is not None:
             case.missing.append((held[0], parent))
-            item = case.sample.generator.another(entity, {**wanted, attribute.name: parent[held[1].name]})
+            item = case.sample.generator.another(entity, {**values, attribute.name: parent[held[1].name]})
             if item is not None:
                 return item
     raise NothingFitsError(f"there is no room for another {entity.name}: all values of its id are taken")
@@ -362,7 +362,7 @@ def _room(case: WriteCase, entity: Entity, wanted: Values) -> Values:
     It has an id that nothing has any more, or that of an item which is deleted before.
     """
     try:
-        return case.sample.generator.another(entity, wanted) or _elsewhere(case, entity, wanted)
+        return case.sample.generator.another(entity, wanted) or _item_of_new_parent(case, entity, wanted)
     except NothingFitsError:
         pass
     there = [*case.sample.items.get(entity.name, []), *(one for other, one in case.new if other is entity)]
@@ -388,7 +388,7 @@ def _room(case: WriteCase, entity: Entity, wanted: Values) -> Values:
 def _replaced(case: WriteCase, action: Action, entity: Entity, owners: Values) -> WriteStep | None:
     """A put that replaces an existing item; None if none fits the items picked before."""
     linked = links(case.sample.workload, case.write, action, entity)
-    wanted = {name: case.given[source] for name, source in linked.items() if source in case.given} | owners
+    wanted = {name: case.inputs[source] for name, source in linked.items() if source in case.inputs} | owners
     items = [
         item
         for item in case.sample.items.get(entity.name, [])
@@ -400,7 +400,7 @@ def _replaced(case: WriteCase, action: Action, entity: Entity, owners: Values) -
     before = items[case.turn % len(items)]
     for name, source in linked.items():
         if (attribute := entity.attribute(name)) and attribute.id and before.get(name) is not None:
-            case.given.setdefault(source, before[name])
+            case.inputs.setdefault(source, before[name])
     base = case.sample.base(entity)
     kept = {a.name for a in entity.attributes if a.id or a.unique or a.name in base or a.references}
     kept |= {name for group in entity.unique for name in group}
@@ -420,7 +420,7 @@ def _belongs(case: WriteCase, entity: Entity, item: Values) -> bool:
 
 def _nobody(case: WriteCase, entity: Entity, steps: Iterable[WriteStep]) -> Values:
     """An item that must not exist; one that exists is deleted first."""
-    wanted = {a.name: case.given[a.name] for a in entity.id if a.name in case.given}
+    wanted = {a.name: case.inputs[a.name] for a in entity.id if a.name in case.inputs}
     for step in steps:
         item = step.after or step.before or {}
         for attribute in step.entity.attributes:
@@ -437,7 +437,7 @@ def _nobody(case: WriteCase, entity: Entity, steps: Iterable[WriteStep]) -> Valu
     if found is None:
         raise NothingFitsError(f"the data has no room for another {entity.name}")
     for name in ids & found.keys():
-        case.given.setdefault(name, found[name])
+        case.inputs.setdefault(name, found[name])
     return found
 
 
@@ -451,12 +451,12 @@ def _looked_at(case: WriteCase, entity: Entity, checks: Sequence[Check], steps: 
     fitting = [i for i in items if all(holds(case, check, entity, i) for check in checks)]
     found = [i for i in named if any(i is one for one in fitting)] or fitting
     if not found:
-        case.given |= tenant
+        case.inputs |= tenant
         found = [_provide(case, entity, {name: name for name in tenant})]
     if named and found:
         return found[0]
     for item in found:
-        if all(item.get(a.name) == case.given.get(a.name, item.get(a.name)) for a in entity.id):
+        if all(item.get(a.name) == case.inputs.get(a.name, item.get(a.name)) for a in entity.id):
             return item
     return found[0]
 
@@ -476,7 +476,7 @@ def holds(case: WriteCase, check: Check, entity: Entity, item: Values) -> bool:
     attribute = about(check, entity)
     if attribute is None or check.op is None:
         return True
-    if check.op is Op.EQ and check.values and check.values[0].param not in {None, *case.given}:
+    if check.op is Op.EQ and check.values and check.values[0].param not in {None, *case.inputs}:
         return attribute.name in item  # whatever it is, the caller knows it
     return compare(check.op, item.get(attribute.name), [case.value(v, attribute) for v in check.values])
 
@@ -485,7 +485,7 @@ def satisfying(case: WriteCase, check: Check, attribute: Attribute) -> Any:
     """A value for which a condition holds; None if any does."""
     if not check.values or check.op in {Op.EXISTS, Op.NOT_EXISTS}:
         return None
-    if check.op is Op.EQ and check.values[0].param not in {None, *case.given}:
+    if check.op is Op.EQ and check.values[0].param not in {None, *case.inputs}:
         return case.sample.generator.value(attribute)  # any value; the caller knows it
     values = [case.value(v, attribute) for v in check.values]
     return next((v for v in _around(case, attribute, values) if compare(check.op or Op.EQ, v, values)), None)
@@ -555,10 +555,10 @@ def _value(case: WriteCase, change: Change, attribute: Attribute) -> Any:
 def _draw_param(case: WriteCase, change: Change, attribute: Attribute, item: Values) -> None:
     """Draws the input that an attribute is set to, other than its old value: a status does not move to itself."""
     name = change.value.param if change.value else None
-    if name is None or name in case.given or attribute.type.numeric:
+    if name is None or name in case.inputs or attribute.type.numeric:
         return
     drawn = (case.sample.generator.value(attribute) for _ in range(20))
-    case.given[name] = next((value for value in drawn if value != item.get(attribute.name)), item.get(attribute.name))
+    case.inputs[name] = next((value for value in drawn if value != item.get(attribute.name)), item.get(attribute.name))
 
 
 def _move(case: WriteCase, action: Action, entity: Entity, item: Values) -> None:
@@ -569,7 +569,7 @@ def _move(case: WriteCase, action: Action, entity: Entity, item: Values) -> None
         parts = _parts(entity, attribute, *held) if held else {}
         if held is None or not len(parts.keys() & said) > 1:
             continue
-        kept = {part: case.given.get(own, item.get(own)) for own, part in parts.items() if own not in said}
+        kept = {part: case.inputs.get(own, item.get(own)) for own, part in parts.items() if own not in said}
         owners = [
             o
             for o in case.sample.items.get(held[0].name, [])
@@ -577,13 +577,13 @@ def _move(case: WriteCase, action: Action, entity: Entity, item: Values) -> None
         ]
         owners.sort(key=lambda o: all(o.get(part) == item.get(own) for own, part in parts.items()))
         for own in (parts.keys() & said) if owners else ():
-            case.given.setdefault(own, owners[0].get(parts[own]))
+            case.inputs.setdefault(own, owners[0].get(parts[own]))
 
 
 def _other(case: WriteCase, entity: Entity, attribute: Attribute, item: Values) -> Any:
     """A value other than the old one, if the type has one; the same for all items of a call."""
-    if attribute.name in case.given:
-        return case.given[attribute.name]
+    if attribute.name in case.inputs:
+        return case.inputs[attribute.name]
     old = item.get(attribute.name)
     held = target(case.sample.workload, attribute)
     # The rest of the other item's id stays: it is one of the same tenant.
@@ -609,7 +609,7 @@ def _other(case: WriteCase, entity: Entity, attribute: Attribute, item: Values) 
             if new != old and not _is_taken(case, entity, attribute, new):
                 break
             new = case.sample.generator.value(drawn)
-    case.given[attribute.name] = new
+    case.inputs[attribute.name] = new
     return new
 
 

@@ -50,7 +50,7 @@ def write_units(size: int, *, transactional: bool = False) -> float:
 
 
 def provisioned_dollars(*, reads: float = 0, writes: float = 0, utilisation: float = 0.7) -> Decimal:
-    """What a month costs that has capacity for these units a second, of which only a part is ever used.
+    """The price of a month with provisioned capacity for these units a second, used only in part.
 
     >>> provisioned_dollars(reads=70, writes=70)
     Decimal('56.16000')
@@ -61,7 +61,7 @@ def provisioned_dollars(*, reads: float = 0, writes: float = 0, utilisation: flo
 
 
 def dollars(*, reads: float = 0, writes: float = 0, gb_months: float = 0) -> Decimal:
-    """What these units and this storage cost.
+    """The price of these units and this storage.
 
     >>> dollars(reads=1_000_000, writes=1_000_000, gb_months=1)
     Decimal('1.000')

@@ -64,7 +64,7 @@ def merge(old: str | None, new: str) -> Merged:
     found = _STAMP.search(old.partition("\n")[0])
     if found is None:
         return Merged("conflict", new, "it was not generated, or the line that says so is gone")
-    generated = ours(old)
+    generated = generated_part(old)
     theirs = old.removeprefix(generated)
     if _digest(generated.partition("\n")[2]) != found["digest"]:
         return Merged("conflict", new, "lines that were generated have been changed by hand")
@@ -72,10 +72,10 @@ def merge(old: str | None, new: str) -> Merged:
     return Merged("same" if text == old else "changed", text)
 
 
-def ours(text: str) -> str:
+def generated_part(text: str) -> str:
     """The generated part of a file, without the lines that people added below; all of a file without stamp.
 
-    >>> ours(stamped("x = 1\\n") + "y = 2\\n") == stamped("x = 1\\n")
+    >>> generated_part(stamped("x = 1\\n") + "y = 2\\n") == stamped("x = 1\\n")
     True
     """
     found = _STAMP.search(text.partition("\n")[0])

@@ -25,7 +25,7 @@ _KINDS: tuple[ChangeKind, ...] = ("insert", "update", "delete")
 
 
 class _Rule(msgspec.Struct, frozen=True):
-    """Which changes a function handles."""
+    """The changes that a function handles."""
 
     entity: type
     kinds: tuple[ChangeKind, ...]

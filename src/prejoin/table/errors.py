@@ -99,7 +99,7 @@ class ConditionFailed(TableError):  # noqa: N818
     elsewhere: bool = False
     """Whether it was the condition of another item, such as a copy or a guard, not of the item itself."""
     remedy: Callable[[Any, str], Any] | None = None
-    """What removes the cause, before the write is repeated: steps, for the schema and the table. Set by a pattern."""
+    """Steps that remove the cause before the write is repeated, for the schema and the table. Set by a pattern."""
 
 
 class AlreadyExists(ConditionFailed):

@@ -43,7 +43,7 @@ _AS_THEY_STAND = frozenset(
 
 
 class FakeHttpResponse:
-    """A stand-in for an HTTP response, with what event handlers use."""
+    """A stand-in for an HTTP response, with the attributes that event handlers use."""
 
     __slots__ = ("content", "headers", "raw", "status_code", "url")
 

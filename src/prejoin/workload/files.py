@@ -17,7 +17,7 @@ from prejoin.workload.document.markdown import Text
 from prejoin.workload.document.read_document import MOST_CHARACTERS, read_document
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.model import Workload
-from prejoin.workload.reading import Notes, Places, WorkloadReading
+from prejoin.workload.read_result import Notes, Places, WorkloadReading
 from prejoin.workload.shorthand import write_out
 from prejoin.workload.tenants import expand, move_places
 

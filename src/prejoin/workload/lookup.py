@@ -203,7 +203,7 @@ def _outside(workload: Workload, place: tuple[str, str]) -> bool:
 
 
 def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[str, str]:
-    """Which attribute of each entity a name means: its own of that name, or the one that holds the same id.
+    """The attribute of each entity that a name means: its own of that name, or the one that holds the same id.
 
     An entity that has none, or several that could be meant, is left out. `Order.userId` says whose attribute it is, and
     `Order.placedAt / Payment.paidAt` what each of two has.
@@ -313,11 +313,11 @@ def equalities(read: Read) -> tuple[str, ...]:
 
 
 NEXT_VERSION = Change(VERSION, ChangeOp.ADD, Value(const="1"))
-"""What the client does to the version of an item with a history, in each update."""
+"""The change of the version that the client adds to each update of an item with a history."""
 
 
 def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
-    """What an update changes: what it says, or else the inputs that are attributes of the entity and not its id.
+    """The changes of an update: those it names, or else the inputs that are attributes of the entity and not its id.
 
     An update of an item with a history also counts its version.
     """
@@ -330,7 +330,7 @@ def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
 
 
 def member_of(attribute: Attribute) -> Attribute:
-    """What an attribute of several is of, as an attribute: the tag that is appended to tags."""
+    """An element of an attribute with several values, as an attribute: the tag that is appended to tags."""
     return replace(attribute, type=attribute.type.of or STRING, optional=False)
 
 

@@ -27,7 +27,7 @@ def write_out(workload: Workload) -> Workload:
 
 
 def _write(workload: Workload, write: Write) -> Write:
-    write = replace(write, checks=tuple(_whose(workload, write, check) for check in write.checks))
+    write = replace(write, checks=tuple(_with_entity(workload, write, check) for check in write.checks))
     whole = [check for check in write.checks if check.kind is CheckKind.NOT_EXISTS and not check.attribute]
     new = {check.entity or write.first_entity for check in whole}
     actions = tuple(
@@ -37,7 +37,7 @@ def _write(workload: Workload, write: Write) -> Write:
     return _with_attributes(workload, replace(write, actions=actions))
 
 
-def _whose(workload: Workload, write: Write, check: Check) -> Check:
+def _with_entity(workload: Workload, write: Write, check: Check) -> Check:
     """A condition on an attribute that is written as if it were an entity, with the entity that has the attribute."""
     presence = check.kind in (CheckKind.EXISTS, CheckKind.NOT_EXISTS) and not check.attribute
     if not presence or not check.entity or workload.entity(check.entity):

@@ -26,7 +26,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
-from prejoin.workload.reading import Path, Places
+from prejoin.workload.read_result import Path, Places
 
 _Pattern = TypeVar("_Pattern", Read, Write)
 

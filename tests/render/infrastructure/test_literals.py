@@ -60,7 +60,7 @@ def test_typescript_string_round_trips(text: str) -> None:
 @given(texts.filter(bool), texts)
 @example("__proto__", "x")
 def test_typescript_property_round_trips(name: str, value: str) -> None:
-    (line,) = typescript.called("f(", {name: value}, room=10_000)
+    (line,) = typescript.call_lines("f(", {name: value}, room=10_000)
     key, _, rest = line.removeprefix("f({ ").removesuffix(" });").rpartition(f": {typescript.quoted(value)}")
     assert rest == ""
     if name == "__proto__":

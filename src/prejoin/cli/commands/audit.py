@@ -19,7 +19,7 @@ from prejoin.patterns.integrity.repair import repair as repair_finding
 from prejoin.pipeline import codes
 from prejoin.pipeline.connection import TablePlace, connect, load_schema
 from prejoin.pipeline.errors import RefusedError
-from prejoin.pipeline.summary import counted
+from prejoin.pipeline.summary import quantity
 from prejoin.table.client.client import Client
 
 SECONDS = 2.0
@@ -89,7 +89,9 @@ def _damage(client: Client) -> list[str]:
 
 def _damaged(file: str, table: str, damage: list[str]) -> Outcome:
     """The outcome for a damaged file, whose items are not compared with the schema."""
-    note = f"{file} is damaged in {counted(len(damage), 'place')}; put or delete these items, and run the command again"
+    note = (
+        f"{file} is damaged in {quantity(len(damage), 'place')}; put or delete these items, and run the command again"
+    )
     result = {"table": table, "items": 0, "damage": damage, "findings": []}
     return Outcome(ExitStatus.FAILED, result=result, notes=(note,))
 
@@ -139,7 +141,7 @@ def _kinds(findings: Iterable[Finding]) -> str:
 
 
 def _summary(table: str, items: int, findings: Sequence[Finding], repaired: int, repair: bool) -> str:
-    read = f"{table}: {counted(items, 'item')} read"
+    read = f"{table}: {quantity(items, 'item')} read"
     if not findings:
         return f"{read}, all match the schema"
     summary = f"{read}, {_kinds(findings)}"

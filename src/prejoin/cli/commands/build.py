@@ -15,7 +15,7 @@ from prejoin.cli.output import show
 from prejoin.pipeline.build.record import BuildRecord, read_record, up_to_date
 from prejoin.pipeline.build.settings import Language, Overrides, misnamed, settings_text
 from prejoin.pipeline.document import DOCUMENT
-from prejoin.pipeline.summary import counted
+from prejoin.pipeline.summary import quantity
 from prejoin.render.python.entities import Style
 
 
@@ -79,7 +79,7 @@ def _nothing_to_do(document: Path, record: BuildRecord) -> Outcome:
         "written": False,
         "next": [],
     }
-    return Outcome(result=result, page=[(f"{counted(len(record.files), 'file')} up to date",)])
+    return Outcome(result=result, page=[(f"{quantity(len(record.files), 'file')} up to date",)])
 
 
 def _build(file: str, overrides: Overrides, yes: bool, check: bool, diffs: bool, prune: bool, as_json: bool) -> Outcome:
@@ -105,5 +105,5 @@ def _build(file: str, overrides: Overrides, yes: bool, check: bool, diffs: bool,
         with ProgressSteps(as_json) as steps:
             steps.begin("writing", "write")
             plan.write(prune)
-            steps.result(f"{counted(len(plan.writable), 'file')} in {plan.product.folder}")
+            steps.result(f"{quantity(len(plan.writable), 'file')} in {plan.product.folder}")
     return build_outcome(plan, flags, write, shown=confirm)

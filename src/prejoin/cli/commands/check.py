@@ -13,7 +13,7 @@ from prejoin.cli.command import command
 from prejoin.cli.documents import file_or_default, load
 from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
-from prejoin.cli.text.messages import coded, shown
+from prejoin.cli.text.messages import coded, file_name
 from prejoin.diagnostics import Severity
 from prejoin.pipeline.check import check_document
 from prejoin.pipeline.document import DOCUMENT, FORMS, is_design
@@ -107,7 +107,7 @@ def _next(checked: Sequence[_Checked]) -> Iterator[tuple[str, str]]:
 
 
 def _summary(one: _Checked, source: Source) -> Line:
-    name, diagnostics, found = shown(source.file), source.diagnostics, one.contents
+    name, diagnostics, found = file_name(source.file), source.diagnostics, one.contents
     if not found:
         return ((name, "bold"), ": nothing could be read")
     if not diagnostics:

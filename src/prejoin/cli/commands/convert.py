@@ -32,7 +32,7 @@ from prejoin.pipeline.document import (
     write,
 )
 from prejoin.pipeline.errors import InputError, Source
-from prejoin.pipeline.summary import counted, figures
+from prejoin.pipeline.summary import figures, quantity
 from prejoin.pipeline.workbench import is_workbench, workbench_model
 from prejoin.workload.files import Form, form_of
 
@@ -76,7 +76,7 @@ def convert(
     notes = []
     if failed:
         errors = sum(d.severity is Severity.ERROR for d in document.diagnostics)
-        notes.append(f"converted with {counted(errors, 'error')}; `prejoin check {file}` shows them")
+        notes.append(f"converted with {quantity(errors, 'error')}; `prejoin check {file}` shows them")
     result = {"file": file, "to": to, "output": str(output) if output else None, **figures(document.workload)}
     if output and file != "-" and output.exists() and output.samefile(file) and lost_words(document.text, text):
         aside = save_original(output, document.text)

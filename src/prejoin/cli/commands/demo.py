@@ -14,7 +14,7 @@ from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.output import width_of
 from prejoin.cli.progress import ProgressLine
-from prejoin.cli.text.messages import shown
+from prejoin.cli.text.messages import file_name
 from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, narrowed, table, titled
 from prejoin.design.cost.bill import Bill
 from prejoin.design.explain.phrases import money
@@ -97,7 +97,7 @@ def _page(found: Demonstration, solved: bool) -> list[Line]:
     made = f", designed in {found.design_seconds * 1000:.0f} ms" if solved else ""
     what = f"; {structures(design)}{made}."
     lines: list[Line] = [
-        ((workload.title, "bold"), f": {contents(workload)}, from ", (shown(file), "bold"), what),
+        ((workload.title, "bold"), f": {contents(workload)}, from ", (file_name(file), "bold"), what),
         (),
     ]
     rows: list[Row] = [
@@ -136,7 +136,7 @@ def _next(file: str, answers: Sequence[PatternProof]) -> list[Line]:
         (answer.pattern for answer in answers if answer.items > 1), answers[0].pattern if answers else "AP-001"
     )
     lines: list[Line] = [("What to try next:",)]
-    place, about = f" {shown(file)}", f" --for {shown(file)}"
+    place, about = f" {file_name(file)}", f" --for {file_name(file)}"
     rows: list[Row] = []
     if installed() and Path(file).is_relative_to(folder()):
         place = about = ""

@@ -43,7 +43,7 @@ from prejoin.pipeline.design.design_table import (
 )
 from prejoin.pipeline.design.frontier import chart_beside, design_frontier, write_frontier
 from prejoin.pipeline.document import check_writable, read_document
-from prejoin.pipeline.summary import counted
+from prejoin.pipeline.summary import quantity
 from prejoin.workload.grammar.statements import write_pin
 
 _FEW_CHANGES = 12
@@ -219,7 +219,7 @@ def _remembered(found: DesignResult, remember: bool) -> list[str]:
         return []
     file = document.file
     if not remember or file == "-":
-        noun = counted(len(pins), "decision")
+        noun = quantity(len(pins), "decision")
         return [
             f"{noun} not in {file}, so the next design will not follow them; `--remember` adds them to the document"
         ]

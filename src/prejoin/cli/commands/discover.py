@@ -16,7 +16,7 @@ from prejoin.migrate.discover.discover import Discovery, discover_database
 from prejoin.migrate.mapping.model import MAPPING
 from prejoin.pipeline.document import DOCUMENT, check_writable, refuse_to_overwrite, write
 from prejoin.pipeline.errors import Source
-from prejoin.pipeline.summary import contents, counted
+from prejoin.pipeline.summary import contents, quantity
 
 _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 
@@ -75,14 +75,14 @@ def discover(
     write(mapping, found.mapping_text)
     notes = [
         f"wrote {document}: {contents(found.workload)}",
-        f"wrote {mapping}: {counted(len(found.mapping.entities), 'entity')}",
+        f"wrote {mapping}: {quantity(len(found.mapping.entities), 'entity')}",
     ]
     if found.no_queries:
         notes.append(found.no_queries)
     if found.misfits:
-        notes.append(f"{counted(len(found.misfits), 'statement')} fit no key: see Not Served by a Key in {document}")
+        notes.append(f"{quantity(len(found.misfits), 'statement')} fit no key: see Not Served by a Key in {document}")
     if found.review:
-        notes.append(f"{counted(len(found.review), 'note')} to review: see To Review in {document}")
+        notes.append(f"{quantity(len(found.review), 'note')} to review: see To Review in {document}")
     notes.append(f"next: `prejoin check {document}`, then `prejoin design {document}`")
     return Outcome(
         result=_json(found, document, mapping),
@@ -122,7 +122,9 @@ def _json(found: Discovery, document: Path, mapping: Path) -> dict[str, object]:
             for name, one in found.mapping.entities.items()
         ],
         "patterns": [p.id for p in found.workload.patterns],
-        "misfits": [{"sql": m.sql, "what": m.what, "instead": m.instead, "calls": m.calls} for m in found.misfits],
+        "misfits": [
+            {"sql": m.sql, "what": m.description, "instead": m.instead, "calls": m.calls} for m in found.misfits
+        ],
         "review": list(found.review),
         "left_out": dict(found.mapping.left_out),
     }

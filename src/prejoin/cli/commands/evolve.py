@@ -19,7 +19,7 @@ from prejoin.migrate.evolve.plan import BackfillEstimate, estimate_backfill, ope
 from prejoin.migrate.evolve.transition import Transition, plan_transition
 from prejoin.pipeline import codes as pipeline_codes
 from prejoin.pipeline.errors import RefusedError, Source
-from prejoin.pipeline.summary import counted, duration
+from prejoin.pipeline.summary import duration, quantity
 from prejoin.render.infrastructure.languages import LANGUAGES
 
 _SHOWN = 20
@@ -111,7 +111,7 @@ def plan(
         notes.append("for cost and duration, name the table: `--db FILE`, `--endpoint URL` or `--aws`")
     if files:
         notes.append(
-            f"wrote {counted(len(files), 'file')} to {output}: infrastructure and code, one folder for each step"
+            f"wrote {quantity(len(files), 'file')} to {output}: infrastructure and code, one folder for each step"
         )
     notes.append("to go back at any step before `clean`: `prejoin evolve plan NEW OLD`" if steps else "nothing to do")
     result = {
@@ -198,7 +198,7 @@ def _done(name: str, result: StepResult) -> Outcome:
     lines: list[Line] = [(safe(str(one)),) for one in result.undecided[:_SHOWN]]
     sources: tuple[Source, ...] = ()
     if result.undecided:
-        message = f"{counted(len(result.undecided), 'item')} need a decision"
+        message = f"{quantity(len(result.undecided), 'item')} need a decision"
         sources = (Source("", "", (codes.UNDECIDED.at(None, message, "correct them, and run the command again"),)),)
     return Outcome(
         ExitStatus.FAILED if result.undecided else ExitStatus.FINE,

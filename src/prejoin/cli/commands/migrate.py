@@ -28,10 +28,10 @@ from prejoin.migrate.load.export import export_items
 from prejoin.migrate.load.load import LoadResult, load_table
 from prejoin.migrate.load.plan import EntityPlan, LoadPlan, plan_load
 from prejoin.migrate.load.state import LoadState, now_text
-from prejoin.migrate.verify.compare import Difference
+from prejoin.migrate.verify.compare import ItemDifference
 from prejoin.migrate.verify.verify import VerifyResult, verify_table
 from prejoin.pipeline.errors import Source
-from prejoin.pipeline.summary import counted, duration
+from prejoin.pipeline.summary import duration, quantity
 
 _SHOWN = 20
 """Differences that are printed; `--format json` has a thousand."""
@@ -185,7 +185,7 @@ def load(
             )
             result = written.loaded
             exported = {"items": written.items, "files": list(written.files)}
-            notes.append(f"wrote {written.items:,} items to {counted(len(written.files), 'file')} in {files}")
+            notes.append(f"wrote {written.items:,} items to {quantity(len(written.files), 'file')} in {files}")
         else:
             result = load_table(
                 migration,
@@ -223,7 +223,7 @@ def _loaded(result: LoadResult) -> str:
     verb = "continued: " if result.resumed else ""
     speed = result.rows / result.seconds if result.seconds else 0
     took = f"{duration(result.seconds)}, {speed:,.0f} a second, {result.units:,.0f} write units"
-    return f"{verb}{counted(result.rows, 'row')} loaded in {took}"
+    return f"{verb}{quantity(result.rows, 'row')} loaded in {took}"
 
 
 def _load_json(result: LoadResult) -> dict[str, Any]:
@@ -263,7 +263,7 @@ def verify(
     if Path(state).is_dir():
         with LoadState(state, lock=False) as kept:
             found = sum(result.counts.values())
-            kept.say(verified=f"{'equal' if result.equal else counted(found, 'difference')}, {now_text()}")
+            kept.say(verified=f"{'equal' if result.equal else quantity(found, 'difference')}, {now_text()}")
     status = ExitStatus.FINE if result.equal else ExitStatus.FAILED
     return Outcome(status, _verify_json(result), _verify_page(result), _different(result), _verify_notes(result))
 
@@ -283,7 +283,7 @@ def _verify_page(result: VerifyResult) -> list[Line]:
 def _different(result: VerifyResult) -> tuple[Source, ...]:
     if result.equal:
         return ()
-    message = f"the table differs from the database: {counted(sum(result.counts.values()), 'difference')}"
+    message = f"the table differs from the database: {quantity(sum(result.counts.values()), 'difference')}"
     fix = "load the rows again, or correct the mapping; `--format json` lists up to a thousand of them"
     return (Source("", "", (codes.DIFFERENT.at(None, message, fix),)),)
 
@@ -296,7 +296,7 @@ def _verify_notes(result: VerifyResult) -> tuple[str, ...]:
     if result.patterns:
         run = [one for one in result.patterns if one.runs]
         skipped = [one for one in result.patterns if one.skipped]
-        notes.append(f"{counted(len(run), 'access pattern')} run on both sides, {sum(o.runs for o in run)} times")
+        notes.append(f"{quantity(len(run), 'access pattern')} run on both sides, {sum(o.runs for o in run)} times")
         if skipped:
             names = ", ".join(f"{one.pattern} ({one.skipped})" for one in skipped[:5])
             more = f", and {len(skipped) - 5} more" if len(skipped) > 5 else ""
@@ -319,7 +319,7 @@ def _verify_json(result: VerifyResult) -> dict[str, Any]:
     }
 
 
-def _difference_json(one: Difference) -> dict[str, Any]:
+def _difference_json(one: ItemDifference) -> dict[str, Any]:
     return {
         "kind": one.kind,
         "entity": one.entity,

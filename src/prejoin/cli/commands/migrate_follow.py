@@ -31,7 +31,7 @@ from prejoin.migrate.rollback import roll_back
 from prejoin.migrate.status import migration_status
 from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.errors import Source
-from prejoin.pipeline.summary import counted
+from prejoin.pipeline.summary import quantity
 
 # --- Follow ---------------------------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
 
 
 def _followed(result: FollowResult) -> str:
-    done = f"{counted(result.transactions, 'transaction')} with {counted(result.rows, 'row')} written"
+    done = f"{quantity(result.transactions, 'transaction')} with {quantity(result.rows, 'row')} written"
     left = f": {result.behind:,} bytes of the log are left" if result.behind else ""
     where = "caught up" if result.caught_up else f"behind{left}"
     return f"{done}; {where}"
@@ -104,7 +104,7 @@ def _followed(result: FollowResult) -> str:
 def _split(result: FollowResult) -> tuple[Source, ...]:
     if not result.split:
         return ()
-    message = f"{counted(result.split, 'group')} of rows that were changed together were written one after the other"
+    message = f"{quantity(result.split, 'group')} of rows that were changed together were written one after the other"
     fix = "`prejoin explain PJ756` says why; nothing is missing"
     return (Source("", "", (codes.NOT_ATOMIC.at(None, message, fix),)),)
 
@@ -179,7 +179,7 @@ def rollback(
     place = target.place if delete_items else None
     with given.open() as migration, ProgressSteps(silent=as_json) as progress:
         found = roll_back(migration, place, table=target.table, state=state, dry_run=not yes, progress=progress)
-    what = [*found.removed, f"the state in {state}", *([counted(found.items, "item")] if delete_items else [])]
+    what = [*found.removed, f"the state in {state}", *([quantity(found.items, "item")] if delete_items else [])]
     notes = [f"{'removed' if yes else 'would remove'}: {', '.join(what)}"]
     if not yes:
         notes.append("nothing was removed: pass `--yes`")

@@ -17,7 +17,7 @@ from prejoin.migrate.migration import Migration, open_migration
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.errors import Source
-from prejoin.pipeline.summary import counted
+from prejoin.pipeline.summary import quantity
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,6 @@ def dead_letters(count: int, file: str) -> tuple[Source, ...]:
     """The warning about rows that could not be written."""
     if not count:
         return ()
-    message = f"{counted(count, 'row')} could not be loaded: {file}"
+    message = f"{quantity(count, 'row')} could not be loaded: {file}"
     fix = "`prejoin migrate status` counts the reasons; correct the rows or the mapping, then `migrate load --replay`"
     return (Source("", "", (codes.DEAD_LETTERS.at(None, message, fix),)),)

@@ -1,4 +1,4 @@
-"""The interview on a terminal: shows each question with what the document has already, and reads the answer."""
+"""The interview on a terminal: shows each question with the current value in the document, and reads the answer."""
 
 from __future__ import annotations
 

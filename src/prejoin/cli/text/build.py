@@ -23,7 +23,7 @@ from prejoin.pipeline.build.record import read_record
 from prejoin.pipeline.build.settings import FILE, Overrides, set_keys, settings_text
 from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.errors import Source
-from prejoin.pipeline.summary import counted, tally
+from prejoin.pipeline.summary import quantity, tally
 from prejoin.render.python.package import Options, package_name
 
 _FEW_CHANGES = 12
@@ -149,9 +149,9 @@ def build_page(plan: BuildPlan, flags: BuildFlags, written: bool) -> list[Line]:
     """The design in a sentence, and what happens to each file."""
     product = plan.product
     design, workload = product.designed.design, product.read.workload
-    copies = f" and {counted(len(design.copies), 'copy')}" if design.copies else ""
-    head = f", from {product.read.file}: {counted(len(design.indexes), 'index')}{copies}; "
-    head += f"{product.designed.served} of {counted(len(design.operations), 'pattern')} served and proven."
+    copies = f" and {quantity(len(design.copies), 'copy')}" if design.copies else ""
+    head = f", from {product.read.file}: {quantity(len(design.indexes), 'index')}{copies}; "
+    head += f"{product.designed.served} of {quantity(len(design.operations), 'pattern')} served and proven."
     words = _DONE if written else _SAID
     rows = [(path, words[state]) for path, state, _ in _states(plan, flags) if state != "same"]
     lines: list[Line] = [((workload.title, "bold"), head)]
@@ -159,7 +159,7 @@ def build_page(plan: BuildPlan, flags: BuildFlags, written: bool) -> list[Line]:
         lines += [(), *(_painted(line) for line in table(rows, ("bold", "green")))]
     same = sum(one.merged.state == "same" for one in plan.files)
     if same:
-        lines += [(), (f"{counted(same, 'file')} up to date",)]
+        lines += [(), (f"{quantity(same, 'file')} up to date",)]
     if product.designed.keys:
         more = len(product.designed.keys) - _FEW_CHANGES
         lines += [(), (("Changes of the keys", "bold"), ":")]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from prejoin.cli.outcome import Line
 from prejoin.cli.output import width_of
 from prejoin.cli.text.frontier import proposal_lines
-from prejoin.cli.text.messages import coded, shown
+from prejoin.cli.text.messages import coded, file_name
 from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, titled
 from prejoin.design.checks.fit import FitVerdict
 from prejoin.design.cost.objective import queries_each
@@ -27,7 +27,7 @@ from prejoin.pipeline.design.design_document import titled as item_title
 from prejoin.pipeline.design.design_file import structures
 from prejoin.pipeline.design.design_table import DesignResult
 from prejoin.pipeline.errors import Source
-from prejoin.pipeline.summary import contents, counted, tally
+from prejoin.pipeline.summary import contents, quantity, tally
 from prejoin.render.python.package import Options, package_name
 from prejoin.workload.model import Workload
 
@@ -57,7 +57,7 @@ def besides_page(source: Source) -> Source:
 
 def _head(result: DesignResult) -> Line:
     w = result.workload
-    name = shown(result.request.document.file)
+    name = file_name(result.request.document.file)
     return ((w.title or name, "bold"), f": {contents(w)}, from ", (name, "bold"), f"; {structures(result.design)}.")
 
 
@@ -277,7 +277,7 @@ def _verdicts(result: DesignResult) -> Iterator[Line]:
     why = f": {'; '.join(reasons)}" if reasons else ""
     yield ("A single table ", (found.verdict.value, style), f"{why}.")
     if result.explanation.assumed:
-        yield coded(f"{counted(len(result.explanation.assumed), 'assumption')} made where the document says nothing.")
+        yield coded(f"{quantity(len(result.explanation.assumed), 'assumption')} made where the document says nothing.")
     if counts := tally(result.diagnostics):
         yield coded(f"The checks have {counts}.")
 
@@ -293,7 +293,7 @@ def _proven(result: DesignResult) -> Line:
         return ("Not proven: ", *coded("`--no-proof` was given."))
     cases = sum(answer.cases for answer in proof.in_scope)
     whole = proof.right
-    number = counted(len(proof.in_scope), "pattern")
+    number = quantity(len(proof.in_scope), "pattern")
     return (
         ("Proven" if whole else "Not proven", "bold green" if whole else "bold red"),
         f": {number if whole else f'{proof.proven} of {number}'} run {cases} times on the embedded engine, ",

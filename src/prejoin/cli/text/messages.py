@@ -54,12 +54,12 @@ def _hints(source: Source, width: int | None) -> Iterator[list[Line]]:
 
 
 def _head(file: str, d: Diagnostic) -> Line:
-    name = shown(file) if file else "prejoin"
+    name = file_name(file) if file else "prejoin"
     place = f"{name}:{d.line}:{d.column}: " if d.line else f"{name}: "
     return (safe(place), (f"{d.severity} {d.code}", _STYLE[d.severity]), ": ", *coded(safe(d.message)))
 
 
-def shown(file: str) -> str:
+def file_name(file: str) -> str:
     return "<stdin>" if file == "-" else file
 
 

@@ -11,7 +11,7 @@ from prejoin.cli.outcome import Line
 from prejoin.cli.text.messages import cells, safe
 from prejoin.cli.text.tables import table
 from prejoin.pipeline.query.query import ENTITY, QueryResult, plain
-from prejoin.pipeline.summary import counted
+from prejoin.pipeline.summary import quantity
 from prejoin.render.python.method import ReturnKind
 from prejoin.table.client.observe import Call
 
@@ -39,8 +39,8 @@ def query_page(result: QueryResult, width: int | None) -> Iterator[Line]:
     for call in result.calls:
         yield from _call(call, width)
     reads = method.result.kind is not ReturnKind.NOTHING
-    found = f"{counted(len(items), 'item')}, " if items or reads else ""
-    yield (f"{found}{counted(len(result.calls), 'request')}, {result.units:g} unit{'s' * (result.units != 1)}.",)
+    found = f"{quantity(len(items), 'item')}, " if items or reads else ""
+    yield (f"{found}{quantity(len(result.calls), 'request')}, {result.units:g} unit{'s' * (result.units != 1)}.",)
 
 
 def _call(call: Call, width: int | None) -> Iterator[Line]:

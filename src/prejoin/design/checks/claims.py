@@ -262,7 +262,7 @@ def _is_read(item: Item, asked: Sequence[Request]) -> bool:
 
 
 def _bill(workload: Workload, design: Design) -> Iterator[str]:
-    """The bill is the sum of what its patterns and its storage cost, by the price list."""
+    """The bill is the sum of the prices of its patterns and its storage, by the price list."""
     total = Decimal()
     for operation in design.operations:
         pattern = workload.pattern(operation.pattern)

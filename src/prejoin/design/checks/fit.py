@@ -49,7 +49,7 @@ class FitVerdict(StrEnum):
     DOUBT = "may not fit"
 
 
-class Elsewhere(msgspec.Struct, frozen=True):
+class ServiceHint(msgspec.Struct, frozen=True):
     """A pattern that keys do not answer well, the reason, and what does."""
 
     pattern: str
@@ -62,7 +62,7 @@ class TableFit(msgspec.Struct, frozen=True):
     verdict: FitVerdict
     speaks_for: tuple[str, ...] = ()
     speaks_against: tuple[str, ...] = ()
-    elsewhere: tuple[Elsewhere, ...] = ()
+    elsewhere: tuple[ServiceHint, ...] = ()
 
 
 def fit(workload: Workload) -> TableFit:
@@ -73,7 +73,7 @@ def fit(workload: Workload) -> TableFit:
     <FitVerdict.DOUBT: 'may not fit'>
     """
     context = workload.context or Context()
-    elsewhere = tuple(found for read in workload.reads for found in _elsewhere(read, workload))
+    elsewhere = tuple(found for read in workload.reads for found in _service_hint(read, workload))
     against = _against(context, workload)
     outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
     left = [one for one in elsewhere if one.pattern not in outside and one.code is not codes.JOINS]
@@ -131,26 +131,26 @@ def _against(context: Context, workload: Workload) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _elsewhere(read: Read, workload: Workload) -> list[Elsewhere]:
+def _service_hint(read: Read, workload: Workload) -> list[ServiceHint]:
     found = []
     text = f"{read.name} {read.description}"
     contains = [i.attribute for i in read.inputs if i.op is Op.CONTAINS and not i.filter]
     if contains or _SEARCH.search(text):
         what = f"`{contains[0]}` may be anywhere in the text" if contains else "it is a search for words"
-        found.append(Elsewhere(read.id, codes.SEARCH, what, "OpenSearch, fed by the table's stream"))
+        found.append(ServiceHint(read.id, codes.SEARCH, what, "OpenSearch, fed by the table's stream"))
     counted = read.result is Result.COUNT and not any(i.op is Op.EQ and not i.filter for i in read.inputs)
     if _REPORT.search(text) or (counted and not _kept(workload, read)):
         what = "it counts all items" if counted else "it is a figure over many items"
         use = "a counter that the writes maintain" if counted else "an export to S3 with Athena, or a warehouse"
-        found.append(Elsewhere(read.id, codes.ANALYTICS, what, use))
+        found.append(ServiceHint(read.id, codes.ANALYTICS, what, use))
     optional = [i.attribute for i in read.inputs if i.optional or i.filter]
     if len(optional) > MOST_OPTIONAL:
         what = f"{len(optional)} conditions are optional"
-        found.append(Elsewhere(read.id, codes.BY_ANYTHING, what, "OpenSearch or a relational database"))
+        found.append(ServiceHint(read.id, codes.BY_ANYTHING, what, "OpenSearch or a relational database"))
     if read.combine is Combine.JOIN:
         what = f"it follows {read.entities[0]} to {' and '.join(read.entities[1:])}"
         use = "attributes copied onto the first, or a second request"
-        found.append(Elsewhere(read.id, codes.JOINS, what, use))
+        found.append(ServiceHint(read.id, codes.JOINS, what, use))
     return found
 
 

@@ -7,11 +7,11 @@ from prejoin.design.checks.key_answers import planned
 from prejoin.design.checks.report import Report
 from prejoin.keys import Lookup
 from prejoin.workload.checks.reporter import name_list
-from prejoin.workload.following import followings
+from prejoin.workload.follow_links import follow_links
 
 
 def check_follows(r: Report) -> None:
-    for one in followings(r.workload):
+    for one in follow_links(r.workload):
         name, source, base = one.entity.name, one.source.name, r.base(one.source.name)
         if base is None or r.base(name) is None:
             continue  # an entity without a key is reported as such

@@ -36,7 +36,7 @@ FEW = 1000
 """With this few items their partition does not matter."""
 LARGE = 100 * limits.KB
 CACHE = "keep several copies of what is read, cache it, or read less at a time"
-"""What to do about reads that are too many for a partition."""
+"""The fix for too many reads of one partition."""
 
 
 def check_load(r: Report) -> None:
@@ -92,7 +92,7 @@ def _hot(r: Report, load: Load) -> None:
         r.say(
             codes.HOT,
             f"{load.read}: {calls} are {load.units:,.0f} read units/s, of which {part}",
-            CACHE + _whose(r, key),
+            CACHE + _hottest_phrase(r, key),
             load.read,
         )
         return
@@ -100,13 +100,13 @@ def _hot(r: Report, load: Load) -> None:
     r.say(
         codes.HOT,
         f"{key.name}: {load.calls:,.0f} writes/s are {load.units:,.0f} write units/s, of which {part}",
-        fix + _whose(r, key),
+        fix + _hottest_phrase(r, key),
         key.item.entity,
         key.slot,
     )
 
 
-def _whose(r: Report, key: BoundKey) -> str:
+def _hottest_phrase(r: Report, key: BoundKey) -> str:
     """How to say that a hottest key is not a partition, but one value of an attribute with many partitions."""
     names = _partition(key)
     patterns = unnamed_hottest(r.workload, key.entity, names)
@@ -163,7 +163,7 @@ def _spreads(r: Report, key: BoundKey) -> bool:
 
 
 def _no_key(r: Report, key: BoundKey) -> str:
-    """What to do about one item that is written too often: no key spreads it."""
+    """The fix for an item that is written too often: no key spreads it."""
     for attribute in key.entity.attributes:
         if units := counter_load(r.workload, key.entity, attribute):
             shards = max(2, math.ceil(units / limits.PARTITION_WRITE_UNITS))

@@ -44,7 +44,7 @@ def check_keys(r: Report) -> None:
                 f"give {entity.name} a key in the table",
                 entity.name,
             )
-    _told_apart(r)
+    _check_distinct(r)
     for key in r.keys:
         _order(r, key)
         _digits(r, key)
@@ -75,7 +75,7 @@ def _flaws(r: Report) -> None:
 # --- Told apart -------------------------------------------------------------------------------------------------------
 
 
-def _told_apart(r: Report) -> None:
+def _check_distinct(r: Report) -> None:
     """No two types may share a key in the table; in an index they may."""
     here: list[tuple[str, str, tuple[KeyForm, ...], str]] = [
         (key.name, key.entity.name, key.forms, key.text) for key in r.keys if key.slot == TABLE

@@ -281,7 +281,7 @@ def counterparts(workload: Workload, entity: Entity) -> list[Entity]:
 
 
 def _one_each(workload: Workload, entity: Entity, other: Entity, ids: frozenset[str]) -> bool:
-    """Whether what holds the id of the other is the whole id, or unique."""
+    """Whether the attributes that hold the other's id are the whole id, or unique."""
     held = foreign_key(workload, entity, other)
     if not held:
         return False
@@ -554,7 +554,7 @@ class Assumption(Model, frozen=True):
     what: str
     value: str
     why: str
-    """What depends on it."""
+    """The figures that depend on it."""
 
     def __str__(self) -> str:
         return f"{self.about}: {self.what} is assumed to be {self.value}; {self.why}"

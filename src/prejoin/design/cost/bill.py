@@ -121,7 +121,7 @@ def _storage(entries: float, size: int) -> Decimal:
 
 
 class Amplification(Model, frozen=True):
-    """What one write of an item amounts to, with copies, guards and index entries."""
+    """The footprint of one write of an item, with copies, guards and index entries."""
 
     entity: str
     verb: Verb

@@ -108,7 +108,7 @@ class ContentCost(Model, frozen=True):
 
     @property
     def thousand_reads(self) -> Decimal:
-        """What a thousand reads of a content cost. The document does not say how many there are in a month."""
+        """The price of a thousand reads of a content. The document does not say how many there are in a month."""
         objects, parts = GET_THOUSAND * self.object_count, dollars(reads=1000 * self.read_units)
         return objects if self.stored else parts
 
@@ -124,13 +124,13 @@ class ContentCost(Model, frozen=True):
 
     @property
     def parts(self) -> Decimal:
-        """What writing and storage cost in parts in the table."""
+        """The price of writing and storage as parts in the table."""
         one = replace(self, stored=False)
         return one.written + one.kept
 
     @property
     def objects(self) -> Decimal:
-        """What writing and storage cost in S3."""
+        """The price of writing and storage in S3."""
         one = replace(self, stored=True)
         return one.written + one.kept
 

@@ -40,7 +40,7 @@ from prejoin.workload.model import (
 )
 
 FACTOR = 20
-"""A read is not served if it reads more than this many times the units of what it returns. `filter` accepts it."""
+"""A read is not served if it reads more than this many times the units of its result. `filter` accepts it."""
 MARGIN = 10
 """The limits are this many times higher if the estimate rests on an assumption."""
 ACCEPTING = frozenset({"filter", "scan", "several pages"})
@@ -57,7 +57,7 @@ class Excess(Model, frozen=True):
     """Bytes that a call reads."""
     units: float
     returned: float
-    """The read units of what is returned."""
+    """The read units of the result."""
     filters: tuple[str, ...] = ()
     """The attributes that are left to a filter."""
     count: bool = False

@@ -44,11 +44,11 @@ class Footprint(Protocol):
     """The sizes and counts of requests."""
 
     def pages(self, operation: Operation, request: Request) -> Iterable[PageRead]:
-        """What a request reads."""
+        """The pages that a request reads."""
         ...
 
     def entries(self, operation: Operation, request: Request) -> Iterable[EntryWrite]:
-        """What a request writes."""
+        """The entries that a request writes."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What it takes to bring the items that follow a source up to date after it has changed: `refreshes(workload, design)`.
+"""The cost of updating the items that follow a source, after it has changed: `refreshes(workload, design)`.
 
 The client reads the source, finds the items by a Query, writes up to 99 of them in a transaction with a check of the
 source, and reads the source again.
@@ -23,7 +23,7 @@ from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, Operation
 from prejoin.keys import Lookup, Plan
 from prejoin.protocol.limits import TRANSACTION_ACTIONS
 from prejoin.protocol.prices import EVENTUAL, MONTH_SECONDS, STRONG, dollars, read_units, write_units
-from prejoin.workload.following import Following, followings
+from prejoin.workload.follow_links import FollowLink, follow_links
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Change, Entity, Input, Verb, Workload, Write
 
@@ -34,7 +34,7 @@ _PAGE = 1_000
 class Refresh(msgspec.Struct, frozen=True):
     """One refresh of the items that follow a source."""
 
-    following: Following
+    link: FollowLink
     plan: Plan
     """The Query that finds the items."""
     items: float
@@ -60,13 +60,13 @@ class Refresh(msgspec.Struct, frozen=True):
 
 def refreshes(workload: Workload, design: Design) -> tuple[Refresh, ...]:
     """The refresh of each entity that follows another, as far as the keys of the design allow it."""
-    found = followings(workload)
+    found = follow_links(workload)
     facets = planner_facets(design, workload) if found else ()
     priced = (_refresh(workload, design, facets, one) for one in found)
     return tuple(one for one in priced if one is not None)
 
 
-def _refresh(workload: Workload, design: Design, facets: Iterable[keys.Facet], one: Following) -> Refresh | None:
+def _refresh(workload: Workload, design: Design, facets: Iterable[keys.Facet], one: FollowLink) -> Refresh | None:
     bases = [f for f in facets if f.entity == one.source.name and f.slot == TABLE and not f.copy]
     plan = keys.plan(list(facets), Lookup.of(one.entity.name, equal=one.by.values()))
     if not bases or not set(bases[0].attributes) <= one.by.keys() or not isinstance(plan, Plan):
@@ -93,7 +93,7 @@ def _refresh(workload: Workload, design: Design, facets: Iterable[keys.Facet], o
     )
 
 
-def _operation(workload: Workload, design: Design, one: Following, plan: Plan) -> Operation:
+def _operation(workload: Workload, design: Design, one: FollowLink, plan: Plan) -> Operation:
     """The requests for one item: its source read, itself found, and written with its copies and index keys."""
     action = Action(Verb.UPDATE, one.entity.name, changes=tuple(map(Change, one.attributes)))
     every = tuple(Input(a.name) for a in one.entity.attributes)
@@ -105,7 +105,7 @@ def _operation(workload: Workload, design: Design, one: Following, plan: Plan) -
     return Operation("refresh", (source, found_by(plan), *first, check, written))
 
 
-def _read_first(design: Design, one: Following) -> bool:
+def _read_first(design: Design, one: FollowLink) -> bool:
     """Whether the client reads an item before it updates it: to move it in an index, or to update copies and guards."""
     item = design.item(one.entity.name)
     moved = item is not None and any(placing(facet) & one.attributes.keys() for facet in item.facets)
@@ -124,7 +124,7 @@ def _key(design: Design, entity: Entity) -> tuple[str, str]:
     return item.facets[0].pk[0], next(iter(item.facets[0].sk), "")
 
 
-def _writes(workload: Workload, one: Following) -> Iterator[Write]:
+def _writes(workload: Workload, one: FollowLink) -> Iterator[Write]:
     """The writes that change a followed attribute of the source."""
     followed = set(one.attributes.values())
     for write in workload.writes:

@@ -1,4 +1,4 @@
-"""The entries that writes cause under a candidate key, and an estimate of what an index with it would cost."""
+"""The entries that writes cause under a candidate key, and the estimated price of an index with it."""
 
 from __future__ import annotations
 

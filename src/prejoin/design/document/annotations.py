@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic
 from prejoin.workload.model import Model, Section, Status
-from prejoin.workload.reading import Places
+from prejoin.workload.read_result import Places
 
 
 class Validation(Model, frozen=True):

@@ -24,7 +24,7 @@ from prejoin.workload.document.markdown import MarkdownBlock, Text
 from prejoin.workload.document.tables import TableCodes, TableRow, read_rows
 from prejoin.workload.grammar.answers import read_yes_no
 from prejoin.workload.model import Section, Status
-from prejoin.workload.reading import Notes, Path
+from prejoin.workload.read_result import Notes, Path
 
 T = TypeVar("T")
 _SAY = TableCodes(codes.NEAR, codes.NO_COLUMN, codes.TOO_MANY_CELLS)

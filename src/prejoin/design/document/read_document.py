@@ -43,7 +43,7 @@ from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.document.read_entities import split_label
 from prejoin.workload.document.tables import TableRow
 from prejoin.workload.model import Section, Status, Workload
-from prejoin.workload.reading import Path
+from prejoin.workload.read_result import Path
 
 _SECTIONS = headings.names(*headings.SECTIONS)
 _SETTINGS = headings.names(*headings.SETTINGS)

@@ -73,7 +73,7 @@ def counter(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     beside = [a for write in writes for a in write.actions if a.entity == counting]
     if any(a.verb is not Verb.UPDATE or a.many or not a.changes or moving for a in beside):
         return  # the number would be part of another kind of write
-    kept = _Kept(entity, Action(kind, counting), name, held, moving[0] if moving else None)
+    kept = _CountedWrites(entity, Action(kind, counting), name, held, moving[0] if moving else None)
     if moving and not kept.can_follow(writes):
         return
     changed, lines = kept.by_writes(changed)
@@ -82,7 +82,7 @@ def counter(workload: Workload, read: Read) -> Iterator[DocumentChange]:
     yield DocumentChange(f"a counter, `{counting}.{name}`, that the writes keep", changed, (*added, *lines, row))
 
 
-class _Kept:
+class _CountedWrites:
     """The writes of the counted items, with the counter in the same transaction."""
 
     def __init__(

@@ -46,7 +46,7 @@ def entities(
             *_unique(workload, entity, own, design),
             *_counted(workload, entity, design),
             *_beside(workload, design, entity),
-            *(_followed(one) for one in followed if one.following.entity is entity),
+            *(_followed(one) for one in followed if one.link.entity is entity),
             *_versions(entity, design),
             *_stored(workload, entity),
             *_elsewhere(mine),
@@ -172,7 +172,7 @@ def _beside(workload: Workload, design: Design, entity: Entity) -> Iterator[str]
 
 def _followed(one: Refresh) -> str:
     """How attributes that follow others are kept equal to them, and what that costs."""
-    following = one.following
+    following = one.link
     what = listed(f"`{own}` follows {following.source.name}.{of}" for own, of in following.attributes.items())
     by = "a call of `refresh` updates the items after a change"
     if following.within is not None:

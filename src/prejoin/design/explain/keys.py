@@ -62,12 +62,12 @@ def _also(design: Design, facet: keys.Facet, planned: Mapping[str, Plan]) -> lis
     for operation in design.operations:
         for request in operation.requests[1 if operation.pattern in planned else 0 :]:
             same = not request.actions and request.slot == facet.slot and facet.entity in request.entities
-            if same and _meant(facet, request):
+            if same and _is_used(facet, request):
                 found.append(operation.pattern)
     return natural_order(found)
 
 
-def _meant(facet: keys.Facet, request: Request) -> bool:
+def _is_used(facet: keys.Facet, request: Request) -> bool:
     """Whether a request uses this key: the words are the same, the attribute names may differ."""
     condition = request.sort_condition
     start = key_shape(condition.high or condition.low) if condition else ""

@@ -45,7 +45,7 @@ def partitions(workload: Workload, design: Design, keys: tuple[AboutKey, ...]) -
             about, load = _partition(workload, design, key, entity, facet, there)
             found.append(about)
             warm.append(load)
-            hints.append(list(_whose(workload, entity, _names(key))))
+            hints.append(list(_hottest_sentence(workload, entity, _names(key))))
             places.append((key.slot, *(p.text if isinstance(p, KeyText) else "" for p in _parts(facet))))
     shared: dict[tuple[object, ...], list[AboutPartition]] = {}
     for place, about in zip(places, found, strict=True):
@@ -101,7 +101,7 @@ def _names(key: AboutKey) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.attribute for part in key.partition if part.because is not Because.SPREAD))
 
 
-def _whose(workload: Workload, entity: Entity, pk: Sequence[str]) -> Iterator[str]:
+def _hottest_sentence(workload: Workload, entity: Entity, pk: Sequence[str]) -> Iterator[str]:
     if patterns := unnamed_hottest(workload, entity, pk):
         pattern = workload.pattern(patterns[0])
         assert pattern is not None

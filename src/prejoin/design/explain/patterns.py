@@ -58,7 +58,7 @@ def _pattern(workload: Workload, design: Design, costs: Costs, pattern: Pattern)
 
 
 def _expiry(workload: Workload, pattern: Pattern) -> Iterator[str]:
-    """What DynamoDB does by itself."""
+    """The steps that DynamoDB does by itself."""
     for action in () if isinstance(pattern, Read) else pattern.actions:
         entity = workload.entity(action.entity)
         ends = [a.name for a in entity.attributes if a.ttl] if entity and action.verb is Verb.EXPIRE else []

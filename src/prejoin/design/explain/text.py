@@ -97,7 +97,7 @@ def entity_block(about: AboutEntity) -> TextBlock:
 
 
 def index_block(about: AboutIndex) -> TextBlock:
-    keys = [f"{_whose(key)}: {_key(key)}. {' '.join(key.text)}" for key in about.keys]
+    keys = [f"{_key_owner(key)}: {_key(key)}. {' '.join(key.text)}" for key in about.keys]
     return TextBlock(about.index, [*about.text, *keys], about.alternatives)
 
 
@@ -117,7 +117,7 @@ def partition_block(about: AboutPartition) -> TextBlock:
     return TextBlock(f"{about.entity}{copy} in {about.slot}: `{about.pk}`", about.text)
 
 
-def _whose(key: AboutKey) -> str:
+def _key_owner(key: AboutKey) -> str:
     return f"{key.entity}, copy {key.copy}" if key.copy else key.entity
 
 
@@ -149,7 +149,7 @@ def topics(explanation: Explanation) -> tuple[str, ...]:
 def why(explanation: Explanation, topic: str, width: int = WIDTH) -> list[str]:
     """The lines about a topic; raises UnknownTopicError with a suggestion."""
     known = topics(explanation)
-    name = _meant(topic, known)
+    name = _topic(topic, known)
     if name is None:
         raise UnknownTopicError(topic, suggest(topic.strip(), known), known)
     blocks = _blocks(explanation, name)
@@ -157,7 +157,7 @@ def why(explanation: Explanation, topic: str, width: int = WIDTH) -> list[str]:
     return [line for group in lines for line in group][1:]
 
 
-def _meant(topic: str, known: tuple[str, ...]) -> str | None:
+def _topic(topic: str, known: tuple[str, ...]) -> str | None:
     """The known topic, with any case if that is unambiguous."""
     word = topic.strip().removesuffix("?").removeprefix("why ").strip()
     if word in known:

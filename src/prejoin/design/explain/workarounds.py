@@ -48,7 +48,7 @@ class Workaround(msgspec.Struct, frozen=True):
     """One way to answer a read that no key serves."""
 
     how: tuple[str, ...]
-    """What is given up, in words."""
+    """The requirement that is given up, in words."""
     does: str
     """The requests, in a few words."""
     units: float

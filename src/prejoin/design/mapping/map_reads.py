@@ -115,7 +115,7 @@ class ExcessError(NotServedError):
 
 
 def _less(read: Read, workload: Workload, found: Excess) -> str:
-    """What makes a read smaller."""
+    """The change that makes a read smaller."""
     if found.count and (ranged := [i.attribute for i in read.inputs if i.op in RANGES]):
         return f"keep a counter for each value of `{ranged[0]}`, or for each span, and add up those in the range"
     if found.count:
@@ -465,7 +465,7 @@ def _links(read: Read, workload: Workload, name: str) -> tuple[tuple[JoinLink, .
 
 
 def _feed(read: Read, workload: Workload, first: Entity, other: Entity) -> str:
-    """What to do if all items of those that are found are meant: the posts of all whom somebody follows."""
+    """The fix for a read of the items of all that it finds: the posts of all whom somebody follows."""
     asked = {bare_name(i.attribute) for i in read.inputs}
     roots = {root(workload, other, a) for a in other.attributes}
     named = [

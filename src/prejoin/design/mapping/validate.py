@@ -16,7 +16,7 @@ from prejoin.keys.guard import guard_key
 from prejoin.workload.contents import contents_of
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Entity, Workload
-from prejoin.workload.reading import Path, Places
+from prejoin.workload.read_result import Path, Places
 
 _MOST_ATTRIBUTES = 4
 """The most attributes in a key of an index. A key of the table has one."""

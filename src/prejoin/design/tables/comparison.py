@@ -28,11 +28,11 @@ class TableComparison(Model, frozen=True):
     split: Split
     one: TablePrice
     several: tuple[TablePrice, ...]
-    """Of each table, in the order of the split."""
+    """One for each table, in the order of the split."""
 
     @property
     def dollars(self) -> float:
-        """What the several tables cost a month."""
+        """The monthly price of all tables of the split."""
         return sum(table.dollars for table in self.several)
 
     @property

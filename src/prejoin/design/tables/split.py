@@ -44,7 +44,7 @@ REST = "rest"
 
 
 class Loss(StrEnum):
-    """What a pattern loses if its entities are in several tables."""
+    """The losses of a pattern if its entities are in several tables."""
 
     REQUEST = "request"
     """A read of several entities is no longer one request."""
@@ -125,7 +125,7 @@ class _Part:
     def __init__(self, workload: Workload, entities: tuple[str, ...], needs: tuple[Need, ...]) -> None:
         self._whole, self._names = workload, frozenset(entities)
         self._suffix = entities[0] if needs else ""
-        """What distinguishes the names of this table from those of the rest, which keeps its names."""
+        """The suffix that distinguishes this table's names from those of the rest, which keeps its names."""
 
     def made(self) -> Workload:
         whole = self._whole

@@ -122,15 +122,15 @@ def _patterns(workload: Workload, design: Design) -> str:
     """The tables of the document, with the operation of each pattern."""
     mine = Workload(
         "-",
-        reads=tuple(_told(read, design) for read in workload.reads),
-        writes=tuple(_told(write, design) for write in workload.writes),
-        deletes=tuple(_told(delete, design) for delete in workload.deletes),
+        reads=tuple(_with_operation(read, design) for read in workload.reads),
+        writes=tuple(_with_operation(write, design) for write in workload.writes),
+        deletes=tuple(_with_operation(delete, design) for delete in workload.deletes),
     )
     text = write_document(mine) if mine.patterns else ""
     return text[text.index(PATTERNS) :].strip() if text else ""
 
 
-def _told(pattern: P, design: Design) -> P:
+def _with_operation(pattern: P, design: Design) -> P:
     operation = design.operation(pattern.id)
     does = "; ".join(
         " ".join(filter(None, (r.call.value, f"on {write_code(r.slot)}" if r.pk else "", r.pk and write_code(r.pk),
@@ -186,13 +186,13 @@ def _read_patterns(found: Described, lines: Sequence[str]) -> Workload:
         return Workload()
     w = reading.workload
     return Workload(
-        reads=tuple(_asked(read) for read in w.reads),
-        writes=tuple(_asked(write) for write in w.writes),
-        deletes=tuple(_asked(delete) for delete in w.deletes),
+        reads=tuple(_without_operation(read) for read in w.reads),
+        writes=tuple(_without_operation(write) for write in w.writes),
+        deletes=tuple(_without_operation(delete) for delete in w.deletes),
     )
 
 
-def _asked(pattern: P) -> P:
+def _without_operation(pattern: P) -> P:
     return replace(pattern, verbatim={name: text for name, text in pattern.verbatim.items() if name != OPERATION})
 
 

@@ -110,7 +110,7 @@ class _Reader:
     at: int
     spans: Mapping[Path, Span]
     said: list[Diagnostic] = field(default_factory=list)
-    told: Described = field(default_factory=Described)
+    described: Described = field(default_factory=Described)
     type_attribute: str = ""
     """The attribute with the type of an item, if the samples have one."""
 
@@ -122,16 +122,16 @@ class _Reader:
     # --- The whole --------------------------------------------------------------------------------------------------
 
     def read(self) -> WorkbenchReading:
-        self.told = read_description(self.model.model_metadata.description)
-        for line, why in self.told.wrong:
+        self.described = read_description(self.model.model_metadata.description)
+        for line, why in self.described.wrong:
             self.say(codes.LINE, (), f"“{line}” in the description: {why}", "correct it, or take the line out")
         slots = (self._slot(TABLE, self.table.key_attributes), *self._indexes())
         groups, guards, separator = self._groups(slots)
         names = [key.attribute_name for key in _keys(self.table.key_attributes)]
         owners = owners_of(groups, names, separator)
         found = [self._stored(group, slots, separator, owners) for group in groups]
-        entities = _referring(_merged(entity for _, entity in found), self.told.entities)
-        raw = self.told.raw if self.told.separator else True
+        entities = _referring(_merged(entity for _, entity in found), self.described.entities)
+        raw = self.described.raw if self.described.separator else True
         design = Design(
             self._table_name(),
             slots,
@@ -142,19 +142,19 @@ class _Reader:
             raw_keys=raw,
             billing=Billing.ON_DEMAND if self.table.billing_mode == "PAY_PER_REQUEST" else Billing.PROVISIONED,
         )
-        if raw and not self.told.separator:
+        if raw and not self.described.separator:
             message = "keys are written as the samples show, without escapes"
             self.say(codes.RAW, (), message, "set `rawKeys` to false in a table that is new")
         title = " ".join(self.model.model_name.split()) or design.table
-        workload = Workload(title, Status.DRAFT, self.told.overview, entities=tuple(entities))
+        workload = Workload(title, Status.DRAFT, self.described.overview, entities=tuple(entities))
         self.said += misfits(design, workload)
         if not has_errors(self.said):
-            workload = self._asked(workload, design)
+            workload = self._with_patterns(workload, design)
         return WorkbenchReading(design, workload, in_order(self.said))
 
-    def _asked(self, workload: Workload, design: Design) -> Workload:
+    def _with_patterns(self, workload: Workload, design: Design) -> Workload:
         """The workload with access patterns: from the description, or a sketch of what the keys serve."""
-        told = self.told.patterns
+        told = self.described.patterns
         if told.patterns:
             asked = replace(workload, reads=told.reads, writes=told.writes, deletes=told.deletes)
             problem = next((d for d in check(asked) if d.severity is Severity.ERROR), None)
@@ -206,7 +206,7 @@ class _Reader:
             alias = facet.key_attribute_alias
             path: Path = ("Table_facets", number, "Table_data")
             samples = self._usable(facet.table_data, path, must)
-            if GUARD in facet.facet_name and self.told.separator:
+            if GUARD in facet.facet_name and self.described.separator:
                 owner, _, names = facet.facet_name.partition(GUARD)
                 guards.append(Guard(owner, tuple(names.split("+"))))
             elif samples:
@@ -216,12 +216,12 @@ class _Reader:
         everything = [sample for group in of_facets for sample in group.samples] + loose
         keys = frozenset(a.name for slot in slots for a in (*slot.pk, *slot.sk))
         texts = [text for s in everything for name in keys if (text := text_of(s.get(name))) and is_physical(name)]
-        separator = self.told.separator or separator_of(texts)
-        type_attribute = self.told.type_attribute or type_attribute_of(everything, keys)
+        separator = self.described.separator or separator_of(texts)
+        type_attribute = self.described.type_attribute or type_attribute_of(everything, keys)
         groups = groups_of(self.table, loose, separator, type_attribute)
         for facet_group in reversed(of_facets):
             mine = [facet_group]
-            if not self.told.separator:
+            if not self.described.separator:
                 mine = groups_of(self.table, facet_group.samples, separator, type_attribute, facet_group)
             groups[0:0] = mine
         if not groups:
@@ -233,7 +233,7 @@ class _Reader:
             self.type_attribute = type_attribute
             for group, of_one in zip(groups, tags, strict=True):
                 group.tag = max(of_one, default="")
-        _name_apart(groups, ours=bool(self.told.separator))
+        _name_apart(groups, ours=bool(self.described.separator))
         return groups, tuple(guards), separator
 
     def _usable(self, samples: Sequence[Sample], path: Path, must: Mapping[str, str]) -> list[Sample]:
@@ -256,14 +256,14 @@ class _Reader:
         self, group: SampleGroup, slots: Sequence[Slot], separator: str, owners: Mapping[str, str]
     ) -> tuple[Item, Entity]:
         """The item of a group and its entity, from the description or from the samples."""
-        name, copy = _split_copy(group.name, ours=bool(self.told.separator))
-        described = self.told.facets.get((name, copy))
-        known = self.told.entities.get(name)
+        name, copy = _split_copy(group.name, ours=bool(self.described.separator))
+        described = self.described.facets.get((name, copy))
+        known = self.described.entities.get(name)
         keys = frozenset(a.name for s in slots for a in (*s.pk, *s.sk) if is_physical(a.name)) | {self.type_attribute}
         shown = RecoveredKey(group.samples, owners, keys, separator)
         facets = [self._facet(group, slot, shown, described) for slot in slots]
         there = tuple(facet for facet in facets if facet is not None)
-        held = self.told.held.get((name, copy), ())
+        held = self.described.held.get((name, copy), ())
         item = Item(name, group.tag or (f"{name}.{copy}" if copy else name), there, copy, held)
         if shown.invented:
             names = " and ".join(f"`{one}`" for one in shown.invented)
@@ -301,13 +301,13 @@ class _Reader:
 
     def _compare(self, group: SampleGroup, slot: Slot, told: Facet, inside: Sequence[Sample]) -> None:
         """Report samples whose key differs from the description."""
-        entity = self.told.entities.get(_split_copy(group.name, ours=True)[0])
+        entity = self.described.entities.get(_split_copy(group.name, ours=True)[0])
         types = {a.name: a.type for a in entity.attributes} if entity else {}
         for attribute, text in zip((*slot.pk, *slot.sk), (*told.pk, *told.sk), strict=True):
             if text == f"{{{attribute.name}}}":
                 continue
             try:
-                template = Template.of(text, types, self.told.separator, self.told.raw)
+                template = Template.of(text, types, self.described.separator, self.described.raw)
                 wrong = [s for s in inside if not template.matches(text_of(s.get(attribute.name)) or "")]
             except (TemplateError, KeyValueError):
                 continue  # the design's validation reports whether it can be a template

@@ -46,7 +46,7 @@ class ServerConnection(asyncio.Protocol):
         self._stopping = False
         self._lingering = 0.0
         self._stalled: float | None = None
-        """Since when the client takes nothing of what it is sent."""
+        """The time since which the client has read no response bytes."""
         self._started: float | None = None
         """When the first byte came of the request that is being received."""
         self._heard = self._loop.time()

@@ -53,7 +53,7 @@ _JSON_TYPES = frozenset({b"application/x-amz-json-1.0", b"application/json"})
 
 
 class Backend(Protocol):
-    """What performs the operations: the embedded engine, or any other object with this method.
+    """The object that performs operations: the embedded engine, or any other object with this method.
 
     If it also has `send_now(operation, body) -> bytes | None`, the event loop calls that. It returns None if it would
     have to wait for another thread or process; a thread then calls `send`.

@@ -1,4 +1,4 @@
-"""Which web pages may use the server. By default none: a browser on this machine can reach loopback ports for any site.
+"""The web pages that may use the server: by default none. A browser here can reach loopback ports for any site.
 
 A page can send requests to this port; they carry an `Origin` header. It can also be served under a name that is later
 pointed at 127.0.0.1 (DNS rebinding), so that the browser takes this server for the page's own site; the `Host` header

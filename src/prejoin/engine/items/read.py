@@ -118,7 +118,7 @@ class RowPage:
 
 
 class PageQuery(msgspec.Struct, frozen=True):
-    """What to read: a range of key bytes, the position to start after, the limit and the direction."""
+    """The range to read: key bytes, the position to start after, the limit and the direction."""
 
     table: TableDefinition
     index: IndexDefinition | None

@@ -1,4 +1,4 @@
-"""Point-in-time recovery: a log of what items were before each write, and a table as it was at a moment.
+"""Point-in-time recovery: a log of each item before its writes, and a table restored to a moment.
 
 While recovery is on, each write adds a record to the log in its own transaction. To restore a table, the records that
 are younger than the moment are undone on a copy of its items.

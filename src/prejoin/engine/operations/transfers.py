@@ -1,4 +1,4 @@
-"""What exports and imports have in common: a client token that makes them happen once, and how they are found."""
+"""Shared by exports and imports: client tokens that make them happen once, describe and list."""
 
 from __future__ import annotations
 

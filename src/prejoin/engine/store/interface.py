@@ -19,7 +19,7 @@ Ts = TypeVarTuple("Ts")
 _EXPIRY = Struct("<d")
 
 HIDDEN = "~"
-"""How the names begin of what is stored like a table and is none, such as a backup. No table can have such a name, and
+"""The prefix of names of artifacts that are stored like a table, such as backups. No table can have such a name, and
 all names of tables sort before it.
 """
 MAX_RECORD = (1 << 40) - 1

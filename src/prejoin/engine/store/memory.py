@@ -58,7 +58,7 @@ class MemorySession(Session):
         self._numbers: dict[int, int] = {}
         """The number of the newest record of each table. A rollback leaves a gap."""
         self._undo: list[tuple[UndoableDict | SortedMap, Any, Any]] = []
-        """Of each change, what it changed and what was there before; noted before it is made."""
+        """An undo log: for each change its place and the previous value, noted before the change is made."""
 
     def copy(self) -> MemorySession:
         """Another session with the same content. Rows are shared, because they never change."""

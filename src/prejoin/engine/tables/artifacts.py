@@ -30,7 +30,7 @@ class Artifact(msgspec.Struct, frozen=True):
 
     @classmethod
     def find(cls, session: Session, arn: str) -> Self | None:
-        """What has this ARN."""
+        """The artifact with this ARN."""
         table, _, identity = arn.rpartition(f"/{cls.kind}/")
         version = session.table_version(_name(cls.kind, identity)) if table else None
         if version is None:

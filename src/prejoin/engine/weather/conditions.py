@@ -1,4 +1,4 @@
-"""What bad weather consists of, as a test, the command line and the admin endpoint give it."""
+"""Conditions of bad weather, as a test, the command line and the admin endpoint give them."""
 
 from __future__ import annotations
 

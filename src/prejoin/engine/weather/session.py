@@ -1,6 +1,6 @@
 """A session of the store in bad weather: reads see the past, units are counted, and transactions meet.
 
-Operations use it as any other session. The store itself is always up to date: lag is what readers are shown.
+Operations use it as any other session. The store itself is always up to date: only reads lag.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ entry the table's id and the number of the index.
 
 
 class RequestFacts(msgspec.Struct, frozen=True):
-    """What a session has to know about the request that it is for."""
+    """Facts about the request that a session serves."""
 
     reads: bool
     weather_of: Callable[[str], Weather | None]

@@ -41,7 +41,7 @@ class ThrottledPlace(msgspec.Struct, frozen=True):
 
 
 class _Bucket:
-    """Units that flow in at a rate, up to what it can hold. A request may take more than there is, once."""
+    """A token bucket: units flow in at a rate, up to its capacity. A request may take more than there is, once."""
 
     __slots__ = ("level", "rate", "seen", "size")
 

@@ -30,7 +30,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 
 
 @dataclass(slots=True)
-class Condition:
+class SqlCondition:
     """A comparison of a column with values: constants, times from now, or parameters (None)."""
 
     place: Place
@@ -55,7 +55,7 @@ class ConditionReader:
         self.scope = scope
         self.notes: list[str] = []
 
-    def read(self, node: exp.Expr) -> Condition | None:
+    def read(self, node: exp.Expr) -> SqlCondition | None:
         """A condition; None if it is always true. Raises MisfitError."""
         node = _bare(node)
         if node.args.get("negate") and not (isinstance(node, exp.Is) and isinstance(node.expression, exp.Null)):
@@ -66,23 +66,23 @@ class ConditionReader:
             case exp.Between():
                 place = self._place(node.this)
                 ends = [node.args["low"], node.args["high"]]
-                return Condition(place, Op.BETWEEN, [self.value(one, place) for one in ends], ends)
+                return SqlCondition(place, Op.BETWEEN, [self.value(one, place) for one in ends], ends)
             case exp.In():
                 return self._in(node)
             case exp.Like() | exp.ILike():
                 return self._like(node)
             case exp.Is() if isinstance(node.expression, exp.Null):
                 op = Op.EXISTS if node.args.get("negate") else Op.NOT_EXISTS
-                return Condition(self._place(node.this), op, [], [])
+                return SqlCondition(self._place(node.this), op, [], [])
             case exp.Is() if isinstance(node.expression, exp.Placeholder):  # IS TRUE
                 place = self._place(node.this)
-                return Condition(place, Op.EQ, [self.value(node.expression, place)], [node.expression])
+                return SqlCondition(place, Op.EQ, [self.value(node.expression, place)], [node.expression])
             case exp.Not() if _is_null(_bare(node.this)):
-                return Condition(self._place(_bare(node.this).this), Op.EXISTS, [], [])
+                return SqlCondition(self._place(_bare(node.this).this), Op.EXISTS, [], [])
             case exp.Not() if isinstance(_bare(node.this), exp.Column):
-                return Condition(self._place(node.this), Op.EQ, [Value(const="false")], [])
+                return SqlCondition(self._place(node.this), Op.EQ, [Value(const="false")], [])
             case exp.Column():
-                return Condition(self._place(node), Op.EQ, [Value(const="true")], [])
+                return SqlCondition(self._place(node), Op.EQ, [Value(const="true")], [])
             case exp.Or():
                 return self._or(node)
             case exp.Exists() | exp.Not():
@@ -92,7 +92,7 @@ class ConditionReader:
                 return None
         raise MisfitError(f"it has the condition `{_short(node)}`", "store what it computes as an attribute, or filter")
 
-    def _comparison(self, node: exp.Expr) -> Condition | None:
+    def _comparison(self, node: exp.Expr) -> SqlCondition | None:
         left, right = _unwrapped(node.this), _unwrapped(node.expression)
         op = _OPS[type(node)]
         if isinstance(left, exp.Placeholder) and isinstance(right, exp.Placeholder):
@@ -103,10 +103,10 @@ class ConditionReader:
         if isinstance(right, exp.Any) and op is Op.EQ:  # PostgreSQL: id = ANY($1)
             inner = right.find(exp.Placeholder)
             if inner is not None:
-                return Condition(place, Op.EQ, [None], [inner], many=True, exact=False)
-        return Condition(place, op, [self.value(right, place)], [right])
+                return SqlCondition(place, Op.EQ, [None], [inner], many=True, exact=False)
+        return SqlCondition(place, op, [self.value(right, place)], [right])
 
-    def _in(self, node: exp.In) -> Condition:
+    def _in(self, node: exp.In) -> SqlCondition:
         place = self._place(node.this)
         if not node.expressions or node.args.get("query"):
             raise MisfitError("it has a condition with a subquery", "read the ids first, then the items by their ids")
@@ -115,29 +115,29 @@ class ConditionReader:
             literals = self.statement.literals.get(value.name, [])
             if literals and value.name not in self.statement.given and self._few(place):
                 self.notes.append(f"the values {', '.join(literals)} are taken as constants")
-                return Condition(
+                return SqlCondition(
                     place, Op.IN, [Value(const=self._text(v, place)) for v in literals], [value], exact=False
                 )
-        return Condition(place, Op.EQ, [None], [value], many=True)
+        return SqlCondition(place, Op.EQ, [None], [value], many=True)
 
-    def _like(self, node: exp.Expr) -> Condition:
+    def _like(self, node: exp.Expr) -> SqlCondition:
         place, value = self._place(node.this), _bare(node.expression)
         literals = self.statement.literals.get(value.name, []) if isinstance(value, exp.Placeholder) else []
         prefixes = [v for v in literals if re.fullmatch(r"[^%_]+%", v)]
         if literals and len(prefixes) == len(literals):
             if isinstance(node, exp.ILike):
                 self.notes.append("the prefix ignores case: store the text in lower case, too")
-            return Condition(place, Op.BEGINS_WITH, [None], [value], exact=not isinstance(node, exp.ILike))
+            return SqlCondition(place, Op.BEGINS_WITH, [None], [value], exact=not isinstance(node, exp.ILike))
         raise MisfitError(f"it searches in `{self.scope.attribute(place)}` (LIKE)", SEARCH)
 
-    def _or(self, node: exp.Or) -> Condition:
+    def _or(self, node: exp.Or) -> SqlCondition:
         parts = [self.read(one) for one in _disjuncts(node)]
         found = [one for one in parts if one is not None]
         if len(found) == len(parts) and len({one.place for one in found}) == 1 and all(c.op is Op.EQ for c in found):
             values = [value for one in found for value in one.values]
             if all(value is not None and value.const is not None for value in values):
-                return Condition(found[0].place, Op.IN, values, [], exact=False)
-            return Condition(found[0].place, Op.EQ, [None], [], many=True, exact=False)
+                return SqlCondition(found[0].place, Op.IN, values, [], exact=False)
+            return SqlCondition(found[0].place, Op.EQ, [None], [], many=True, exact=False)
         raise MisfitError(
             "it has alternatives (OR)", "one access pattern for each alternative; merge in the application"
         )
@@ -205,10 +205,10 @@ class ConditionReader:
         return text
 
 
-def inputs_of(conditions: Sequence[Condition], scope: Scope, sorted_by: str = "") -> list[Input]:
+def inputs_of(conditions: Sequence[SqlCondition], scope: Scope, sorted_by: str = "") -> list[Input]:
     """Inputs of a pattern. Two ends on one attribute are a range; what no key can answer beside it is a filter."""
     found: list[Input] = []
-    ranges: dict[Place, list[Condition]] = {}
+    ranges: dict[Place, list[SqlCondition]] = {}
     for one in conditions:
         name = scope.attribute(one.place)
         if one.op in (Op.LT, Op.LE, Op.GT, Op.GE, Op.BETWEEN, Op.BEGINS_WITH):
@@ -225,11 +225,11 @@ def inputs_of(conditions: Sequence[Condition], scope: Scope, sorted_by: str = ""
     return [*found, *first, *(Input(s.attribute, s.op, s.values, filter=True) for s in spans[1:])]
 
 
-def _values(condition: Condition) -> tuple[Value, ...]:
+def _values(condition: SqlCondition) -> tuple[Value, ...]:
     return tuple(v for v in condition.values if v is not None) if None not in condition.values else ()
 
 
-def _span(name: str, conditions: Sequence[Condition]) -> Input:
+def _span(name: str, conditions: Sequence[SqlCondition]) -> Input:
     low = next((c for c in conditions if c.op in (Op.GT, Op.GE)), None)
     high = next((c for c in conditions if c.op in (Op.LT, Op.LE)), None)
     if low and high:  # the ends of `between` are included
@@ -289,4 +289,4 @@ def _short(node: exp.Expr) -> str:
     return text if len(text) <= 50 else f"{text[:49]}…"
 
 
-__all__ = ["SEARCH", "Condition", "ConditionReader", "conjuncts", "inputs_of"]
+__all__ = ["SEARCH", "ConditionReader", "SqlCondition", "conjuncts", "inputs_of"]

@@ -79,11 +79,11 @@ def discover_database(
         address = str(source)
     usable, left_out = usable_tables(database)
     parsed = parse_statements(logs, database.dialect)
-    progress.result(f"{parsed.seen:,} statements, {len(parsed.found)} different")
+    progress.result(f"{parsed.logged:,} statements, {len(parsed.statements)} different")
     known = table_entities(usable)
-    interpreted = interpret(parsed.found, known, database.dialect) if parsed.found else None
+    interpreted = interpret(parsed.statements, known, database.dialect) if parsed.statements else None
     if interpreted is not None and not all_tables:
-        used = _used(parsed.found, known, tables)
+        used = _used(parsed.statements, known, tables)
         left_out |= {t: f"{e.table.rows:,} rows; no statement uses it" for t, e in known.items() if t not in used}
         known = {table: entity for table, entity in known.items() if table in used}
     name = title or _title(database.name)
@@ -95,7 +95,7 @@ def discover_database(
         mapping,
         document_text(found.workload, "md"),
         write_mapping(mapping),
-        parsed.seen,
+        parsed.logged,
         found.misfits,
         found.review,
         parsed.unread,
@@ -111,11 +111,11 @@ def _logs(source: object, queries: Sequence[str], period: float | None) -> tuple
     return ([log] if log else []), why
 
 
-def _used(statements: Iterable[object], known: dict[str, TableEntity], asked: Sequence[str]) -> set[str]:
+def _used(statements: Iterable[object], tables: dict[str, TableEntity], asked: Sequence[str]) -> set[str]:
     """The tables that statements use, those asked for, and the parents that foreign keys lead to."""
     from sqlglot import exp
 
-    names = {table.rpartition(".")[2].lower(): table for table in known}
+    names = {table.rpartition(".")[2].lower(): table for table in tables}
     used = {names[name] for name in (a.rpartition(".")[2].lower() for a in asked) if name in names}
     for statement in statements:
         for node in statement.tree.find_all(exp.Table):  # type: ignore[attr-defined]
@@ -123,8 +123,8 @@ def _used(statements: Iterable[object], known: dict[str, TableEntity], asked: Se
                 used.add(names[node.name.lower()])
     waiting = list(used)
     while waiting:
-        for fk in known[waiting.pop()].table.foreign_keys:
-            if fk.table in known and fk.table not in used:
+        for fk in tables[waiting.pop()].table.foreign_keys:
+            if fk.table in tables and fk.table not in used:
                 used.add(fk.table)
                 waiting.append(fk.table)
     return used
@@ -136,9 +136,9 @@ def _title(name: str) -> str:
 
 
 def _mapping(
-    source: str, entities: dict[str, TableEntity], found: DiscoveredDocument, left_out: dict[str, str]
+    source: str, entities: dict[str, TableEntity], interpretation: DiscoveredDocument, left_out: dict[str, str]
 ) -> TableMapping:
-    patterns = {id_: PatternSource(sql) for id_, sql in found.sql.items()}
+    patterns = {id_: PatternSource(sql) for id_, sql in interpretation.sql.items()}
     mapped = {one.name: _entity_mapping(one) for one in entities.values()}
     return TableMapping(source, "", mapped, patterns, dict(sorted(left_out.items())))
 

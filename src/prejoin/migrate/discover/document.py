@@ -1,4 +1,4 @@
-"""Assemble the document: entities, access patterns with their SQL, what does not fit, what to review."""
+"""Assemble the document: entities, access patterns with their SQL, misfits, and points to review."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from sqlglot import exp
 
 from prejoin.migrate.discover.entities import Review, TableEntity, derive_entity
-from prejoin.migrate.discover.reads import Found, read_pattern
+from prejoin.migrate.discover.reads import DiscoveredPattern, read_pattern
 from prejoin.migrate.discover.scope import MisfitError
 from prejoin.migrate.discover.writes import merge_updates, write_pattern
 from prejoin.migrate.queries.statement import Statement, added, quoted_sql, readable
@@ -45,17 +45,17 @@ class Misfit:
     """A statement that no key serves, and what to do instead."""
 
     sql: str
-    what: str
+    description: str
     instead: str
     calls: float
     rate: Rate | None
 
 
 @dataclass(frozen=True, slots=True)
-class Interpreted:
+class Interpretation:
     """The patterns and misfits of the statements."""
 
-    found: tuple[tuple[Found, float, Rate | None], ...]
+    found: tuple[tuple[DiscoveredPattern, float, Rate | None], ...]
     """Patterns, with the calls and the rate of their statements."""
     misfits: tuple[Misfit, ...]
 
@@ -69,9 +69,9 @@ class DiscoveredDocument:
     review: tuple[str, ...]
 
 
-def interpret(statements: Iterable[Statement], entities: Mapping[str, TableEntity], dialect: str) -> Interpreted:
+def interpret(statements: Iterable[Statement], entities: Mapping[str, TableEntity], dialect: str) -> Interpretation:
     """Each statement as a pattern, or as a misfit. Statements that became the same pattern are one."""
-    found: list[tuple[Found, float, Rate | None]] = []
+    found: list[tuple[DiscoveredPattern, float, Rate | None]] = []
     misfits: list[Misfit] = []
     for statement in statements:
         try:
@@ -83,19 +83,21 @@ def interpret(statements: Iterable[Statement], entities: Mapping[str, TableEntit
             continue
         found.append((one, statement.calls, statement.rate))
     merged = _merged(found)
-    return Interpreted((*merged, *_second_requests(merged, entities)), tuple(misfits))
+    return Interpretation((*merged, *_second_requests(merged, entities)), tuple(misfits))
 
 
 def _second_requests(
-    found: Iterable[tuple[Found, float, Rate | None]], entities: Mapping[str, TableEntity]
-) -> list[tuple[Found, float, Rate | None]]:
+    patterns: Iterable[tuple[DiscoveredPattern, float, Rate | None]], entities: Mapping[str, TableEntity]
+) -> list[tuple[DiscoveredPattern, float, Rate | None]]:
     """Reads by id of entities that are only joined: the second request of a join needs a key for them."""
-    found = list(found)
+    patterns = list(patterns)
     known = {
-        (r.entities, frozenset(i.attribute for i in r.inputs)) for f, _, _ in found if isinstance(r := f.pattern, Read)
+        (r.entities, frozenset(i.attribute for i in r.inputs))
+        for f, _, _ in patterns
+        if isinstance(r := f.pattern, Read)
     }
-    added_reads: dict[str, tuple[Found, float, Rate | None]] = {}
-    for one, calls, rate in found:
+    added_reads: dict[str, tuple[DiscoveredPattern, float, Rate | None]] = {}
+    for one, calls, rate in patterns:
         if not isinstance(one.pattern, Read) or one.pattern.combine is not Combine.JOIN:
             continue
         name = one.pattern.entities[1]
@@ -105,13 +107,15 @@ def _second_requests(
             words = f"{name} by {' and '.join(ids)}"
             read = Read("", "", (name,), words, inputs, Result.ONE, paginated=False)
             note = f"no statement reads {name} by its id alone; the join does, in its second request"
-            added_reads.setdefault(name, (Found(read, "", one.quoted, (note,)), calls, rate))
+            added_reads.setdefault(name, (DiscoveredPattern(read, "", one.quoted, (note,)), calls, rate))
     return list(added_reads.values())
 
 
-def _merged(found: Iterable[tuple[Found, float, Rate | None]]) -> list[tuple[Found, float, Rate | None]]:
-    groups: dict[bytes, tuple[Found, float, Rate | None]] = {}
-    for one, calls, rate in found:
+def _merged(
+    patterns: Iterable[tuple[DiscoveredPattern, float, Rate | None]],
+) -> list[tuple[DiscoveredPattern, float, Rate | None]]:
+    groups: dict[bytes, tuple[DiscoveredPattern, float, Rate | None]] = {}
+    for one, calls, rate in patterns:
         pattern = one.pattern
         compared = msgspec.structs.replace(pattern, needs=()) if isinstance(pattern, Read) else pattern
         key = msgspec.json.encode([type(pattern).__name__, compared])
@@ -132,7 +136,7 @@ def _merged(found: Iterable[tuple[Found, float, Rate | None]]) -> list[tuple[Fou
 def write_document(
     title: str,
     entities: Mapping[str, TableEntity],
-    interpreted: Interpreted | None,
+    interpreted: Interpretation | None,
     origins: Sequence[str],
     left_out: Mapping[str, str],
 ) -> DiscoveredDocument:
@@ -165,7 +169,7 @@ def write_document(
     return DiscoveredDocument(workload, sql, misfits, tuple(review.notes))
 
 
-def _changed(one: TableEntity, found: Iterable[Found], seen: bool) -> frozenset[str] | None:
+def _changed(one: TableEntity, found: Iterable[DiscoveredPattern], seen: bool) -> frozenset[str] | None:
     """The columns of a table that statements change; None if no statement writes to it."""
     writes = [f for f in found if isinstance(f.pattern, Write) and f.pattern.first_entity == one.name]
     if not seen or not writes:
@@ -188,11 +192,11 @@ def _numbered(patterns: Sequence[Pattern], group: int) -> tuple[Pattern, ...]:
 
 
 def _patterns(
-    found: Sequence[Found], rates: Mapping[int, tuple[float, Rate | None]], review: Review
+    found: Sequence[DiscoveredPattern], rates: Mapping[int, tuple[float, Rate | None]], review: Review
 ) -> tuple[Workload, dict[str, str]]:
     rated = any(rate for _, rate in rates.values())
     counted = len({calls for calls, _ in rates.values()}) > 1
-    groups: list[list[Found]] = [[], [], []]
+    groups: list[list[DiscoveredPattern]] = [[], [], []]
     for one in found:
         pattern = one.pattern
         deletes = isinstance(pattern, Write) and pattern.actions[0].verb == "delete"
@@ -243,7 +247,7 @@ def _sections(misfits: Sequence[Misfit], review: Review, left_out: Mapping[str, 
         lines = ["These statements fit no key, and are not access patterns of this table.", ""]
         for one in sorted(misfits, key=lambda m: -m.calls):
             often = f" ({one.calls:,.0f} times)" if one.calls > 1 else ""
-            what = one.what[:1].upper() + one.what[1:]
+            what = one.description[:1].upper() + one.description[1:]
             lines += [f"- {cell(one.sql)}{often}", f"  - {what}. Instead: {one.instead}."]
         yield Section("Not Served by a Key", "\n".join(lines), after="Notes")
     if left_out:

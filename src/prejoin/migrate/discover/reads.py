@@ -1,4 +1,4 @@
-"""A SELECT as an access pattern. What no key can answer raises `MisfitError`, with what to do instead."""
+"""A SELECT as an access pattern. A statement that no key can answer raises `MisfitError`, with an alternative."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from prejoin.migrate.discover.conditions import Condition, ConditionReader, inputs_of
+from prejoin.migrate.discover.conditions import ConditionReader, SqlCondition, inputs_of
 from prejoin.migrate.discover.entities import TableEntity
 from prejoin.migrate.discover.scope import SUBQUERY, MisfitError, Scope, scope_of
 from prejoin.migrate.queries.statement import Statement, quoted_sql, sql_of
@@ -30,7 +30,7 @@ _LOW, _HIGH = "_low", "_high"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DiscoveredPattern:
     """An access pattern that a statement became."""
 
     pattern: Pattern
@@ -43,7 +43,7 @@ class Found:
     """Columns that a write changes, with their tables."""
 
 
-def read_pattern(statement: Statement, entities: Mapping[str, TableEntity], dialect: str) -> Found:
+def read_pattern(statement: Statement, entities: Mapping[str, TableEntity], dialect: str) -> DiscoveredPattern:
     """The pattern of a SELECT."""
     quoted = quoted_sql(statement, dialect)
     tree = statement.tree.copy()
@@ -109,7 +109,7 @@ def read_pattern(statement: Statement, entities: Mapping[str, TableEntity], dial
     )
     exact = all(c.exact for c in conditions) and combine is not Combine.COLLECTION
     sql = _runnable(tree, conditions, own, scope, dialect) if exact else ""
-    return Found(read, sql, quoted, tuple(dict.fromkeys(notes)))
+    return DiscoveredPattern(read, sql, quoted, tuple(dict.fromkeys(notes)))
 
 
 def _refuse_analytics(tree: exp.Select) -> None:
@@ -165,7 +165,7 @@ class _Shape:
     """Joined tables that the pattern leaves to another request."""
 
 
-def _shape(tree: exp.Select, scope: Scope, conditions: Sequence[Condition]) -> _Shape:
+def _shape(tree: exp.Select, scope: Scope, conditions: Sequence[SqlCondition]) -> _Shape:
     """The result of the statement.
 
     A join is one of three things. Children of a row whose key is given are read with it, as a collection. A parent of
@@ -217,10 +217,10 @@ def _shown(tree: exp.Select, scope: Scope) -> set[str]:
     return found
 
 
-def _moved(condition: Condition, main: str, scope: Scope) -> Condition:
+def _moved(condition: SqlCondition, main: str, scope: Scope) -> SqlCondition:
     place = scope.in_table(condition.place, main)
     assert place is not None  # `_shape` checked it
-    return Condition(place, condition.op, condition.values, condition.nodes, condition.many, condition.exact)
+    return SqlCondition(place, condition.op, condition.values, condition.nodes, condition.many, condition.exact)
 
 
 # --- Parts ----------------------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def _input_words(one: Input) -> str:
 
 
 def _runnable(
-    tree: exp.Select, conditions: Iterable[Condition], own: Iterable[Condition], scope: Scope, dialect: str
+    tree: exp.Select, conditions: Iterable[SqlCondition], own: Iterable[SqlCondition], scope: Scope, dialect: str
 ) -> str:
     """The statement with parameters that are named after the inputs, without its limit: for `migrate verify`."""
     ends: dict[str, int] = {}

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from prejoin.migrate.discover.conditions import Condition, ConditionReader, conjuncts
+from prejoin.migrate.discover.conditions import ConditionReader, SqlCondition, conjuncts
 from prejoin.migrate.discover.entities import TableEntity
-from prejoin.migrate.discover.reads import Found
+from prejoin.migrate.discover.reads import DiscoveredPattern
 from prejoin.migrate.discover.scope import MisfitError, Place, Scope, scope_of
 from prejoin.migrate.queries.statement import Statement, quoted_sql
 from prejoin.workload.model import (
@@ -28,7 +28,7 @@ from prejoin.workload.stubs import one as a_or_an
 _COMPARED = {Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE}
 
 
-def write_pattern(statement: Statement, entities: Mapping[str, TableEntity], dialect: str) -> Found:
+def write_pattern(statement: Statement, entities: Mapping[str, TableEntity], dialect: str) -> DiscoveredPattern:
     """The pattern of a statement that writes."""
     tree = statement.tree.copy()
     quoted = quoted_sql(statement, dialect)
@@ -41,7 +41,7 @@ def write_pattern(statement: Statement, entities: Mapping[str, TableEntity], dia
             write, notes, changed = _delete(tree, statement, entities)
         case _:
             raise MisfitError(f"it is {type(tree).__name__.upper()}", "it is no access pattern of an application")
-    return Found(write, "", quoted, tuple(notes), column_changes=changed)
+    return DiscoveredPattern(write, "", quoted, tuple(notes), column_changes=changed)
 
 
 Written = tuple[Write, list[str], frozenset[tuple[str, str]]]
@@ -167,7 +167,7 @@ def _by_key(
     return reader, entity, [_check(c, scope) for c in conditions if c not in keys]
 
 
-def _check(condition: Condition, scope: Scope) -> Check:
+def _check(condition: SqlCondition, scope: Scope) -> Check:
     name = scope.attribute(condition.place)
     if condition.op is Op.EXISTS:
         return Check(CheckKind.EXISTS, attribute=name)
@@ -187,9 +187,9 @@ def _scope(target: exp.Table, entities: Mapping[str, TableEntity]) -> Scope:
     return scope_of(exp.Select(from_=exp.From(this=target.copy())), entities)[0]
 
 
-def merge_updates(found: Sequence[Found], most: int) -> list[Found]:
+def merge_updates(found: Sequence[DiscoveredPattern], most: int) -> list[DiscoveredPattern]:
     """Merges plain updates of an entity if there are many: ORMs write each combination of changed columns."""
-    plain: dict[str, list[Found]] = {}
+    plain: dict[str, list[DiscoveredPattern]] = {}
     for one in found:
         pattern = one.pattern
         if isinstance(pattern, Write) and _is_plain_update(pattern):
@@ -205,7 +205,7 @@ def _is_plain_update(pattern: Write) -> bool:
     return action.verb is Verb.UPDATE and not pattern.checks and plain
 
 
-def _merged(several: Sequence[Found]) -> Found:
+def _merged(several: Sequence[DiscoveredPattern]) -> DiscoveredPattern:
     first = several[0].pattern
     assert isinstance(first, Write)
     writes = [one.pattern for one in several if isinstance(one.pattern, Write)]
@@ -216,4 +216,4 @@ def _merged(several: Sequence[Found]) -> Found:
     note = f"{len(several)} updates with other columns each are one pattern; `update` of the client takes any of them"
     write = Write("", "", first.entities, words, tuple(inputs.values()), (action,), None)
     changed = frozenset(pair for one in several for pair in one.column_changes)
-    return Found(write, "", several[0].quoted, (note,), column_changes=changed)
+    return DiscoveredPattern(write, "", several[0].quoted, (note,), column_changes=changed)

@@ -25,7 +25,7 @@ from prejoin.patterns.integrity.repair import repair
 from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.errors import RefusedError
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.pipeline.throttle import Throttle
+from prejoin.pipeline.throttle import WriteThrottle
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.admin.create_table import active
 from prejoin.table.admin.drift import describe
@@ -62,7 +62,7 @@ class StepResult:
 
     read: int = 0
     written: Counter[str] = field(default_factory=Counter)
-    """Changes, by what they are: `index keys`, `missing`, `default`, …"""
+    """Changes, by kind: `index keys`, `missing`, `default`, …"""
     undecided: list[Finding] = field(default_factory=list)
     """Findings that no program can decide about."""
     units: float = 0.0
@@ -76,7 +76,7 @@ class Evolution:
 
     transition: Transition
     client: Client
-    throttle: Throttle
+    throttle: WriteThrottle
     folder: Path
     progress: Progress
     state: _State
@@ -313,7 +313,7 @@ def evolution_of(
     progress: Progress = SILENT,
 ) -> Evolution:
     """A transition at work on the table of a client. A state that belongs to another one is forgotten."""
-    throttle, folder, table = Throttle(rate), Path(state), connected.table
+    throttle, folder, table = WriteThrottle(rate), Path(state), connected.table
     folder.mkdir(parents=True, exist_ok=True)
     ends = (transition.old.design, transition.new.design)
     designs = [msgspec.json.encode([one.slots, one.items, one.guards]) for one in ends]

@@ -79,29 +79,29 @@ def steps_of(found: Transition) -> tuple[EvolutionStep, ...]:
     return tuple(_steps(found))
 
 
-def _steps(found: Transition) -> Iterator[EvolutionStep]:
+def _steps(transition: Transition) -> Iterator[EvolutionStep]:
     running = "OLD"
-    for slot in found.added:
+    for slot in transition.added:
         yield EvolutionStep("index", slot.name, f"add the index {slot.name}", running)
-    for version in found.versions:
+    for version in transition.versions:
         does = {
-            found.prepare.name: "it writes the keys of OLD and NEW, and reads as OLD",
-            found.switch.name: "it writes the keys of OLD and NEW, and reads as NEW",
+            transition.prepare.name: "it writes the keys of OLD and NEW, and reads as OLD",
+            transition.switch.name: "it writes the keys of OLD and NEW, and reads as NEW",
         }.get(version.name, "it reads and writes as NEW")
-        label = "NEW" if version is found.new else f"`{version.name}`"
+        label = "NEW" if version is transition.new else f"`{version.name}`"
         yield EvolutionStep("deploy", version.name, f"deploy {label} everywhere: {does}", f"{running} and {label}")
         running = label
-        if version is found.prepare:
+        if version is transition.prepare:
             yield EvolutionStep("backfill", "", "write what NEW reads into all items, and verify it", running)
-    for slot in found.removed:
+    for slot in transition.removed:
         yield EvolutionStep("remove", slot.name, f"remove the index {slot.name}", running)
-    if _leaves(found):
+    if _leaves(transition):
         yield EvolutionStep("clean", "", "delete the keys and items that only OLD has", running)
 
 
-def _leaves(found: Transition) -> bool:
+def _leaves(transition: Transition) -> bool:
     """Whether OLD has keys, copies or guards that NEW does not have."""
-    return found.needs_switch or not set(found.old.design.guards) <= set(found.new.design.guards)
+    return transition.needs_switch or not set(transition.old.design.guards) <= set(transition.new.design.guards)
 
 
 def estimate_backfill(
@@ -144,9 +144,9 @@ def write_steps(found: Transition, folder: str | Path, language: str = "cloudfor
     return tuple(written)
 
 
-def _files(found: Transition, language: str) -> Iterator[tuple[PurePosixPath, str]]:
-    there = [slot.name for slot in found.old.design.indexes]
-    for number, step in enumerate(steps_of(found), 1):
+def _files(plan: Transition, language: str) -> Iterator[tuple[PurePosixPath, str]]:
+    there = [slot.name for slot in plan.old.design.indexes]
+    for number, step in enumerate(steps_of(plan), 1):
         folder = PurePosixPath(f"{number}-{'add-' if step.kind == 'index' else ''}{step.what or step.kind}")
         if step.kind == "index":
             there.append(step.what)
@@ -154,9 +154,9 @@ def _files(found: Transition, language: str) -> Iterator[tuple[PurePosixPath, st
             there.remove(step.what)
             folder = PurePosixPath(f"{number}-remove-{step.what}")
         if step.kind in ("index", "remove"):
-            yield from ((folder / path, text) for path, text in _wave(found, there, language).items())
+            yield from ((folder / path, text) for path, text in _wave(plan, there, language).items())
         elif step.kind == "deploy":
-            version = next(one for one in found.versions if one.name == step.what)
+            version = next(one for one in plan.versions if one.name == step.what)
             options = Options(package_name(version.workload, Options()))
             rendered = render_package(version.workload, version.design, options)
             yield folder / rendered.name / "__init__.py", f'"""The version {version.name} of the code."""\n'

@@ -16,16 +16,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prejoin.migrate import codes
+from prejoin.migrate.follow.affected_items import AffectedItems, EntityItems, ItemKey, RowKey
 from prejoin.migrate.follow.log import SourceTransaction
-from prejoin.migrate.follow.touched import EntityItems, ItemKey, RowKey, Touched
 from prejoin.migrate.load.contents import HeldContent, LargeContents
 from prejoin.migrate.load.encode import EncodedPut, row_encoder
 from prejoin.migrate.load.state import DeadLetter
 from prejoin.migrate.load.write import RowWriter, dead_letter, is_about_item, is_plain, refusal_code
 from prejoin.migrate.mapping.rows import Row, RowError
 from prejoin.migrate.migration import Migration
-from prejoin.migrate.source.connection import Snapshot
-from prejoin.pipeline.throttle import Throttle
+from prejoin.migrate.source.connection import SourceSnapshot
+from prejoin.pipeline.throttle import WriteThrottle
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import BATCH_WRITE_REQUESTS, TRANSACTION_ACTIONS
 from prejoin.table.client.client import Client
@@ -56,13 +56,13 @@ class _Target:
     """Whether large contents were stored for the object."""
     unused: list[HeldContent] = field(default_factory=list)
     """Large contents that no item refers to when the row is written."""
-    gone: set[ItemKey] = field(default_factory=set)
+    deletions: set[ItemKey] = field(default_factory=set)
     """Items to delete."""
     letter: DeadLetter | None = None
 
 
 @dataclass(slots=True)
-class Applied:
+class ApplyResult:
     """The result of writing."""
 
     rows: int = 0
@@ -77,20 +77,25 @@ class Applier:
     """Writes the rows that transactions of the source changed."""
 
     def __init__(
-        self, migration: Migration, touched: Touched, client: Client, throttle: Throttle, contents: LargeContents
+        self,
+        migration: Migration,
+        affected: AffectedItems,
+        client: Client,
+        throttle: WriteThrottle,
+        contents: LargeContents,
     ) -> None:
         self._package = migration.package
-        self._touched = touched
+        self._touched = affected
         self._client = client
         self._throttle = throttle
         self._contents = contents
-        self._reading = {one.name for one in touched.entities.values() if not is_plain(client, one.cls)}
-        self._encoders = {name: row_encoder(migration.package, one.rows) for name, one in touched.entities.items()}
+        self._reading = {one.name for one in affected.entities.values() if not is_plain(client, one.cls)}
+        self._encoders = {name: row_encoder(migration.package, one.rows) for name, one in affected.entities.items()}
         self._refused: list[tuple[_Target, Exception]] = []
 
     def apply(
-        self, snapshot: Snapshot, transactions: Sequence[SourceTransaction], again: Iterable[RowKey] = ()
-    ) -> Applied:
+        self, snapshot: SourceSnapshot, transactions: Sequence[SourceTransaction], again: Iterable[RowKey] = ()
+    ) -> ApplyResult:
         """Writes the rows that the transactions changed, as the snapshot sees them. It has to see all of them.
 
         `again` are rows that were refused before, and may be written now.
@@ -98,7 +103,9 @@ class Applier:
         with self._contents.attempt():
             return self._apply(snapshot, transactions, again)
 
-    def _apply(self, snapshot: Snapshot, transactions: Sequence[SourceTransaction], again: Iterable[RowKey]) -> Applied:
+    def _apply(
+        self, snapshot: SourceSnapshot, transactions: Sequence[SourceTransaction], again: Iterable[RowKey]
+    ) -> ApplyResult:
         self._refused = []
         targets: dict[RowKey, _Target] = {key: _Target(key) for key in again}
         groups: list[list[RowKey]] = [[key] for key in targets]
@@ -109,10 +116,10 @@ class Applier:
                 for row in rows:
                     targets.setdefault(row, _Target(row))
                 for row, item in items:
-                    targets.setdefault(row, _Target(row)).gone.add(item)
+                    targets.setdefault(row, _Target(row)).deletions.add(item)
                 keys |= dict.fromkeys([*rows, *(row for row, _ in items)])
             groups.append(list(keys))
-        applied = Applied()
+        applied = ApplyResult()
         emptied = {c.table for one in transactions for c in one.changes if not c.images}
         for entity in self._touched.entities.values():
             if emptied.intersection(entity.tables):
@@ -122,10 +129,10 @@ class Applier:
         groups.append([key for key in targets if key not in known])
         kept = {t.item for t in targets.values() if t.item is not None}
         for target in targets.values():
-            target.gone -= kept
+            target.deletions -= kept
             if target.letter is not None:
-                target.gone.clear()  # the item stays as it was, until the row is corrected
-            for name, key in target.gone:
+                target.deletions.clear()  # the item stays as it was, until the row is corrected
+            for name, key in target.deletions:
                 entity = self._touched.entities[name]
                 target.unused += self._contents.held(entity.cls, entity.named((name, key)))
         applied.rows = len(targets)
@@ -140,7 +147,7 @@ class Applier:
             self._contents.note_unused()  # a row was refused, or another row became the same item
         return applied
 
-    def _read(self, snapshot: Snapshot, targets: dict[RowKey, _Target]) -> None:
+    def _read(self, snapshot: SourceSnapshot, targets: dict[RowKey, _Target]) -> None:
         """Reads the rows as the snapshot sees them, and makes their objects."""
         for name, entity in self._touched.entities.items():
             keys = [key for one, key in targets if one == name]
@@ -170,7 +177,7 @@ class Applier:
             with suppress(Exception):  # a row that does not fit: the transaction says why
                 target.put = encode(row)
 
-    def _refill(self, snapshot: Snapshot, entity: EntityItems, applied: Applied) -> None:
+    def _refill(self, snapshot: SourceSnapshot, entity: EntityItems, applied: ApplyResult) -> None:
         """Deletes all items of an entity whose table was truncated, and loads the rows that it has by now."""
         for page in self._client.everything(entity.cls, hidden=True, consistent=True):
             self._client.delete_many(entity.cls, page.items, read=True)
@@ -181,7 +188,7 @@ class Applier:
 
     # --- Writing ----------------------------------------------------------------------------------------------------
 
-    def _write(self, groups: Sequence[Sequence[_Target]], applied: Applied) -> None:
+    def _write(self, groups: Sequence[Sequence[_Target]], applied: ApplyResult) -> None:
         """Writes groups in order, several in a request where they fit."""
         pending: list[Sequence[_Target]] = []
         for group in self._put_single(groups):
@@ -197,7 +204,7 @@ class Applier:
         puts: list[EncodedPut] = []
         left: list[Sequence[_Target]] = []
         for group in groups:
-            put = group[0].put if len(group) == 1 and not group[0].gone else None
+            put = group[0].put if len(group) == 1 and not group[0].deletions else None
             if put is None:
                 left.append(group)
             else:
@@ -213,7 +220,7 @@ class Applier:
             return groups  # the transactions find out which one is refused
         return left
 
-    def _together(self, groups: Sequence[Sequence[_Target]], applied: Applied) -> None:
+    def _together(self, groups: Sequence[Sequence[_Target]], applied: ApplyResult) -> None:
         try:
             self._send([target for group in groups for target in group])
         except (TableError, ValueError, DynamoDBError) as error:
@@ -226,7 +233,7 @@ class Applier:
             else:
                 self._alone(groups[0], error, applied)
 
-    def _alone(self, group: Sequence[_Target], error: Exception, applied: Applied) -> None:
+    def _alone(self, group: Sequence[_Target], error: Exception, applied: ApplyResult) -> None:
         """Writes the rows of a group that cannot be one transaction."""
         if len(group) > 1:
             applied.split += 1
@@ -239,13 +246,15 @@ class Applier:
             if problem := self._refusal(target):
                 self._refused.append((target, problem))
 
-    def _again(self, applied: Applied) -> None:
+    def _again(self, applied: ApplyResult) -> None:
         """Tries the refused rows again, when all others are written: a unique value may be free by now."""
         left = self._refusals(target for target, _ in self._refused)
         taken = [target for target, problem in left if isinstance(problem, NotUnique)]
         if len(taken) > 1:  # they may hold the values for each other: all are deleted, then written
             for target in taken:
-                self._send([_Target(target.row, gone=target.gone | ({target.item} if target.item else set()))])
+                self._send(
+                    [_Target(target.row, deletions=target.deletions | ({target.item} if target.item else set()))]
+                )
         if len(self._refused) > 1:  # the first of them may have waited for one that was accepted after it
             left = self._refusals(target for target, _ in left)
         for target, problem in left:
@@ -270,7 +279,7 @@ class Applier:
         self._throttle.wait()
         with self._client.transaction() as tx:
             for target in targets:
-                for item in sorted(target.gone, key=repr):
+                for item in sorted(target.deletions, key=repr):
                     entity = self._touched.entities[item[0]]
                     tx.delete(entity.cls, read=item[0] in self._reading, **entity.named(item))
                 if target.record is not None:
@@ -293,7 +302,7 @@ def connected(groups: Sequence[Sequence[RowKey]], targets: Mapping[RowKey, _Targ
     for at, group in enumerate(groups):
         for key in group:
             target = targets[key]
-            for token in (("row", key), *(("item", item) for item in (*target.gone, target.item) if item)):
+            for token in (("row", key), *(("item", item) for item in (*target.deletions, target.item) if item)):
                 parent[root(at)] = root(owner.setdefault(token, at))
     found: dict[int, dict[RowKey, None]] = {}
     for at, group in enumerate(groups):

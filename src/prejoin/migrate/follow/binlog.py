@@ -29,7 +29,7 @@ from prejoin.migrate.follow.log import (
     SourceTransaction,
     changes_lost,
 )
-from prejoin.migrate.source.connection import Snapshot, SourceDatabase, unreadable
+from prejoin.migrate.source.connection import SourceDatabase, SourceSnapshot, unreadable
 from prejoin.pipeline.errors import RefusedError
 
 _SETTINGS = {"log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_metadata": "FULL"}
@@ -64,7 +64,7 @@ class BinaryLog(ChangeLog):
     def end(self) -> None:
         """Nothing was created."""
 
-    def _require_settings(self, snapshot: Snapshot) -> None:
+    def _require_settings(self, snapshot: SourceSnapshot) -> None:
         found = {row["Variable_name"]: row["Value"] for row in snapshot.rows("SHOW VARIABLES")}
         if "MariaDB" not in found["version"]:
             message = f"{self._source}: MySQL does not tell the position of its log that a snapshot corresponds to"
@@ -75,7 +75,7 @@ class BinaryLog(ChangeLog):
             fix = f"set {', '.join(f'{name} = {_SETTINGS[name]}' for name in wrong)}; or use the outbox"
             raise RefusedError(codes.NO_LOG, message, fix)
 
-    def _require_types(self, snapshot: Snapshot) -> None:
+    def _require_types(self, snapshot: SourceSnapshot) -> None:
         for table, name in self._names.items():
             for column, (kind, _) in _types(snapshot, *table).items():
                 if column in self._columns[name] and kind not in _KEYS:
@@ -84,7 +84,7 @@ class BinaryLog(ChangeLog):
                     )
                     raise RefusedError(codes.NOT_FOLLOWED, message, "use the outbox: `--outbox`")
 
-    def _require_no_cascades(self, snapshot: Snapshot) -> None:
+    def _require_no_cascades(self, snapshot: SourceSnapshot) -> None:
         """Refuses foreign keys with effects: InnoDB does not log the rows that they delete or change."""
         sql = "SELECT constraint_schema AS s, table_name AS t, constraint_name AS c, delete_rule AS d, update_rule AS u"
         for row in snapshot.rows(f"{sql} FROM information_schema.referential_constraints"):
@@ -97,7 +97,7 @@ class BinaryLog(ChangeLog):
 
     # --- Reading ----------------------------------------------------------------------------------------------------
 
-    def read(self, snapshot: Snapshot, after: str, limit: int = LIMIT) -> LogPart:
+    def read(self, snapshot: SourceSnapshot, after: str, limit: int = LIMIT) -> LogPart:
         end = _position(snapshot)
         if self._widths is None:
             kinds = {name: _types(snapshot, *table) for table, name in self._names.items()}
@@ -200,7 +200,7 @@ def _connect(**settings: Any) -> Any:
     return pymysql.connect(**{"database" if name == "db" else name: value for name, value in settings.items()})
 
 
-def _types(snapshot: Snapshot, schema: str, table: str) -> dict[str, tuple[str, int]]:
+def _types(snapshot: SourceSnapshot, schema: str, table: str) -> dict[str, tuple[str, int]]:
     """The type and width of each column."""
     sql = "SELECT column_name AS c, data_type AS d, character_octet_length AS w FROM information_schema.columns"
     values = {"schema": schema, "table": table}
@@ -208,7 +208,7 @@ def _types(snapshot: Snapshot, schema: str, table: str) -> dict[str, tuple[str, 
     return {row["c"]: (row["d"], int(row["w"] or 0)) for row in rows}
 
 
-def _position(snapshot: Snapshot) -> str:
+def _position(snapshot: SourceSnapshot) -> str:
     """The position of the log that the snapshot corresponds to: it sees all before, and nothing after."""
     found = {
         row["Variable_name"].lower(): row["Value"] for row in snapshot.rows("SHOW STATUS LIKE 'binlog_snapshot_%'")

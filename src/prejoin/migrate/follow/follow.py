@@ -15,19 +15,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from prejoin.migrate import codes
-from prejoin.migrate.follow.apply import Applied, Applier
+from prejoin.migrate.follow.affected_items import AffectedItems
+from prejoin.migrate.follow.apply import Applier, ApplyResult
 from prejoin.migrate.follow.log import LOAD_AGAIN, ChangeLog, LogPart
 from prejoin.migrate.follow.logs import open_log
-from prejoin.migrate.follow.touched import Touched
 from prejoin.migrate.load.contents import LargeContents
 from prejoin.migrate.load.load import opened_table, require_state
 from prejoin.migrate.load.state import FOLDER, LoadState, now_text
 from prejoin.migrate.migration import Migration
-from prejoin.migrate.source.connection import Snapshot
+from prejoin.migrate.source.connection import SourceSnapshot
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import PipelineError
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.pipeline.throttle import Throttle
+from prejoin.pipeline.throttle import WriteThrottle
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.errors import TableError
 from prejoin.transport.errors import TransportError
@@ -82,7 +82,7 @@ def follow_table(
     Raises a `PipelineError` if the load kept no changes or is not finished, or if changes are lost.
     """
     name = table or migration.table
-    throttle = Throttle(rate)
+    throttle = WriteThrottle(rate)
     result = FollowResult()
     began = time.monotonic()
     with LoadState(state) as kept:
@@ -92,7 +92,7 @@ def follow_table(
             fix = "run `prejoin migrate load` to its end" if kept.about("log") else f"{LOAD_AGAIN}, which keeps them"
             raise PipelineError(codes.NO_CHANGES, f"there is nothing to follow: {why}", fix)
         with opened_table(migration, name, place, throttle) as client:
-            touched = Touched(migration)
+            touched = AffectedItems(migration)
             contents = LargeContents(client)
             run = _Follower(
                 migration,
@@ -158,7 +158,7 @@ class _Follower:
         self.log.prepare(position)
         with self.migration.source.snapshot() as snapshot:
             part = self.log.read(snapshot, position)
-            applied = self._apply(snapshot, part) if part.transactions else Applied()
+            applied = self._apply(snapshot, part) if part.transactions else ApplyResult()
         if part.transactions or part.position != position:
             self.result.transactions += len(part.transactions)
             self.result.rows += applied.rows
@@ -172,7 +172,7 @@ class _Follower:
         self.progress.update(self._said(part))
         return bool(part.transactions)
 
-    def _apply(self, snapshot: Snapshot, part: LogPart) -> Applied:
+    def _apply(self, snapshot: SourceSnapshot, part: LogPart) -> ApplyResult:
         # A unique value may be free by now. Streams tell that one row took it before they tell that another gave it up.
         refused = (d for d in self.state.dead_letters() if d.code == codes.NOT_UNIQUE.id)
         return self.applier.apply(snapshot, part.transactions, [(d.entity, d.key) for d in refused])

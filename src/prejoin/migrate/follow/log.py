@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from prejoin.migrate import codes
-from prejoin.migrate.source.connection import Snapshot
+from prejoin.migrate.source.connection import SourceSnapshot
 from prejoin.pipeline.errors import PipelineError
 
 LIMIT = 5_000
@@ -72,7 +72,7 @@ class ChangeLog(ABC):
         """Is called before each snapshot. A log whose source is read from a copy brings the copy up to date here."""
 
     @abstractmethod
-    def read(self, snapshot: Snapshot, after: str, limit: int = LIMIT) -> LogPart:
+    def read(self, snapshot: SourceSnapshot, after: str, limit: int = LIMIT) -> LogPart:
         """The transactions after a position that the snapshot sees."""
 
     @abstractmethod

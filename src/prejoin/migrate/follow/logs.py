@@ -1,10 +1,10 @@
-"""Which log a migration follows: chosen when the load begins, then kept in the state."""
+"""Chooses the log that a migration follows: when the load begins, then kept in the state."""
 
 from __future__ import annotations
 
 from prejoin.migrate import codes
+from prejoin.migrate.follow.affected_items import AffectedItems
 from prejoin.migrate.follow.log import ChangeLog, Columns
-from prejoin.migrate.follow.touched import Touched
 from prejoin.migrate.load.state import LoadState
 from prejoin.migrate.migration import Migration
 from prejoin.pipeline.errors import RefusedError
@@ -26,7 +26,7 @@ def begin_log(migration: Migration, state: LoadState, outbox: bool = False, prog
         kind = OUTBOX if outbox else migration.source.log
         state.say(log=kind, log_name=_name(migration, state, kind))
     try:
-        log = open_log(migration, state, Touched(migration).columns())
+        log = open_log(migration, state, AffectedItems(migration).columns())
         if state.about("position"):
             log.require()
         else:
@@ -44,7 +44,7 @@ def _name(migration: Migration, state: LoadState, kind: str) -> str:
     if kind == "dynamodb":
         from prejoin.migrate.follow.streams import tables_without_stream
 
-        return ",".join(tables_without_stream(migration.source, Touched(migration).columns()))
+        return ",".join(tables_without_stream(migration.source, AffectedItems(migration).columns()))
     return f"prejoin_{state.about('fingerprint')}"
 
 

@@ -15,7 +15,7 @@ from prejoin.migrate import codes
 from prejoin.migrate.follow.log import LIMIT, ChangeLog, Columns, LogPart, RowChange, SourceTransaction
 from prejoin.migrate.load.state import decode_values
 from prejoin.migrate.outbox import NAME, outbox_table
-from prejoin.migrate.source.connection import Snapshot, SourceDatabase
+from prejoin.migrate.source.connection import SourceDatabase, SourceSnapshot
 from prejoin.pipeline.errors import RefusedError
 
 _DELETED = 500
@@ -41,7 +41,7 @@ class OutboxLog(ChangeLog):
     def require(self) -> None:
         self.begin()
 
-    def read(self, snapshot: Snapshot, after: str, limit: int = LIMIT) -> LogPart:
+    def read(self, snapshot: SourceSnapshot, after: str, limit: int = LIMIT) -> LogPart:
         sql = f"SELECT id, transaction_id, table_name, images FROM {NAME} ORDER BY id LIMIT {limit + 1}"  # noqa: S608
         rows = snapshot.rows(sql)
         self._read = [int(row["id"]) for row in rows[:limit]]

@@ -43,7 +43,7 @@ class DecodedTransaction:
 
 
 def decode(
-    messages: Iterable[bytes], wanted: Callable[[Relation], Collection[str]], load: Load
+    messages: Iterable[bytes], columns: Callable[[Relation], Collection[str]], load: Load
 ) -> Iterator[DecodedTransaction]:
     """The committed transactions of a stream of messages, with the values of the wanted columns."""
     relations: dict[int, Relation] = {}
@@ -62,7 +62,7 @@ def decode(
                 relations[number] = relation
             case b"I" | b"U" | b"D":
                 relation = relations[struct.unpack_from(">I", data, 1)[0]]
-                now.rows.append((relation, _images(data, relation, wanted(relation), load)))
+                now.rows.append((relation, _images(data, relation, columns(relation), load)))
             case b"T":
                 count = struct.unpack_from(">I", data, 1)[0]
                 now.rows += [(relations[n], ()) for n in struct.unpack_from(f">{count}I", data, 6)]
@@ -83,7 +83,7 @@ def _relation(data: bytes) -> tuple[int, Relation]:
     return number, Relation(schema.decode(), name.decode(), tuple(columns))
 
 
-def _images(data: bytes, relation: Relation, wanted: Collection[str], load: Load) -> tuple[Mapping[str, Any], ...]:
+def _images(data: bytes, relation: Relation, columns: Collection[str], load: Load) -> tuple[Mapping[str, Any], ...]:
     at, images = 5, []
     while at < len(data):
         kind, values = data[at : at + 1], {}
@@ -99,7 +99,7 @@ def _images(data: bytes, relation: Relation, wanted: Collection[str], load: Load
                 at += 4 + size
             # A key image ("K") has NULL in all columns outside of the replica identity. A large value that did not
             # change ("u") is not sent: the image before has it, if the replica identity is FULL.
-            if column.name not in wanted or form == b"u" or (kind == b"K" and not column.key):
+            if column.name not in columns or form == b"u" or (kind == b"K" and not column.key):
                 continue
             values[column.name] = None if text is None else load(column.type, text)
         images.append(values)

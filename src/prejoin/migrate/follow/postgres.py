@@ -30,7 +30,7 @@ from prejoin.migrate.follow.log import (
     changes_lost,
 )
 from prejoin.migrate.follow.pgoutput import Relation, decode
-from prejoin.migrate.source.connection import Snapshot, SourceDatabase, unreadable
+from prejoin.migrate.source.connection import SourceDatabase, SourceSnapshot, unreadable
 from prejoin.pipeline.errors import PipelineError, RefusedError
 
 _LOST = (psycopg.errors.UndefinedObject, psycopg.errors.ObjectNotInPrerequisiteState)
@@ -115,7 +115,7 @@ class PostgresLog(ChangeLog):
 
     # --- Reading ----------------------------------------------------------------------------------------------------
 
-    def read(self, snapshot: Snapshot, after: str, limit: int = LIMIT) -> LogPart:
+    def read(self, snapshot: SourceSnapshot, after: str, limit: int = LIMIT) -> LogPart:
         with self._connection() as db:
             if not self._names:
                 self._names = {(t.schema, t.name): name for name, t in self._tables(db).items()}
@@ -132,7 +132,7 @@ class PostgresLog(ChangeLog):
 
             found: list[SourceTransaction] = []
             cut, whole = False, len(rows) < limit
-            for one in decode((bytes(row[0]) for row in rows), self._wanted, load):
+            for one in decode((bytes(row[0]) for row in rows), self._columns_of, load):
                 if one.end <= _number(after):
                     continue  # the slot did not get the last confirmation
                 is_seen = not unseen.has(one.xid)
@@ -145,7 +145,7 @@ class PostgresLog(ChangeLog):
                 return LogPart(tuple(found), whole, found[-1].position if found else after)
             return LogPart((), whole, max(after, reached, key=_number))
 
-    def _wanted(self, relation: Relation) -> Sequence[str]:
+    def _columns_of(self, relation: Relation) -> Sequence[str]:
         return self._columns.get(self._names.get((relation.schema, relation.name), ""), ())
 
     def _changes(self, rows: Sequence[tuple[Relation, tuple[Any, ...]]]) -> Iterator[RowChange]:
@@ -196,7 +196,7 @@ class _Unseen:
     The log may have a transaction before new snapshots see it: while it waits for a synchronous standby, for example.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: SourceSnapshot) -> None:
         _, end, running = str(snapshot.value("SELECT pg_current_snapshot()::text")).split(":")
         self._end = int(end)
         self._running = {int(one) & 0xFFFFFFFF for one in running.split(",") if one}

@@ -25,7 +25,7 @@ from prejoin.migrate.follow.log import (
     SourceTransaction,
     changes_lost,
 )
-from prejoin.migrate.source.connection import Snapshot, SourceDatabase
+from prejoin.migrate.source.connection import SourceDatabase, SourceSnapshot
 from prejoin.migrate.source.dynamodb import DynamoDBSource, Item, column_values
 from prejoin.pipeline.errors import PipelineError, RefusedError
 from prejoin.protocol.errors import DynamoDBError
@@ -164,7 +164,7 @@ class StreamsLog(ChangeLog):
         changes = (SourceTransaction(text, (self._change(name, one),), one.at) for name, one in found)
         self._part = LogPart(tuple(changes), whole, text)
 
-    def read(self, snapshot: Snapshot, after: str, limit: int = LIMIT) -> LogPart:
+    def read(self, snapshot: SourceSnapshot, after: str, limit: int = LIMIT) -> LogPart:
         return self._part
 
     def _change(self, name: str, record: StreamRecord) -> RowChange:

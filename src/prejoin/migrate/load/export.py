@@ -21,7 +21,7 @@ from prejoin.pipeline import codes as pipeline_codes
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import PipelineError, RefusedError
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.pipeline.throttle import Throttle
+from prejoin.pipeline.throttle import WriteThrottle
 from prejoin.table.admin.table_request import create_table
 
 BUCKET = "YOUR-BUCKET"
@@ -67,7 +67,7 @@ def export_items(
         (target / "items").mkdir(parents=True, exist_ok=True)
         for name, request in _requests(migration).items():
             (target / name).write_text(json.dumps(request, indent=2) + "\n", encoding="utf-8")
-        with opened_table(migration, migration.table, place, Throttle()) as client:
+        with opened_table(migration, migration.table, place, WriteThrottle()) as client:
             start: dict[str, object] = {}
             lines: list[str] = []
             while True:

@@ -15,11 +15,11 @@ from prejoin.migrate.load.state import FOLDER, EntityProgress, LoadState, now_te
 from prejoin.migrate.load.write import RowWriter
 from prejoin.migrate.mapping.rows import EntityRows
 from prejoin.migrate.migration import Migration
-from prejoin.migrate.source.connection import Snapshot
+from prejoin.migrate.source.connection import SourceSnapshot
 from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.errors import PipelineError, RefusedError
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.pipeline.throttle import Throttle
+from prejoin.pipeline.throttle import WriteThrottle
 from prejoin.table.client.client import Client
 from prejoin.table.errors import NoSuchTable
 
@@ -81,7 +81,7 @@ def load_table(
         resumed = kept.about("fingerprint") != ""
         if resumed:
             require_state(migration, kept, name, place)
-        throttle = Throttle(rate)
+        throttle = WriteThrottle(rate)
         with opened_table(migration, name, place, throttle, create) as client:
             if not resumed:
                 if not force:
@@ -139,7 +139,7 @@ def require_same_plan(migration: Migration, state: LoadState, table: str, place:
 
 @contextmanager
 def opened_table(
-    migration: Migration, table: str, place: TablePlace, throttle: Throttle, create: bool = False
+    migration: Migration, table: str, place: TablePlace, throttle: WriteThrottle, create: bool = False
 ) -> Iterator[Client]:
     """A client of the target table, whose consumption is observed."""
     schema = migration.schema(place)
@@ -168,7 +168,7 @@ class _Load:
         migration: Migration,
         client: Client,
         state: LoadState,
-        throttle: Throttle,
+        throttle: WriteThrottle,
         workers: int,
         progress: Progress,
         contents: LargeContents,
@@ -194,7 +194,7 @@ class _Load:
                 self._entity(snapshot, rows)
         return self.read
 
-    def _entity(self, snapshot: Snapshot, rows: EntityRows) -> None:
+    def _entity(self, snapshot: SourceSnapshot, rows: EntityRows) -> None:
         name = rows.entity.name
         now = self.state.progress(name)
         if now.done:

@@ -17,9 +17,9 @@ from prejoin.migrate.load.state import DeadLetter, row_json
 from prejoin.migrate.load.write import RowWriter
 from prejoin.migrate.mapping.rows import EntityRows
 from prejoin.migrate.migration import Migration
-from prejoin.migrate.source.connection import Snapshot
+from prejoin.migrate.source.connection import SourceSnapshot
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.pipeline.throttle import Throttle
+from prejoin.pipeline.throttle import WriteThrottle
 from prejoin.protocol.prices import GB, STORAGE_GB_MONTH, WRITE_MILLION
 from prejoin.protocol.sizes import measured
 from prejoin.table.client.client import Client
@@ -94,9 +94,9 @@ def plan_load(migration: Migration, *, rate: float | None = None, progress: Prog
     return LoadPlan(found, rate or USUAL_RATE)
 
 
-def _entity_plan(migration: Migration, snapshot: Snapshot, rows: EntityRows) -> EntityPlan:
+def _entity_plan(migration: Migration, snapshot: SourceSnapshot, rows: EntityRows) -> EntityPlan:
     sample = next(rows.pages(snapshot), [])[:SAMPLE]
-    throttle = Throttle()
+    throttle = WriteThrottle()
     with Embedded() as engine:
         client = Client(migration.package.schema, "plan", engine, observe=throttle.observe)
         client.create_table()

@@ -21,7 +21,7 @@ from prejoin.migrate.load.state import DeadLetter, LoadState, decode_key, encode
 from prejoin.migrate.mapping.rows import EntityRows, Row, RowError
 from prejoin.migrate.verify.compare import canonical_text
 from prejoin.patterns.large.large import LargePattern
-from prejoin.pipeline.throttle import Throttle
+from prejoin.pipeline.throttle import WriteThrottle
 from prejoin.proof.package import LoadedPackage
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import BATCH_WRITE_REQUESTS
@@ -41,7 +41,7 @@ _TEMPORARY = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """The result of writing a page."""
 
     rows: int
@@ -56,7 +56,7 @@ class RowWriter:
         client: Client,
         package: LoadedPackage,
         rows: EntityRows,
-        throttle: Throttle,
+        throttle: WriteThrottle,
         contents: LargeContents,
         workers: int = 1,
         state: LoadState | None = None,
@@ -74,7 +74,7 @@ class RowWriter:
         self._encode = row_encoder(package, rows) if rows.keeps_key else None
         self._state = None if rows.keeps_key else state
 
-    def write(self, rows: Sequence[Row]) -> Written:
+    def write(self, rows: Sequence[Row]) -> WriteResult:
         """Writes a page. Errors of single rows are dead letters; a table that cannot be reached raises."""
         dead: list[DeadLetter] = []
         left: list[Row] = [] if self._encode else list(rows)
@@ -84,7 +84,7 @@ class RowWriter:
         send = self._send_with_contents if self._contents else self._send
         for found in self._each(send, _chunks(iter(records), self._size(len(records)))):
             dead += found
-        return Written(len(rows), tuple(dead))
+        return WriteResult(len(rows), tuple(dead))
 
     def _encoded(self, rows: Sequence[Row], left: list[Row]) -> Iterator[tuple[Row, EncodedPut]]:
         """The rows that the encoder takes. The others are added to `left`."""
@@ -228,8 +228,8 @@ class RowWriter:
         return dead_letter(self._rows.entity.name, row, code, reason)
 
 
-def _chunks(given: Iterator[T], size: int) -> Iterator[list[T]]:
-    while chunk := list(islice(given, size)):
+def _chunks(items: Iterator[T], size: int) -> Iterator[list[T]]:
+    while chunk := list(islice(items, size)):
         yield chunk
 
 

@@ -93,9 +93,9 @@ def converter(type_: Type, form: str = "", zone: tzinfo = UTC, members: Mapping[
             return _CONVERTERS[kind]
 
 
-def _fail(value: Any, what: str) -> ConversionError:
+def _fail(value: Any, description: str) -> ConversionError:
     shown = repr(value)
-    return ConversionError(f"{shown if len(shown) <= 60 else shown[:59] + '…'} is not {what}")
+    return ConversionError(f"{shown if len(shown) <= 60 else shown[:59] + '…'} is not {description}")
 
 
 def _string(value: Any, form: str) -> str:

@@ -150,7 +150,7 @@ def read_mapping(path: str | Path = MAPPING) -> TableMapping:
 
 
 def _misfit(data: dict[str, Any], problem: msgspec.ValidationError) -> tuple[str, str]:
-    """Which entity is wrong, and why: msgspec does not name keys of a dict."""
+    """Names the invalid entity and the reason: msgspec does not name keys of a dict."""
     entities = data.get("entities")
     for name, one in entities.items() if isinstance(entities, dict) else ():
         try:

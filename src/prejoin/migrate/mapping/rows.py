@@ -12,7 +12,7 @@ from prejoin.diagnostics import Code
 from prejoin.migrate import codes
 from prejoin.migrate.mapping.convert import ConversionError, Converter, content_value, converter, plain, zone_of
 from prejoin.migrate.mapping.model import AttributeSource, Children, EntityMapping, TableMapping, as_source
-from prejoin.migrate.source.connection import Snapshot
+from prejoin.migrate.source.connection import SourceSnapshot
 from prejoin.migrate.source.model import Database
 from prejoin.types import Kind
 from prejoin.workload.model import Attribute, Entity, Workload
@@ -99,7 +99,7 @@ class EntityRows:
 
     # --- Reading ---------------------------------------------------------------------------------------------------
 
-    def pages(self, snapshot: Snapshot, after: Sequence[Any] | None = None) -> Iterator[list[Row]]:
+    def pages(self, snapshot: SourceSnapshot, after: Sequence[Any] | None = None) -> Iterator[list[Row]]:
         """The rows after a key, page by page."""
         while True:
             rows = self._page(snapshot, after)
@@ -110,22 +110,24 @@ class EntityRows:
             if len(rows) < self.page:
                 return
 
-    def _page(self, snapshot: Snapshot, after: Sequence[Any] | None) -> list[Row]:
+    def _page(self, snapshot: SourceSnapshot, after: Sequence[Any] | None) -> list[Row]:
         values = {f"after{at}": one for at, one in enumerate(after)} if after is not None else {}
         sql = self.select(snapshot, [self._beyond(snapshot)] if values else [])
         order = ", ".join(self._quoted(snapshot, c) for c in self.key)
         found = snapshot.tuples(f"{sql} ORDER BY {order} LIMIT {self.page}", values)
         return self._rows(snapshot, found)
 
-    def where(self, snapshot: Snapshot, condition: str, values: Mapping[str, Any]) -> list[Row]:
+    def where(self, snapshot: SourceSnapshot, condition: str, values: Mapping[str, Any]) -> list[Row]:
         """The rows that a condition holds for. The table is `t` in it."""
         return self._rows(snapshot, snapshot.tuples(self.select(snapshot, [condition]), values))
 
-    def by_key(self, snapshot: Snapshot, key: Sequence[Any]) -> Row | None:
+    def by_key(self, snapshot: SourceSnapshot, key: Sequence[Any]) -> Row | None:
         """The row with a key; None if there is none any more."""
         return next(iter(self.matching(snapshot, self.key, [key])), None)
 
-    def matching(self, snapshot: Snapshot, columns: Sequence[str], wanted: Sequence[Sequence[Any]]) -> Iterator[Row]:
+    def matching(
+        self, snapshot: SourceSnapshot, columns: Sequence[str], wanted: Sequence[Sequence[Any]]
+    ) -> Iterator[Row]:
         """The rows whose columns have one of the wanted combinations of values."""
         names = [self._quoted(snapshot, c) for c in columns]
         page = min(PAGE_WITH_CHILDREN, self.page)
@@ -135,12 +137,12 @@ class EntityRows:
             values = {f"p{n}_{c}": value for n, one in enumerate(some) for c, value in enumerate(one)}
             yield from self.where(snapshot, f"({' OR '.join(f'({one})' for one in each)})", values)
 
-    def count(self, snapshot: Snapshot) -> int:
+    def count(self, snapshot: SourceSnapshot) -> int:
         where = f" WHERE {self.mapping.where}" if self.mapping.where else ""
         table = f"{snapshot.quote(self.mapping.table)} AS {_MAIN}"
         return int(snapshot.value(f"SELECT count(*) AS {_OURS}count FROM {table}{where}"))  # noqa: S608
 
-    def select(self, snapshot: Snapshot, conditions: Sequence[str]) -> str:
+    def select(self, snapshot: SourceSnapshot, conditions: Sequence[str]) -> str:
         columns = [f"{self._quoted(snapshot, c)} AS {_OURS}k{at}" for at, c in enumerate(self.key)]
         columns += [
             f"{self._expression(snapshot, v)} AS {_OURS}v{at}"
@@ -165,16 +167,16 @@ class EntityRows:
         """The columns of the table that children refer to."""
         return list(dict.fromkeys(ours for c in self.mapping.children.values() for ours in c.on.values()))
 
-    def _quoted(self, snapshot: Snapshot, column: str) -> str:
+    def _quoted(self, snapshot: SourceSnapshot, column: str) -> str:
         return f"{_MAIN}.{snapshot.quote(column)}"
 
-    def _expression(self, snapshot: Snapshot, value: MappedValue) -> str:
+    def _expression(self, snapshot: SourceSnapshot, value: MappedValue) -> str:
         if value.source.sql:
             return f"({value.source.sql})"
         join, dot, column = value.source.column.rpartition(".")
         return f"{snapshot.quote(join)}.{snapshot.quote(column)}" if dot else self._quoted(snapshot, column)
 
-    def _beyond(self, snapshot: Snapshot) -> str:
+    def _beyond(self, snapshot: SourceSnapshot) -> str:
         """Keys after a position. Written out, because MySQL uses no index for a comparison of tuples."""
         names = [self._quoted(snapshot, c) for c in self.key]
         steps = [
@@ -184,7 +186,7 @@ class EntityRows:
         first = f"{names[0]} >= :after0 AND " if len(names) > 1 else ""
         return f"({first}({' OR '.join(f'({step})' for step in steps)}))"
 
-    def _rows(self, snapshot: Snapshot, found: Sequence[tuple[Any, ...]]) -> list[Row]:
+    def _rows(self, snapshot: SourceSnapshot, found: Sequence[tuple[Any, ...]]) -> list[Row]:
         selected = [v.name for v in self.values if v.source.value is None]
         constant = {v.name: v.source.value for v in self.values if v.source.value is not None}
         width = len(self.key)  # the columns are those of the key, then those that are selected
@@ -200,7 +202,7 @@ class EntityRows:
 
     # --- Embedded children -----------------------------------------------------------------------------------------
 
-    def _add_children(self, snapshot: Snapshot, rows: Sequence[Row], found: Sequence[tuple[Any, ...]]) -> None:
+    def _add_children(self, snapshot: SourceSnapshot, rows: Sequence[Row], found: Sequence[tuple[Any, ...]]) -> None:
         linked = self._linked()  # the last columns
         for name, children in self.mapping.children.items():
             places = [linked.index(column) - len(linked) for column in children.on.values()]
@@ -210,7 +212,7 @@ class EntityRows:
                 row.values[name] = groups.get(key, [])
 
     def _grouped(
-        self, snapshot: Snapshot, children: Children, keys: Sequence[tuple[Any, ...]]
+        self, snapshot: SourceSnapshot, children: Children, keys: Sequence[tuple[Any, ...]]
     ) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
         if not keys:
             return {}

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 from prejoin.migrate import codes
-from prejoin.migrate.queries.log import QueryLog, Seen, read_log
+from prejoin.migrate.queries.log import LoggedStatement, QueryLog, read_log
 from prejoin.migrate.source.connection import SourceDatabase, begin_snapshot, bound
 from prejoin.pipeline.errors import PipelineError
 
@@ -53,7 +53,7 @@ def _counted(source: SourceDatabase, origin: str, sql: str, since: str, remedy: 
                 seconds = float(connection.execute(bound(since, {})).scalar() or 0)
     except SQLAlchemyError:
         return None, missing
-    found = tuple(Seen(str(row["sql"]), float(row["calls"])) for row in rows)
+    found = tuple(LoggedStatement(str(row["sql"]), float(row["calls"])) for row in rows)
     if not found:
         return None, f"{origin} has counted no queries of this database: pass SQL with `--queries FILE`"
     return QueryLog(origin, found, seconds or None), ""

@@ -17,7 +17,7 @@ from prejoin.workload.model import Rate
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LoggedStatement:
     """A statement as it was found."""
 
     sql: str
@@ -32,7 +32,7 @@ class QueryLog:
     """Statements with their counts, and the time that they were counted over."""
 
     origin: str
-    statements: tuple[Seen, ...]
+    statements: tuple[LoggedStatement, ...]
     seconds: float | None = None
 
 
@@ -60,7 +60,10 @@ def read_log(text: str, origin: str) -> QueryLog:
     """
     head = text[:200_000]
     if _POSTGRES_CSV.search(head):
-        found = [Seen(m.group(1).replace('""', '"'), line=_line(text, m.start())) for m in _POSTGRES_CSV.finditer(text)]
+        found = [
+            LoggedStatement(m.group(1).replace('""', '"'), line=_line(text, m.start()))
+            for m in _POSTGRES_CSV.finditer(text)
+        ]
     elif re.search(r"^# (?:Time|User@Host|Query_time):", head, re.MULTILINE):
         found = list(_slow_log(text))
     else:
@@ -74,7 +77,7 @@ def read_log(text: str, origin: str) -> QueryLog:
     return QueryLog(origin, tuple(found), _seconds(text))
 
 
-def _entries(text: str, pattern: re.Pattern[str]) -> Iterator[Seen]:
+def _entries(text: str, pattern: re.Pattern[str]) -> Iterator[LoggedStatement]:
     """The entries of a log; lines that match nothing and carry no time continue the entry before them."""
     current: list[str] = []
     begun = 0
@@ -93,13 +96,13 @@ def _entries(text: str, pattern: re.Pattern[str]) -> Iterator[Seen]:
     yield from _entry(current, begun)
 
 
-def _entry(lines: Sequence[str], line: int) -> Iterator[Seen]:
+def _entry(lines: Sequence[str], line: int) -> Iterator[LoggedStatement]:
     sql = "\n".join(lines).strip().rstrip(";")
     if _VERB.match(sql):
-        yield Seen(sql, line=line)
+        yield LoggedStatement(sql, line=line)
 
 
-def _slow_log(text: str) -> Iterator[Seen]:
+def _slow_log(text: str) -> Iterator[LoggedStatement]:
     current: list[str] = []
     begun = 0
     for number, line in enumerate([*text.splitlines(), "#"], 1):
@@ -113,14 +116,14 @@ def _slow_log(text: str) -> Iterator[Seen]:
             current.append(line)
 
 
-def _statements(text: str) -> Iterator[Seen]:
+def _statements(text: str) -> Iterator[LoggedStatement]:
     """The statements of a SQL file, separated by semicolons. A comment with a rate belongs to the next statement."""
     rate: Rate | None = None
     for sql, comments, line in split_statements(text):
         for comment in comments:
             rate = _rate(comment) or rate
         if sql:
-            yield Seen(sql, rate=rate, line=line)
+            yield LoggedStatement(sql, rate=rate, line=line)
             rate = None
 
 

@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from prejoin.diagnostics import Diagnostic
 from prejoin.migrate import codes
-from prejoin.migrate.queries.log import QueryLog, Seen
+from prejoin.migrate.queries.log import LoggedStatement, QueryLog
 from prejoin.workload.model import Per, Rate
 
 DIALECTS = {"postgresql": "postgres", "mysql": "mysql", "sqlite": "sqlite"}
@@ -73,9 +73,9 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    found: tuple[Statement, ...]
+    statements: tuple[Statement, ...]
     unread: tuple[Diagnostic, ...]
-    seen: int
+    logged: int
     """How many statements there were."""
 
 
@@ -104,7 +104,7 @@ def parse_statements(logs: Iterable[QueryLog], dialect: str) -> Statements:
     return Statements(tuple(ordered), tuple(unread.values()), seen)
 
 
-def _add(group: Statement, other: Statement, one: Seen, seconds: float | None) -> None:
+def _add(group: Statement, other: Statement, one: LoggedStatement, seconds: float | None) -> None:
     group.calls += one.calls
     rate = one.rate or (Rate(value=one.calls / seconds) if seconds else None)
     if rate is not None:
@@ -242,7 +242,7 @@ def _literal(node: exp.Expr) -> str:
     return str(node.this)
 
 
-def _unread(one: Seen, origin: str, problem: Exception) -> Diagnostic:
+def _unread(one: LoggedStatement, origin: str, problem: Exception) -> Diagnostic:
     text = " ".join(one.sql.split())
     shown = text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
     errors = getattr(problem, "errors", None)

@@ -54,12 +54,12 @@ class SourceDatabase:
         """Makes later snapshots see the source as it is now. Only a source that is read from a copy has to do it."""
 
     @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
+    def snapshot(self) -> Iterator[SourceSnapshot]:
         """A transaction that sees the database as it is now, until it ends."""
         try:
             with self.engine.connect() as connection:
                 begin_snapshot(connection, self.dialect)
-                yield Snapshot(self, connection)
+                yield SourceSnapshot(self, connection)
         except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error) as problem:
             raise unreadable(self, problem) from problem
 
@@ -85,7 +85,7 @@ class SourceDatabase:
         self.close()
 
 
-class Snapshot:
+class SourceSnapshot:
     """An open transaction. Values come as the driver returns them: types are converted by the mapping."""
 
     def __init__(self, source: SourceDatabase, connection: Connection) -> None:

@@ -25,8 +25,8 @@ import msgspec
 from sqlalchemy import event
 
 from prejoin.migrate import codes
-from prejoin.migrate.queries.log import QueryLog, Seen
-from prejoin.migrate.source.connection import Snapshot, SourceDatabase
+from prejoin.migrate.queries.log import LoggedStatement, QueryLog
+from prejoin.migrate.source.connection import SourceDatabase, SourceSnapshot
 from prejoin.migrate.source.model import Column, Database, ForeignKey, Table
 from prejoin.migrate.source.reflect import fanout, judged_type
 from prejoin.pipeline.connection import TablePlace, open_streams, open_transport
@@ -179,7 +179,7 @@ def place_name(place: TablePlace) -> str:
 
 
 @dataclass
-class _Seen:
+class _AttributeSample:
     """The observed values of one attribute."""
 
     tags: Counter[str] = field(default_factory=Counter)
@@ -216,7 +216,7 @@ def _copy(send: Send, name: str, database: sqlite3.Connection) -> _Copied:
     described = send("DescribeTable", {"TableName": name})["Table"]
     key = _attributes(described["KeySchema"])
     numbers = {d["AttributeName"] for d in described["AttributeDefinitions"] if d["AttributeType"] == "N"}
-    seen: dict[str, _Seen] = {one: _Seen() for one in key}
+    seen: dict[str, _AttributeSample] = {one: _AttributeSample() for one in key}
     copy = name.replace(".", "_")  # SQL, and so a mapping, reads a point as that between a schema and a table
 
     def column(attribute: str) -> str:
@@ -232,7 +232,7 @@ def _copy(send: Send, name: str, database: sqlite3.Connection) -> _Copied:
     for item in _items(send, name):
         rows += 1
         for attribute in item.keys() - seen.keys():
-            seen[attribute] = _Seen()
+            seen[attribute] = _AttributeSample()
             database.execute(f"ALTER TABLE {_quote(copy)} ADD COLUMN {column(attribute)}")
         _insert(database, copy, {one: _stored(value, seen[one]) for one, value in item.items()})
     answer = send("DescribeTimeToLive", {"TableName": name}).get("TimeToLiveDescription", {})
@@ -275,7 +275,7 @@ def _insert(database: sqlite3.Connection, table: str, values: Mapping[str, Any])
 
 def column_values(item: Item, columns: Iterable[str]) -> dict[str, Any]:
     """The attributes of an item as the copy has them; None for those that it lacks."""
-    seen = _Seen()
+    seen = _AttributeSample()
     return {name: _stored(item[name], seen) if name in item else None for name in columns}
 
 
@@ -305,7 +305,7 @@ def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _stored(value: Mapping[str, Any], seen: _Seen) -> Any:
+def _stored(value: Mapping[str, Any], seen: _AttributeSample) -> Any:
     """A value for the file: texts and numbers as they are, bytes as bytes, lists, maps and sets as JSON."""
     ((tag, inner),) = value.items()
     seen.tags[tag] += 1
@@ -330,7 +330,7 @@ def _stored(value: Mapping[str, Any], seen: _Seen) -> Any:
     return stored
 
 
-def _json(value: Mapping[str, Any], seen: _Seen) -> str:
+def _json(value: Mapping[str, Any], seen: _AttributeSample) -> str:
     """A value as JSON text. Numbers keep all their digits."""
     ((tag, inner),) = value.items()
     match tag:
@@ -352,7 +352,7 @@ def _json(value: Mapping[str, Any], seen: _Seen) -> str:
 # --- Description ----------------------------------------------------------------------------------------------------
 
 
-def _column(name: str, seen: _Seen, rows: int, in_key: bool, expires: bool) -> Column:
+def _column(name: str, seen: _AttributeSample, rows: int, in_key: bool, expires: bool) -> Column:
     type_, guess = _type(seen)
     if seen.binary:
         guess = "it has bytes in a list, a map or a set, which become texts of base64"
@@ -363,7 +363,7 @@ def _column(name: str, seen: _Seen, rows: int, in_key: bool, expires: bool) -> C
     return Column(name, type_, "/".join(sorted(seen.tags)), not in_key and present < rows, False, size, guess)
 
 
-def _type(seen: _Seen) -> tuple[Type, str]:
+def _type(seen: _AttributeSample) -> tuple[Type, str]:
     """The type of an attribute, and why it is a guess."""
     tags = seen.tags.keys() - {"NULL"}
     if len(tags) != 1:
@@ -377,7 +377,7 @@ def _type(seen: _Seen) -> tuple[Type, str]:
     return _TYPES[tag], ""
 
 
-def _related(snapshot: Snapshot, copied: Sequence[_Copied]) -> Iterator[Table]:
+def _related(snapshot: SourceSnapshot, copied: Sequence[_Copied]) -> Iterator[Table]:
     """The tables with guessed references: an attribute with the name of another table's key, and values of it only."""
     parents = {one.table.key[0]: one.table for one in copied if len(one.table.key) == 1}
     for one in copied:
@@ -394,26 +394,26 @@ def _related(snapshot: Snapshot, copied: Sequence[_Copied]) -> Iterator[Table]:
         yield replace(found, fanouts=figures)
 
 
-def _contained(snapshot: Snapshot, table: Table, parent: Table, column: str) -> bool:
+def _contained(snapshot: SourceSnapshot, table: Table, parent: Table, column: str) -> bool:
     name, other, key = snapshot.quote(table.name), snapshot.quote(parent.name), snapshot.quote(column)
     inside = f"SELECT 1 FROM {other} AS p WHERE p.{key} = t.{key}"  # noqa: S608 - quoted by the dialect
     sql = f"SELECT count(*) FROM {name} AS t WHERE t.{key} IS NOT NULL AND NOT EXISTS ({inside})"  # noqa: S608
     return bool(table.rows) and snapshot.value(sql) == 0
 
 
-def _statements(copied: Sequence[_Copied]) -> Iterator[Seen]:
+def _statements(copied: Sequence[_Copied]) -> Iterator[LoggedStatement]:
     """The statements that keys and indexes serve: items by key, collections by partition, and writes."""
     for one in copied:
         table, key = _quote(one.table.name), one.table.key
         others = [c.name for c in one.table.columns if c.name not in key]
         exact = " AND ".join(f"{_quote(name)} = ?" for name in key)
-        yield Seen(f"SELECT * FROM {table} WHERE {exact}")  # noqa: S608 - quoted, and never run on a server
+        yield LoggedStatement(f"SELECT * FROM {table} WHERE {exact}")  # noqa: S608 - quoted, and never run on a server
         for partition, *sort in (*([key] if len(key) > 1 else []), *one.indexes):
             order = f" ORDER BY {_quote(sort[0])}" if sort else ""
-            yield Seen(f"SELECT * FROM {table} WHERE {_quote(partition)} = ?{order}")  # noqa: S608
+            yield LoggedStatement(f"SELECT * FROM {table} WHERE {_quote(partition)} = ?{order}")  # noqa: S608
         names = ", ".join(_quote(c.name) for c in one.table.columns)
-        yield Seen(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(one.table.columns))})")  # noqa: S608
+        yield LoggedStatement(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(one.table.columns))})")  # noqa: S608
         if others:
             sets = ", ".join(f"{_quote(name)} = ?" for name in others)
-            yield Seen(f"UPDATE {table} SET {sets} WHERE {exact}")  # noqa: S608
-        yield Seen(f"DELETE FROM {table} WHERE {exact}")  # noqa: S608
+            yield LoggedStatement(f"UPDATE {table} SET {sets} WHERE {exact}")  # noqa: S608
+        yield LoggedStatement(f"DELETE FROM {table} WHERE {exact}")  # noqa: S608

@@ -23,7 +23,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from prejoin.migrate import codes
-from prejoin.migrate.source.connection import Snapshot, SourceDatabase, unreadable
+from prejoin.migrate.source.connection import SourceDatabase, SourceSnapshot, unreadable
 from prejoin.migrate.source.model import Column, Database, Fanout, ForeignKey, Table
 from prejoin.pipeline.errors import PipelineError
 from prejoin.pipeline.progress import SILENT, Progress
@@ -115,7 +115,9 @@ def _reflect(source: SourceDatabase, schema: str | None, progress: Progress) -> 
     return Database(source.dialect, name, tuple(tables), left_out)
 
 
-def _table(snapshot: Snapshot, inspector: Inspector, name: str, schema: str | None, figures: bool = True) -> Table:
+def _table(
+    snapshot: SourceSnapshot, inspector: Inspector, name: str, schema: str | None, figures: bool = True
+) -> Table:
     full = f"{schema}.{name}" if schema else name
     quoted = snapshot.quote(full)
     rows, estimated = _count(snapshot, full, quoted) if figures else (0, True)
@@ -154,13 +156,13 @@ def _table(snapshot: Snapshot, inspector: Inspector, name: str, schema: str | No
 # --- Figures --------------------------------------------------------------------------------------------------------
 
 
-def _count(snapshot: Snapshot, name: str, quoted: str) -> tuple[int, bool]:
+def _count(snapshot: SourceSnapshot, name: str, quoted: str) -> tuple[int, bool]:
     if (estimate := _estimate(snapshot, name)) > COUNTED:
         return estimate, True
     return int(snapshot.value(f"SELECT count(*) AS prejoin_count FROM {quoted}")), False  # noqa: S608
 
 
-def _estimate(snapshot: Snapshot, name: str) -> int:
+def _estimate(snapshot: SourceSnapshot, name: str) -> int:
     if snapshot.dialect == "postgresql":
         found = snapshot.value(
             "SELECT reltuples FROM pg_class WHERE oid = to_regclass(:name)", {"name": snapshot.quote(name)}
@@ -173,7 +175,7 @@ def _estimate(snapshot: Snapshot, name: str) -> int:
     return int(found or 0)
 
 
-def fanout(snapshot: Snapshot, quoted: str, fk: ForeignKey, rows: int) -> Fanout | None:
+def fanout(snapshot: SourceSnapshot, quoted: str, fk: ForeignKey, rows: int) -> Fanout | None:
     """Rows for each parent. Of a very large table it is not computed: the grouping would sort all of it."""
     if not rows or rows > COUNTED:
         return None

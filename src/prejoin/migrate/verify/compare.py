@@ -29,7 +29,7 @@ Item = tuple[str, tuple[Any, ...], Values]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ItemDifference:
     """One difference between the database and the table."""
 
     kind: str
@@ -100,32 +100,32 @@ def groups(buckets: Sequence[int], one: Checksums, other: Checksums) -> Iterator
 
 
 def compare_items(
-    entity: str, expected: Iterable[tuple[tuple[Any, ...], Values]], found: Iterable[tuple[tuple[Any, ...], Values]]
-) -> Iterator[Difference]:
+    entity: str, expected: Iterable[tuple[tuple[Any, ...], Values]], stored: Iterable[tuple[tuple[Any, ...], Values]]
+) -> Iterator[ItemDifference]:
     """The differences between two sets of items."""
     rows: dict[str, tuple[tuple[Any, ...], Values]] = {}
     for key, values in expected:
         text = canonical_text(key)
         if text in rows:
-            yield Difference("twice", entity, shown_key(key), found="several rows became this item; one is there")
+            yield ItemDifference("twice", entity, shown_key(key), found="several rows became this item; one is there")
         rows[text] = key, values
-    for key, values in found:
+    for key, values in stored:
         text = canonical_text(key)
         if text not in rows:
-            yield Difference("unexpected", entity, shown_key(key))
+            yield ItemDifference("unexpected", entity, shown_key(key))
             continue
         yield from attribute_differences(entity, key, rows.pop(text)[1], values)
     for key, _ in rows.values():
-        yield Difference("missing", entity, shown_key(key))
+        yield ItemDifference("missing", entity, shown_key(key))
 
 
 def attribute_differences(
-    entity: str, key: Sequence[Any], expected: Values, found: Values, only: frozenset[str] | None = None
-) -> Iterator[Difference]:
-    for name in sorted({*expected, *found} if only is None else ({*expected, *found} & only)):
-        wanted, got = expected.get(name), found.get(name)
+    entity: str, key: Sequence[Any], expected: Values, stored: Values, only: frozenset[str] | None = None
+) -> Iterator[ItemDifference]:
+    for name in sorted({*expected, *stored} if only is None else ({*expected, *stored} & only)):
+        wanted, got = expected.get(name), stored.get(name)
         if canonical(wanted) != canonical(got):
-            yield Difference("different", entity, shown_key(key), name, shown(wanted), shown(got))
+            yield ItemDifference("different", entity, shown_key(key), name, shown(wanted), shown(got))
 
 
 def shown_key(key: Sequence[Any]) -> str:

@@ -14,9 +14,9 @@ from prejoin.design.mapping.map_reads import followed
 from prejoin.migrate.mapping.rows import EntityRows, Row, RowError
 from prejoin.migrate.migration import Migration
 from prejoin.migrate.queries.statement import DIALECTS, sql_of
-from prejoin.migrate.source.connection import Snapshot
+from prejoin.migrate.source.connection import SourceSnapshot
 from prejoin.migrate.verify.compare import (
-    Difference,
+    ItemDifference,
     attribute_differences,
     canonical,
     canonical_text,
@@ -42,13 +42,13 @@ class PatternComparison:
 
     pattern: str
     runs: int
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[ItemDifference, ...] = ()
     skipped: str = ""
     """Why it was not compared."""
 
 
 def compare_pattern(
-    migration: Migration, snapshot: Snapshot, client: Client, pattern: str, samples: Sequence[Sample]
+    migration: Migration, snapshot: SourceSnapshot, client: Client, pattern: str, samples: Sequence[Sample]
 ) -> PatternComparison:
     """Compares one pattern on sampled arguments."""
     read = migration.found.document.workload.pattern(pattern)
@@ -68,7 +68,7 @@ def compare_pattern(
     if not sql:
         return PatternComparison(pattern, 0, skipped="its SQL is not known")
     run = _Comparison(migration, snapshot, client, read, method, sql)
-    found: list[Difference] = []
+    found: list[ItemDifference] = []
     runs = 0
     for arguments, values in run.cases(samples):
         runs += 1
@@ -78,7 +78,7 @@ def compare_pattern(
 
 def _compare_collection(
     migration: Migration,
-    snapshot: Snapshot,
+    snapshot: SourceSnapshot,
     client: Client,
     read: Read,
     method: Method,
@@ -92,7 +92,7 @@ def _compare_collection(
     links = [_links(child, parent.entity, ids) for child in children]
     if not all(links) or [i.attribute for i in read.inputs] != ids or any(i.constant or i.many for i in read.inputs):
         return PatternComparison(read.id, 0, skipped="it has other conditions than the id of its first entity")
-    found: list[Difference] = []
+    found: list[ItemDifference] = []
     for row, values in samples:
         arguments = {p.name: values[p.meaning.input] for p in method.params if isinstance(p.meaning, InputValue)}
         options = {p.name: MOST for p in method.params if p.name == "limit"}
@@ -113,7 +113,7 @@ def _compare_collection(
             expected = list(_converted(migration, migration.of(name), rows))
             for one in compare_items(name, expected, got.get(name, [])):
                 place = f"{read.id} ({shown_key([values[i] for i in ids])}): {one.key}"
-                found.append(Difference("pattern", name, place, one.attribute or one.kind, one.expected, one.found))
+                found.append(ItemDifference("pattern", name, place, one.attribute or one.kind, one.expected, one.found))
     return PatternComparison(read.id, len(samples), tuple(found), "" if samples else "no row has its arguments")
 
 
@@ -154,7 +154,7 @@ def _flat(answer: Any) -> list[Any]:
 
 class _Comparison:
     def __init__(
-        self, migration: Migration, snapshot: Snapshot, client: Client, read: Read, method: Method, sql: str
+        self, migration: Migration, snapshot: SourceSnapshot, client: Client, read: Read, method: Method, sql: str
     ) -> None:
         self.migration = migration
         self.snapshot = snapshot
@@ -223,7 +223,7 @@ class _Comparison:
             if not self.method.params or not given:
                 return
 
-    def compare(self, arguments: dict[str, Any], bound: dict[str, Any]) -> list[Difference]:
+    def compare(self, arguments: dict[str, Any], bound: dict[str, Any]) -> list[ItemDifference]:
         given = ", ".join(f"{name}={shown_key([value])}" for name, value in arguments.items()) or "no arguments"
         place = f"{self.read.id} ({given})"
         usable = {name: value for name, value in bound.items() if f":{name}" in self.sql}
@@ -236,7 +236,11 @@ class _Comparison:
             answer, *others = answer
         if self.read.result is Result.COUNT:
             wanted = int(self.snapshot.value(self.sql, usable) or 0)
-            return [] if wanted == answer else [Difference("pattern", self.entity.name, place, "count", wanted, answer)]
+            return (
+                []
+                if wanted == answer
+                else [ItemDifference("pattern", self.entity.name, place, "count", wanted, answer)]
+            )
         keys = self.snapshot.rows(f"{self.sql} LIMIT {_READ}", usable)
         expected, rows = [], []
         for one in keys:
@@ -264,7 +268,7 @@ class _Comparison:
         ]
         return all(str(values.get(name, "")).startswith(prefix) for name, prefix in prefixes)
 
-    def _extreme(self, place: str, computed: Any, records: Sequence[Any]) -> Iterator[Difference]:
+    def _extreme(self, place: str, computed: Any, records: Sequence[Any]) -> Iterator[ItemDifference]:
         """Compares MAX or MIN with the first item."""
         name = self.read.sort[0].attribute
         column = self.rows.mapping.source(name).column
@@ -273,7 +277,7 @@ class _Comparison:
         if canonical(wanted) != canonical(got):
             yield _pattern(self.entity.name, place, name, shown(wanted), shown(got))
 
-    def _joined(self, place: str, name: str, rows: Sequence[Row], named: Mapping[Any, Any]) -> Iterator[Difference]:
+    def _joined(self, place: str, name: str, rows: Sequence[Row], named: Mapping[Any, Any]) -> Iterator[ItemDifference]:
         """Compares the items that those of the answer refer to with the rows that their rows refer to."""
         parent, links = self.migration.of(name), joined_columns(self.migration, self.read, name)
         references = {
@@ -291,7 +295,7 @@ class _Comparison:
 
     def _differences(
         self, place: str, expected: Sequence[Mapping[str, Any]], records: Sequence[Any], more: bool
-    ) -> Iterator[Difference]:
+    ) -> Iterator[ItemDifference]:
         name = self.entity.name
         ids = [a.name for a in self.entity.id]
         got = [self.migration.package.values(record)[1] for record in records]
@@ -344,7 +348,7 @@ def joined_columns(migration: Migration, read: Read, name: str) -> list[tuple[st
 _COMPARED = {Op.EQ: "=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">="}
 
 
-def derived_sql(read: Read, rows: EntityRows, snapshot: Snapshot) -> str:
+def derived_sql(read: Read, rows: EntityRows, snapshot: SourceSnapshot) -> str:
     """A statement for a read that was not found in the database, from its inputs and order; empty if there is none."""
 
     def column(attribute: str) -> str:
@@ -373,8 +377,8 @@ def _prefix(value: Any) -> str:
     return re.split(r"[%_\\]", text[: max(1, len(text) // 2)])[0]
 
 
-def _pattern(entity: str, place: str, what: str, expected: Any, found: Any) -> Difference:
-    return Difference("pattern", entity, place, what, expected, found)
+def _pattern(entity: str, place: str, attribute: str, expected: Any, answer: Any) -> ItemDifference:
+    return ItemDifference("pattern", entity, place, attribute, expected, answer)
 
 
 def _first(side: tuple[Any, Any]) -> Any:

@@ -12,11 +12,11 @@ from prejoin.keys import TABLE
 from prejoin.migrate.load.load import opened_table
 from prejoin.migrate.mapping.rows import EntityRows, RowError
 from prejoin.migrate.migration import Migration
-from prejoin.migrate.source.connection import Snapshot
+from prejoin.migrate.source.connection import SourceSnapshot
 from prejoin.migrate.verify.compare import (
     Checksums,
-    Difference,
     Item,
+    ItemDifference,
     Values,
     bucket,
     canonical_text,
@@ -30,7 +30,7 @@ from prejoin.patterns.large.content import LargeContentError, stream_large
 from prejoin.patterns.large.large import LargeValue
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.pipeline.throttle import Throttle
+from prejoin.pipeline.throttle import WriteThrottle
 from prejoin.table.client.client import Client
 from prejoin.table.errors import TableError
 from prejoin.workload.model import Read
@@ -51,22 +51,22 @@ class EntityComparison:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Differences:
     """Differences, the first ones kept and all counted."""
 
-    kept: list[Difference] = field(default_factory=list)
+    examples: list[ItemDifference] = field(default_factory=list)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add(self, one: Difference) -> None:
+    def add(self, one: ItemDifference) -> None:
         self.counts[one.entity, one.kind] += 1
-        if len(self.kept) < MOST:
-            self.kept.append(one)
+        if len(self.examples) < MOST:
+            self.examples.append(one)
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
     entities: tuple[EntityComparison, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[ItemDifference, ...]
     """The first thousand."""
     counts: dict[tuple[str, str], int]
     """All of them, by entity and kind."""
@@ -92,22 +92,22 @@ def verify_table(
     """
     name = table or migration.table
     migration = replace(migration, rows=tuple(one.summed() for one in migration.rows))
-    with opened_table(migration, name, place, Throttle()) as client, migration.source.snapshot() as snapshot:
+    with opened_table(migration, name, place, WriteThrottle()) as client, migration.source.snapshot() as snapshot:
         run = _Verification(migration, client, snapshot, progress)
         entities = run.items()
         run.nulls()
         run.integrity()
         compared = run.patterns() if patterns else ()
-        return VerifyResult(entities, tuple(run.found.kept), dict(run.found.counts), compared)
+        return VerifyResult(entities, tuple(run.found.examples), dict(run.found.counts), compared)
 
 
 class _Verification:
-    def __init__(self, migration: Migration, client: Client, snapshot: Snapshot, progress: Progress) -> None:
+    def __init__(self, migration: Migration, client: Client, snapshot: SourceSnapshot, progress: Progress) -> None:
         self.migration = migration
         self.client = client
         self.snapshot = snapshot
         self.progress = progress
-        self.found = _Found()
+        self.found = _Differences()
         self.samples: dict[str, list[Sample]] = {}
 
     def items(self) -> tuple[EntityComparison, ...]:
@@ -155,7 +155,7 @@ class _Verification:
                 except (RowError, TypeError, ValueError) as problem:
                     if report:
                         reason = problem.reason if isinstance(problem, RowError) else str(problem)
-                        self.found.add(Difference("unconverted", name, shown_key(row.key), found=reason))
+                        self.found.add(ItemDifference("unconverted", name, shown_key(row.key), found=reason))
                     continue
                 if report:
                     seen += 1
@@ -181,7 +181,7 @@ class _Verification:
                 names = self.client.schema.keys(TABLE).names
                 for bad in page.unreadable:
                     shown = " / ".join(str(text) for name in names for text in bad.item[name].values())
-                    self.found.add(Difference("unreadable", "", shown, found=str(bad.error)))
+                    self.found.add(ItemDifference("unreadable", "", shown, found=str(bad.error)))
 
     def nulls(self) -> None:
         """Compares the form of NULL with the mapping, where it is stored. Objects do not show it: both are None."""
@@ -217,7 +217,7 @@ class _Verification:
             key = shown_key([values.get(a.name) for a in rows.entity.id])
             for a in wrong:
                 wanted = "NULL" if a in rows.nulls else "absent"
-                self.found.add(Difference("different", name, key, a, wanted, _stored(item.get(wires[a]))))
+                self.found.add(ItemDifference("different", name, key, a, wanted, _stored(item.get(wires[a]))))
 
     def _read_contents(self, entity: str, key: tuple[Any, ...], record: Any, values: Values) -> None:
         """Reads the large contents of an object. The end of a content compares its checksum."""
@@ -225,14 +225,14 @@ class _Verification:
             try:
                 deque(stream_large(self.client, record, self.migration.package.fields[entity][name]), maxlen=0)
             except LargeContentError as problem:
-                self.found.add(Difference("unreadable", entity, shown_key(key), name, found=str(problem)))
+                self.found.add(ItemDifference("unreadable", entity, shown_key(key), name, found=str(problem)))
 
     def integrity(self) -> None:
         """Compares copies, guards and index keys with the items that they belong to."""
         self.progress.begin("checking copies, guards and index keys", "audit")
         for finding in audit(self.client):
             key = " / ".join(str(text) for value in finding.key.values() for text in value.values())
-            self.found.add(Difference("drifted", finding.entity, key, found=str(finding)))
+            self.found.add(ItemDifference("drifted", finding.entity, key, found=str(finding)))
 
     def patterns(self) -> tuple[PatternComparison, ...]:
         reads = [p for p in self.migration.found.document.workload.reads if isinstance(p, Read)]

@@ -34,7 +34,7 @@ RECOUNTING = HiddenName("recounting")
 class Aggregate(BoundPattern):
     """An aggregate of the items of one entity, for each of their parents.
 
-    The share of an item is what it adds. An item without a parent, or for which `when` is false, has none.
+    The share of an item is the amount it adds. An item without a parent, or for which `when` is false, has none.
     """
 
     parent: Parent

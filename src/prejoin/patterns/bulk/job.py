@@ -65,10 +65,10 @@ class BulkOptions(TypedDict, total=False):
 
 
 class Job(ABC):
-    """What a job reads and writes."""
+    """The reads and writes of a job."""
 
     name: str
-    """What tells this job from others, for the file with its position."""
+    """Identifies the job in the file with its position."""
     done = False
 
     @property

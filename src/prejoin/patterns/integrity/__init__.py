@@ -1,1 +1,1 @@
-"""Audit and repair: the table compared with what its schema says."""
+"""Audit and repair: the table compared with its schema."""

@@ -92,7 +92,7 @@ def remove_garbage(
 
 
 class _References:
-    """Which uploads items refer to."""
+    """Finds the uploads that items refer to."""
 
     def __init__(self, schema: Schema, table: str, pattern: LargePattern, before: str) -> None:
         self._table = table

@@ -36,7 +36,7 @@ Place = Literal["item", "parts", "objects", "tenant"]
 
 
 class LargeValue(msgspec.Struct, frozen=True):
-    """What an item knows of a content: its size and checksum, and where it is. `store_large` makes it."""
+    """The reference to a content in its item: size, checksum and place. `store_large` makes it."""
 
     place: Place
     size: int

@@ -27,7 +27,7 @@ from prejoin.pipeline.design.design_document import design_target
 from prejoin.pipeline.document import Document, check_writable, read_document
 from prejoin.pipeline.errors import GeneratedCodeError, InputError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.pipeline.summary import contents, counted
+from prejoin.pipeline.summary import contents, quantity
 from prejoin.pipeline.workbench import workbench_model
 from prejoin.render.documents.render_documents import DocumentOptions, render_documents
 from prejoin.render.infrastructure.errors import InfrastructureError
@@ -77,7 +77,7 @@ def build_project(
     progress.begin("infrastructure, documents, pictures", "render")
     files = {**python, **dict(_rendered(read, designed.design, settings, folder, options, passed)), own: designed.text}
     _compile({path: text for path, text in files.items() if path not in python})
-    progress.result(counted(len(files), "file"))
+    progress.result(quantity(len(files), "file"))
     return plan_of(Product(read, folder, settings, overrides, designed, files, own, source))
 
 
@@ -116,7 +116,7 @@ def _passed_tests(
         fix = "please report it, with the document; `--no-tests` writes the code without running them"
         failures = tuple(codes.TEST_FAILED.at(None, f"{name} fails: {why}", fix) for name, why in ran.failed.items())
         raise InputError(Source(read.file, read.text, failures), note="generated tests fail; nothing was written")
-    progress.result(f"{counted(len(ran.passed), 'test')} passed")
+    progress.result(f"{quantity(len(ran.passed), 'test')} passed")
     return ran.passed
 
 

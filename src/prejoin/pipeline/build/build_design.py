@@ -39,7 +39,7 @@ from prejoin.pipeline.design.design_table import (
 from prejoin.pipeline.document import Document, read_document
 from prejoin.pipeline.errors import InputError, Source
 from prejoin.pipeline.progress import Progress
-from prejoin.render.stamp import ours
+from prejoin.render.stamp import generated_part
 from prejoin.workload.model import Status, Workload
 
 _WRONG = "the design has errors; nothing was written"
@@ -57,7 +57,7 @@ class BuildDesign:
     kept: bool = False
     """Whether the file's design is approved: its keys stay, and new parts are added."""
     source: str = ""
-    """A digest of what it was made from; empty if it cannot be read from its document again."""
+    """A digest of its inputs; empty if it cannot be read from its document again."""
     growth: Growth | None = None
     """The changes for a table of the approved design."""
 
@@ -100,7 +100,7 @@ def record_design(result: DesignResult, path: Path) -> None:
     text = target.text or ""
     if now != result.workload or _from_document(text, target, now) != result.design:
         return
-    record, generated = read_record(path.parent), digest(ours(text))
+    record, generated = read_record(path.parent), digest(generated_part(text))
     # Files of the last build may be for another design.
     source = record.source if record.files.get(path.name) == generated else ""
     files = {**record.files, path.name: generated}

@@ -14,7 +14,7 @@ from prejoin.pipeline.build.record import RECORD, BuildRecord, digest, read_reco
 from prejoin.pipeline.build.settings import Overrides, Settings
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.output_files import check_outputs, delete_file, write_file
-from prejoin.render.stamp import Merged, difference, merge, ours
+from prejoin.render.stamp import Merged, difference, generated_part, merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Product:
     own: PurePosixPath
     """The document of the design, in which people write, too."""
     source: str
-    """A digest of what it was generated from."""
+    """A digest of the inputs it was generated from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _leftovers(product: Product, record: BuildRecord) -> list[LeftoverFile]:
             continue
         text = text_at(product.folder / path)
         if text is not None:
-            found.append(LeftoverFile(path, was, record.generated(name, text) and text == ours(text)))
+            found.append(LeftoverFile(path, was, record.generated(name, text) and text == generated_part(text)))
     return found
 
 
@@ -157,11 +157,11 @@ def _write_files(folder: Path, files: tuple[PlannedFile, ...], record: BuildReco
     """
     writable = [one for one in files if one.merged.writable]
     known = read_record(folder)
-    kept = {str(one.path): digest(ours(one.merged.text)) for one in files if one.merged.state != "conflict"}
+    kept = {str(one.path): digest(generated_part(one.merged.text)) for one in files if one.merged.state != "conflict"}
     # A file in conflict stays known as it was generated: if that text is put back, there is no conflict any more.
     kept = {str(one.path): was for one in files if (was := known.files.get(str(one.path)))} | kept
     if writable:
-        coming = known.writing | {str(one.path): digest(ours(one.merged.text)) for one in writable}
+        coming = known.writing | {str(one.path): digest(generated_part(one.merged.text)) for one in writable}
         write_record(folder, msgspec.structs.replace(known, writing=coming))
     for one in writable:
         write_file(folder, one.path, one.merged.text)

@@ -1,4 +1,4 @@
-"""The record of a build, beside its document: what was generated, from what, with which options."""
+"""The record of a build, beside its document: generated files, inputs and options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from prejoin._version import __version__
 from prejoin.pipeline.build.settings import Overrides, settings_text
 from prejoin.pipeline.output_files import write_file
-from prejoin.render.stamp import ours
+from prejoin.render.stamp import generated_part
 
 RECORD = ".prejoin-build.json"
 """The name of its file. It belongs into version control, with the generated files."""
@@ -38,7 +38,7 @@ class BuildRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def generated(self, path: str, text: str) -> bool:
         """Whether a file is as one of the builds wrote it."""
-        return digest(ours(text)) in {self.files.get(path), self.left.get(path), self.writing.get(path)}
+        return digest(generated_part(text)) in {self.files.get(path), self.left.get(path), self.writing.get(path)}
 
 
 def digest(text: str) -> str:
@@ -84,7 +84,9 @@ def up_to_date(document: Path, overrides: Overrides) -> BuildRecord | None:
     if record.source != source_of(text, settings_text(folder), overrides):
         return None
     texts = {path: text_at(folder / path) for path in record.files}
-    same = all(found is not None and digest(ours(found)) == record.files[path] for path, found in texts.items())
+    same = all(
+        found is not None and digest(generated_part(found)) == record.files[path] for path, found in texts.items()
+    )
     return record if same else None
 
 

@@ -204,7 +204,7 @@ def _read(
         place = (*path, key)
         span = _span(text, place)
         if key not in fields:
-            yield codes.NO_SETTING.at(span, f"there is no setting `{'.'.join(place)}`", _meant(key, fields))
+            yield codes.NO_SETTING.at(span, f"there is no setting `{'.'.join(place)}`", _suggestion(key, fields))
             continue
         name, kind = fields[key].name, hints[fields[key].name]
         if place == ("roles",):
@@ -217,13 +217,13 @@ def _read(
         elif _holds(value, kind):
             found[name] = msgspec.convert(value, kind)
         else:
-            yield codes.SETTING.at(span, f"`{'.'.join(place)}` is {_shown(value)}", _wanted(kind, value))
+            yield codes.SETTING.at(span, f"`{'.'.join(place)}` is {_value_text(value)}", _allowed_values(kind, value))
 
 
 def _read_roles(data: Any, text: str, found: dict[str, str | tuple[str, ...]]) -> Iterator[Diagnostic]:
     fix = 'write `name = ["AP-001", "AP-002"]`, or `"all"`, `"reads"` or `"writes"` for the patterns'
     if not isinstance(data, dict):
-        yield codes.SETTING.at(_span(text, ("roles",)), f"`roles` is {_shown(data)}", fix)
+        yield codes.SETTING.at(_span(text, ("roles",)), f"`roles` is {_value_text(data)}", fix)
         return
     for name, wanted in data.items():
         if isinstance(wanted, str) and wanted in KINDS:
@@ -232,7 +232,7 @@ def _read_roles(data: Any, text: str, found: dict[str, str | tuple[str, ...]]) -
             found[name] = tuple(wanted)
         else:
             span = _span(text, ("roles", name))
-            yield codes.SETTING.at(span, f"the role `{name}` runs {_shown(wanted)}", fix)
+            yield codes.SETTING.at(span, f"the role `{name}` runs {_value_text(wanted)}", fix)
 
 
 def _key(name: str) -> str:
@@ -240,12 +240,12 @@ def _key(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _meant(key: str, known: Mapping[str, Any]) -> str:
+def _suggestion(key: str, known: Mapping[str, Any]) -> str:
     near = suggest(_key(key), known)
     return f"did you mean `{near}`?" if near else f"there are {', '.join(f'`{name}`' for name in known)}"
 
 
-def _wanted(kind: Any, value: Any) -> str:
+def _allowed_values(kind: Any, value: Any) -> str:
     """The values that a setting takes."""
     inner = [one for one in typing.get_args(kind) if one not in (type(None), Ellipsis)]
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
@@ -259,7 +259,7 @@ def _wanted(kind: Any, value: Any) -> str:
         return "write a text in quotes"
     if typing.get_origin(kind) is tuple:
         wrong = [one for one in value if not _holds(one, inner[0])] if isinstance(value, list) else []
-        return _wanted(inner[0], wrong[0]) if wrong else f"write a list: {_wanted(inner[0], '')}"
+        return _allowed_values(inner[0], wrong[0]) if wrong else f"write a list: {_allowed_values(inner[0], '')}"
     if isinstance(kind, EnumType) or typing.get_origin(kind) is Literal:
         names = [str(one) for one in (typing.get_args(kind) or list(kind))]
         near = suggest(str(value), names)
@@ -278,7 +278,7 @@ def _holds(value: Any, kind: Any) -> bool:
     return True
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     text = msgspec.json.encode(value, enc_hook=str).decode()
     return f"`{text}`" if len(text) <= 60 else f"`{text[:59]}…`"
 

@@ -80,5 +80,5 @@ def _appended(text: str, pins: tuple[Pin, ...]) -> str:
     return f"{text[:end]}{'' if body.strip() else chr(10)}\n{lines}{text[end:]}"
 
 
-def _reads_as(text: str, form: Form, wanted: Workload) -> bool:
-    return read_text(text, form).workload == wanted
+def _reads_as(text: str, form: Form, expected: Workload) -> bool:
+    return read_text(text, form).workload == expected

@@ -140,7 +140,7 @@ def changes(before: Design, after: Design) -> list[str]:
     return list(_changes(before, after))
 
 
-def _held(projection: Projection) -> str:
+def _projection_text(projection: Projection) -> str:
     return f"the keys, {', '.join(projection.attributes)}" if projection.attributes else projection.kind
 
 
@@ -153,7 +153,8 @@ def _changes(before: Design, after: Design) -> Iterator[str]:
         if name in old and (old[name].pk, old[name].sk) != (new[name].pk, new[name].sk):
             yield f"`{name}` has other key attributes"
         elif name in old and old[name].projection != new[name].projection:
-            yield f"`{name}` holds {_held(new[name].projection)} instead of {_held(old[name].projection)}"
+            now, earlier = _projection_text(new[name].projection), _projection_text(old[name].projection)
+            yield f"`{name}` holds {now} instead of {earlier}"
     for item in after.items:
         was = before.item(item.entity, item.copy)
         if was is None:

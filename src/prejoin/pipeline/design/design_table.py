@@ -44,7 +44,7 @@ from prejoin.pipeline.design.design_file import places_of, structures
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.pipeline.summary import counted
+from prejoin.pipeline.summary import quantity
 from prejoin.proof.prove import prove as run_proof
 from prejoin.proof.result import PatternProof, Proof
 from prejoin.transport import Transport
@@ -263,7 +263,7 @@ def prove_design(
     progress.begin("running every pattern", "prove")
     with nullcontext(transport) if transport else Embedded() as place:
         proof = run_proof(workload, design, place, progress=progress.update)
-    progress.result(f"{proof.proven} of {counted(len(proof.in_scope), 'pattern')} proven")
+    progress.result(f"{proof.proven} of {quantity(len(proof.in_scope), 'pattern')} proven")
     return proof
 
 

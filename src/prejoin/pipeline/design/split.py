@@ -39,10 +39,10 @@ def split_document(
         raise ContradictionError(document, conflicts(workload, None)) from None
 
 
-def split_files(found: TableComparison) -> dict[PurePath, str]:
+def split_files(comparison: TableComparison) -> dict[PurePath, str]:
     """The document of each table, by its path: `payment/access-patterns.md`."""
     files: dict[PurePath, str] = {}
-    for number, part in enumerate(found.split.parts, 1):
+    for number, part in enumerate(comparison.split.parts, 1):
         name = re.sub(r"\W", "-", part.name.lower())
         path = PurePath(name, DOCUMENT)
         path = PurePath(f"{name}-{number}", DOCUMENT) if path in files else path
@@ -50,12 +50,12 @@ def split_files(found: TableComparison) -> dict[PurePath, str]:
     return files
 
 
-def write_split(found: TableComparison, folder: Path, *, force: bool = False) -> tuple[Path, ...]:
+def write_split(comparison: TableComparison, folder: Path, *, force: bool = False) -> tuple[Path, ...]:
     """Writes the document of each table below a folder, and returns their paths.
 
     Raises a `RefusedError` before the first is written, if one of them exists and `force` is not given.
     """
-    files = split_files(found)
+    files = split_files(comparison)
     for path in () if force else files:
         refuse_to_overwrite(folder / path)
     check_outputs(folder, files)

@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 MAX_CACHED = 2048
 _SMALL_TREE, _SMALL_NAMES = 256, 4096
-"""Larger ones are rare and not kept, so that what is kept is bounded."""
+"""Larger ones are rare and not cached, so that the cache is bounded."""
 
 
 class CompiledExpression(msgspec.Struct, Generic[T, R], frozen=True):

@@ -69,7 +69,7 @@ class _KeyMap:
             "Item": titled(item),
             "Only When": write_when(facet.when),
             "Read by": write_prose(", ".join(readers(self.design, slot.name, item))),
-            "Written by": write_prose(", ".join(writers(self.design, named(item)))),
+            "Written by": write_prose(", ".join(writers(self.design, item_label(item)))),
         }
 
     def _guards(self) -> Iterator[str]:
@@ -167,7 +167,7 @@ def titled(item: Item) -> str:
     return f"{title} (copy {write_title(item.copy)})" if item.copy else title
 
 
-def named(item: Item) -> str:
+def item_label(item: Item) -> str:
     """The name of an item in operations: `Order`, `Order/by-user`."""
     return f"{item.entity}/{item.copy}" if item.copy else item.entity
 
@@ -188,7 +188,7 @@ def _meant(design: Design, request: Request, entity: str) -> list[Item]:
     stored = [(i, f) for i in design.items if i.entity == entity and (f := i.facet(request.slot))]
     # A read of several entities writes the key with the names of one of them: then the others match none.
     exact = [i for i, facet in stored if facet.pk == (request.pk,)] or [i for i, _ in stored]
-    copied = [i for i in exact if named(i) in request.copies]
+    copied = [i for i in exact if item_label(i) in request.copies]
     return copied or [i for i in exact if not i.copy] or exact
 
 

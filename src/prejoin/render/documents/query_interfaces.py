@@ -195,7 +195,7 @@ class _Page:
 
 def _followed(one: Refresh) -> str:
     """How old attributes may be, and what keeps them current."""
-    following, source = one.following, write_title(one.following.source.name)
+    following, source = one.link, write_title(one.link.source.name)
     named = [(f"{following.entity.name}.{a}", f"{following.source.name}.{b}") for a, b in following.attributes.items()]
     what = listed(f"{write_code(own)} follows {write_code(theirs)}" for own, theirs in named)
     if following.within is None:

@@ -6,7 +6,7 @@ from prejoin.design.document.cells import write_heading
 from prejoin.workload.model import Workload
 
 
-def page_title(workload: Workload, what: str, otherwise: str = "") -> str:
+def page_title(workload: Workload, subject: str, otherwise: str = "") -> str:
     """The first line of a page.
 
     >>> page_title(Workload(title="Shop (new)"), "keys"), page_title(Workload(), "keys")
@@ -16,5 +16,5 @@ def page_title(workload: Workload, what: str, otherwise: str = "") -> str:
     """
     title = " ".join(workload.title.split()) or otherwise
     if not title:
-        return f"# {what[0].upper()}{what[1:]}"
-    return f"# {write_heading(title)}: {what}"
+        return f"# {subject[0].upper()}{subject[1:]}"
+    return f"# {write_heading(title)}: {subject}"

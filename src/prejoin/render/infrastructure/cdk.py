@@ -42,7 +42,7 @@ class Own(Model, frozen=True):
     """A variable that follows it, after a slash."""
     suffix: str = ""
     """Text that follows."""
-    given: bool = False
+    value: bool = False
     """Whether its type allows nothing to be there, and something is."""
 
 
@@ -135,7 +135,7 @@ def _bucket(stack: Stack) -> Make:
 
 
 def _removal(stack: Stack) -> Name:
-    """What a stack no longer has is deleted with what is in it, unless it is told to leave it."""
+    """The removal policy. CDK deletes resources that leave a stack, with their data, unless it is RETAIN."""
     return Name(f"RemovalPolicy.{'RETAIN' if stack.options.deletion_protection else 'DESTROY'}")
 
 
@@ -222,7 +222,7 @@ def _scaling(one: Scaled) -> Do:
 
 def _policy(policy: Policy, stack: Stack) -> Make:
     indexes = {one.name: Own("table.table_arn", suffix=f"/index/{one.name}") for one in stack.table.indexes}
-    arns = {**indexes, TABLE: Own("table.table_arn"), STREAM: Own("table.table_stream_arn", given=True)}
+    arns = {**indexes, TABLE: Own("table.table_arn"), STREAM: Own("table.table_stream_arn", value=True)}
     arns |= {one: Own("bucket.bucket_arn", "table_name", f"/{one}*") for one in stack.folders}
     arns[BUCKET] = Own("bucket.bucket_arn")
     written = policy_document(policy, arns, Own("key.key_arn"))

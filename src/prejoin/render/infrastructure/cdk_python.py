@@ -99,7 +99,7 @@ def _value(value: Any, room: int, lead: str = "") -> Lines:
         case Name():
             return [f"{lead}{value.text}"]
         case Own():
-            path = f"str(self.{value.path})" if value.given else f"self.{value.path}"
+            path = f"str(self.{value.path})" if value.value else f"self.{value.path}"
             middle = f"/{{{value.middle}}}" if value.middle else ""
             return [f"{lead}f{string(f'{{{path}}}{middle}{value.suffix}')}" if value.suffix else f"{lead}{path}"]
         case Props():

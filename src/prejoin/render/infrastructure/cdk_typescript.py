@@ -13,7 +13,7 @@ from .cdk import Do, Make, Name, Own, Props, Step, class_name, core_names, modul
 from .layout import Lines
 from .options import Infrastructure
 from .stack import NOTICE, Stack, split_words, stack_of
-from .typescript import STEP, WIDTH, TypeScriptCall, TypeScriptRaw, called, camel, quoted
+from .typescript import STEP, WIDTH, TypeScriptCall, TypeScriptRaw, call_lines, camel, quoted
 
 _SPELLED = {"enforce_ssl": "enforceSSL"}
 
@@ -76,7 +76,7 @@ def _step(step: Step) -> Lines:
     made = f"this.{camel(step.member)} = "
     if step.type == "kms.Key.from_key_arn":
         return [f"{made}kms.Key.fromKeyArn(this, {quoted(step.id)}, {quoted(step.props['key_arn'])});"]
-    return called(f"{made}new {step.type}(this, {quoted(step.id)}, ", _object(step.props), room=room)
+    return call_lines(f"{made}new {step.type}(this, {quoted(step.id)}, ", _object(step.props), room=room)
 
 
 def _done(step: Do, room: int) -> Lines:
@@ -84,11 +84,11 @@ def _done(step: Do, room: int) -> Lines:
     opening = f"this.{camel(step.member)}.{camel(step.method)}({lead}"
     values = _object(step.props.values)
     if not step.then_props:
-        return called(opening, values, room=room)
-    call = called(opening, values, ")", room)
-    (then,) = called(f".{camel(step.then)}(", _object(step.then_props.values))
+        return call_lines(opening, values, room=room)
+    call = call_lines(opening, values, ")", room)
+    (then,) = call_lines(f".{camel(step.then)}(", _object(step.then_props.values))
     if len(call) == 1 and len(call[0] + then) > room:
-        call = called(opening, values, ")", 0)
+        call = call_lines(opening, values, ")", 0)
     return [*call[:-1], call[-1] + then]
 
 
@@ -102,7 +102,7 @@ def _value(value: Any) -> Any:
         case Name():
             return TypeScriptRaw(_path(value.text))
         case Own():
-            path = f"this.{_path(value.path)}{'!' if value.given else ''}"
+            path = f"this.{_path(value.path)}{'!' if value.value else ''}"
             middle = f"/${{{camel(value.middle)}}}" if value.middle else ""
             return TypeScriptRaw(f"`${{{path}}}{middle}{value.suffix}`" if value.suffix else path)
         case Props(type="iam.PolicyStatement"):

@@ -83,7 +83,7 @@ def policies_of(workload: Workload, design: Design, options: Infrastructure) -> 
 
 def consumer_policy(workload: Workload, design: Design, options: Infrastructure) -> Policy:
     """The policy of the function that reads the stream: its records, and what keeps attributes current by it."""
-    followed = [one.operation for one in refreshes(workload, design) if one.following.within is not None]
+    followed = [one.operation for one in refreshes(workload, design) if one.link.within is not None]
     written = statements_of(grant for operation in followed for grant in grants_of(operation, design))
     reads = Statement("ReadStream", ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"), (STREAM,))
     keyed = _key_actions(written) if options.encryption is Encryption.CUSTOMER else ()
@@ -140,7 +140,7 @@ def _policies(role: Role, name: str, workload: Workload, design: Design, options
     patterns = tuple(_patterns(role, workload, design))
     operations = [operation for one in patterns if (operation := design.operation(one))]
     # Who changes a source updates what follows it, unless the consumer of the stream does.
-    refreshed = [one for one in refreshes(workload, design) if one.following.within is None]
+    refreshed = [one for one in refreshes(workload, design) if one.link.within is None]
     operations += [one.operation for one in refreshed if any(write.id in patterns for write in one.writes)]
     run = [pattern for pattern in workload.patterns if pattern.id in patterns]
     operations += _content_operations(workload, design, run)
@@ -172,7 +172,7 @@ def _content_operations(workload: Workload, design: Design, patterns: Sequence[P
 
 
 def _object_statements(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> tuple[Statement, ...]:
-    """What a role may do with the objects of large contents."""
+    """The permissions of a role for the objects of large contents."""
     folders = content_folders(workload, design)
     read: list[str] = []
     written: list[str] = []
@@ -204,12 +204,12 @@ def content_folders(workload: Workload, design: Design) -> dict[str, list[str]]:
 def _content_users(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> Iterator[tuple[Entity, bool]]:
     """The entities with large contents that patterns use, each with whether one of them writes it."""
     for entity in workload.entities:
-        used = [one for one in patterns if entity.name in _touched(one)]
+        used = [one for one in patterns if entity.name in _pattern_entities(one)]
         if design.item(entity.name) and contents_of(entity) and used:
             yield entity, not all(isinstance(one, Read) for one in used)
 
 
-def _touched(pattern: Pattern) -> Iterable[str]:
+def _pattern_entities(pattern: Pattern) -> Iterable[str]:
     return pattern.entities if isinstance(pattern, Read) else [action.entity for action in pattern.actions]
 
 

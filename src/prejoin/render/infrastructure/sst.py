@@ -15,7 +15,7 @@ from .options import Encryption, Infrastructure, TableClass
 from .policies import BUCKET, STREAM, Policy, policy_document
 from .stack import ABORT_DAYS, NOTICE, RECOVERY_DAYS, Scaled, Stack, scaled, stack_of
 from .table import TableIndex
-from .typescript import TypeScriptCall, TypeScriptRaw, called, quoted
+from .typescript import TypeScriptCall, TypeScriptRaw, call_lines, quoted
 
 FILE = PurePosixPath("infra", "table.ts")
 _TYPES = {"S": "string", "N": "number", "B": "binary"}
@@ -43,11 +43,14 @@ def render_sst(
         key = {"description": f"Encrypts the table of {stack.title}", "enableKeyRotation": True}
         # Without the key nobody can read the table and the bucket.
         kept = ", { retainOnDelete: true });"
-        parts.append(called(f"export const key = new aws.kms.Key({quoted(f'{class_name(stack)}Key')}, ", key, kept))
+        parts.append(call_lines(f"export const key = new aws.kms.Key({quoted(f'{class_name(stack)}Key')}, ", key, kept))
     if _adjusted(stack):
-        parts += [called("const units = ", _units(stack), ";"), called("const settings = ", _settings(stack), ";")]
+        parts += [
+            call_lines("const units = ", _units(stack), ";"),
+            call_lines("const settings = ", _settings(stack), ";"),
+        ]
         parts.append(_ADJUST)
-    parts.append(called(f"export const table = new sst.aws.Dynamo({quoted(class_name(stack))}, ", _table(stack)))
+    parts.append(call_lines(f"export const table = new sst.aws.Dynamo({quoted(class_name(stack))}, ", _table(stack)))
     parts += _bucket(stack) if stack.bucket else []
     parts += [_scaling(one, stack) for one in scaled(stack)]
     policies = [_policy(one, stack) for one in stack.every_policy]
@@ -95,17 +98,17 @@ def _bucket(stack: Stack) -> list[Lines]:
     encryption = f"new aws.s3.BucketServerSideEncryptionConfigurationV2({quoted(f'{name}Encryption')}, "
     lifecycle = f"new aws.s3.BucketLifecycleConfigurationV2({quoted(f'{name}Lifecycle')}, "
     found = [
-        called(
+        call_lines(
             f"export const bucket = new sst.aws.Bucket({quoted(name)}, ", {"cors": False, "transform": {"bucket": kept}}
         ),
-        called(encryption, {"bucket": on, "rules": [rule]}),
+        call_lines(encryption, {"bucket": on, "rules": [rule]}),
     ]
     if stack.options.point_in_time_recovery:
         versioning = f"new aws.s3.BucketVersioningV2({quoted(f'{name}Versioning')}, "
-        found.append(called(versioning, {"bucket": on, "versioningConfiguration": {"status": "Enabled"}}))
+        found.append(call_lines(versioning, {"bucket": on, "versioningConfiguration": {"status": "Enabled"}}))
         leftovers["noncurrentVersionExpiration"] = {"noncurrentDays": RECOVERY_DAYS}
         leftovers["expiration"] = {"expiredObjectDeleteMarker": True}
-    return [*found, called(lifecycle, {"bucket": on, "rules": [leftovers]})]
+    return [*found, call_lines(lifecycle, {"bucket": on, "rules": [leftovers]})]
 
 
 def _adjusted(stack: Stack) -> bool:
@@ -178,8 +181,8 @@ def _scaling(one: Scaled, stack: Stack) -> Lines:
         "targetTrackingScalingPolicyConfiguration": tracked,
     }
     return [
-        *called(f"const {target} = new aws.appautoscaling.Target({quoted(name)}, ", scaled_),
-        *called(f"new aws.appautoscaling.Policy({quoted(name)}, ", policy),
+        *call_lines(f"const {target} = new aws.appautoscaling.Target({quoted(name)}, ", scaled_),
+        *call_lines(f"new aws.appautoscaling.Policy({quoted(name)}, ", policy),
     ]
 
 
@@ -191,7 +194,9 @@ def _policy(policy: Policy, stack: Stack) -> Lines:
     written = policy_document(policy, arns, _key(stack))
     member = f"{policy.name[0].lower()}{policy.name[1:]}Policy"
     values = {"description": policy.text, "policy": TypeScriptCall("$jsonStringify(", written)}
-    return called(f"export const {member} = new aws.iam.Policy({quoted(f'{class_name(stack)}{policy.name}')}, ", values)
+    return call_lines(
+        f"export const {member} = new aws.iam.Policy({quoted(f'{class_name(stack)}{policy.name}')}, ", values
+    )
 
 
 def _key(stack: Stack) -> Any:

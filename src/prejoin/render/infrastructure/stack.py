@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import DesignError, must_fit
 from prejoin.design.model import TABLE, Design
-from prejoin.workload.following import followings
+from prejoin.workload.follow_links import follow_links
 from prejoin.workload.model import Model, Need, OwnTable, Workload
 
 from .errors import InfrastructureError
@@ -95,7 +95,7 @@ def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Sta
 
 def _streamed(workload: Workload, options: Infrastructure) -> Infrastructure:
     """The options, with a stream if attributes follow others by it, or if entities need one."""
-    for one in followings(workload):
+    for one in follow_links(workload):
         if one.within is None or options.stream is Stream.NEW_AND_OLD_IMAGES:
             continue
         if options.stream is None:

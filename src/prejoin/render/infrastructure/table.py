@@ -103,7 +103,7 @@ def _types(keys: Iterable[KeyAttribute]) -> dict[str, str]:
 
 
 Problem = tuple[str, str]
-"""What AWS would refuse, and what to write instead."""
+"""The settings that AWS would refuse, with their replacements."""
 
 
 def _misnamed(table: Table) -> Iterator[Problem]:
@@ -144,12 +144,12 @@ def _misdone(options: Infrastructure) -> Iterator[Problem]:
     yield from _mistagged(options.tags)
 
 
-def _unscaled(what: str, scaling: Scaling) -> Iterator[Problem]:
+def _unscaled(label: str, scaling: Scaling) -> Iterator[Problem]:
     if not 1 <= scaling.least <= scaling.most:
-        yield f"{what} scale from {scaling.least} to {scaling.most} units", "the least is 1, and not above the most"
+        yield f"{label} scale from {scaling.least} to {scaling.most} units", "the least is 1, and not above the most"
     if scaling.target not in _TARGET:
         allowed = f"{_TARGET[0]} to {_TARGET[-1]}"
-        yield f"{what} aim at {scaling.target} per cent of their units, and AWS takes {allowed}", ""
+        yield f"{label} aim at {scaling.target} per cent of their units, and AWS takes {allowed}", ""
 
 
 def _mistagged(tags: Mapping[str, str]) -> Iterator[Problem]:

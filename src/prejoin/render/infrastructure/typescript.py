@@ -29,12 +29,12 @@ class TypeScriptCall:
         self.values = values
 
 
-def called(opening: str, values: Mapping[str, Any], closing: str = ");", room: int = WIDTH) -> Lines:
+def call_lines(opening: str, values: Mapping[str, Any], closing: str = ");", room: int = WIDTH) -> Lines:
     """A call with an object as its last argument, in the width of a line.
 
-    >>> called("f(", {"name": "a", "size": 1})
+    >>> call_lines("f(", {"name": "a", "size": 1})
     ['f({ name: "a", size: 1 });']
-    >>> called("f(", {"name": "a", "size": 1}, room=20)
+    >>> call_lines("f(", {"name": "a", "size": 1}, room=20)
     ['f({', '  name: "a",', '  size: 1,', '});']
     """
     parts = [_member(name, one, room - len(STEP)) for name, one in values.items()]
@@ -76,7 +76,7 @@ def _value(value: Any, room: int, lead: str = "") -> Lines:
         case TypeScriptRaw():
             return [f"{lead}{value.text}"]
         case TypeScriptCall():
-            return called(f"{lead}{value.opening}", value.values, ")", space)
+            return call_lines(f"{lead}{value.opening}", value.values, ")", space)
         case bool():
             return [f"{lead}{'true' if value else 'false'}"]
         case int():
@@ -84,6 +84,6 @@ def _value(value: Any, room: int, lead: str = "") -> Lines:
         case str():
             return [f"{lead}{quoted(value)}"]
         case Mapping():
-            return called(lead, value, "", space)
+            return call_lines(lead, value, "", space)
         case _:
             return laid_out(f"{lead}[", [_value(one, inner) for one in value], "]", space, STEP)

@@ -221,10 +221,10 @@ def _keyed(templates: Sequence[str], values: Sequence[str], wide: float, separat
 def _key(keyed: _Keyed, whole: str, template: str, x: float, y: float, room: float) -> list[Shape]:
     shapes: list[Shape] = []
     for line in keyed.templates:
-        shapes.append(Words(x, y + 10, line, _TEMPLATE, room, "muted", whole=template))
+        shapes.append(Words(x, y + 10, line, _TEMPLATE, room, "muted", full_text=template))
         y += _SMALL
     for line in keyed.values:
-        shapes.append(Words(x, y + 12, line, _KEY, room, whole=whole))
+        shapes.append(Words(x, y + 12, line, _KEY, room, full_text=whole))
         y += _LINE
     return shapes
 

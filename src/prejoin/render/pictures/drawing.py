@@ -58,11 +58,11 @@ class Words:
     room: float
     css: str | Tint = "ink"
     anchor: str = "start"
-    whole: str = ""
+    full_text: str = ""
     """The whole text of which this is a line."""
 
     @property
-    def shown(self) -> str:
+    def shortened(self) -> str:
         return elided(self.text, self.font, self.room)
 
 
@@ -130,9 +130,9 @@ def _shape(shape: Shape) -> str:
 
 
 def _words(words: Words) -> str:
-    shown = words.shown.replace(" ", "\N{NO-BREAK SPACE}") if words.text.startswith(" ") else words.shown
-    whole = words.whole or words.text
-    told = f"<title>{escape(whole)}</title>" if words.shown != whole else ""
+    shown = words.shortened.replace(" ", "\N{NO-BREAK SPACE}") if words.text.startswith(" ") else words.shortened
+    whole = words.full_text or words.text
+    told = f"<title>{escape(whole)}</title>" if words.shortened != whole else ""
     anchor = f' text-anchor="{words.anchor}"' if words.anchor != "start" else ""
     css = f"{words.font.css} {words.css}"
     return f'<text class="{css}" x="{_number(words.x)}" y="{_number(words.y)}"{anchor}>{told}{escape(shown)}</text>'

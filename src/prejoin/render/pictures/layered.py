@@ -171,12 +171,12 @@ def _stacked(
 
 
 def _settle(
-    column: Sequence[int], wanted: Mapping[int, float], heights: Sequence[float], gap: float, tops: list[float]
+    column: Sequence[int], targets: Mapping[int, float], heights: Sequence[float], gap: float, tops: list[float]
 ) -> None:
     """Moves the nodes of a column to where they want to be, as far as there is room; blocks move as a whole."""
     blocks: list[tuple[float, float, list[int]]] = []
     for node in column:
-        top, size, members = wanted[node], heights[node], [node]
+        top, size, members = targets[node], heights[node], [node]
         while blocks and blocks[-1][0] + blocks[-1][1] + gap > top:
             above_top, above_size, above = blocks.pop()
             weight, total = len(above), len(above) + len(members)

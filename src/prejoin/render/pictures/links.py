@@ -18,7 +18,7 @@ class RelationLink:
     via: tuple[str, ...] = ()
     many: bool = True
     """Many of the child."""
-    both: bool = False
+    mutual: bool = False
     """Many of the parent, too."""
     optional: bool = False
 
@@ -29,14 +29,14 @@ def links_of(workload: Workload) -> tuple[RelationLink, ...]:
     >>> from prejoin.workload.model import Attribute, Entity
     >>> order = Entity("Order", attributes=(Attribute("orderId", id=True), Attribute("userId", references="User")))
     >>> links_of(Workload(entities=(Entity("User"), order)))
-    (RelationLink(parent='User', child='Order', via=('userId',), many=True, both=False, optional=False),)
+    (RelationLink(parent='User', child='Order', via=('userId',), many=True, mutual=False, optional=False),)
     """
     found: dict[tuple[str, str, tuple[str, ...]], RelationLink] = {}
     said = [link for entity in workload.entities for one in entity.relationships for link in _said(workload, one)]
     for link in (*said, *_referring(workload)):
         key = (link.parent, link.child, link.via)
         backwards = (link.child, link.parent, link.via)
-        if not (key in found or (link.both and backwards in found)):
+        if not (key in found or (link.mutual and backwards in found)):
             found[key] = link
     return tuple(link for link in found.values() if not _told_better(link, found))
 
@@ -56,7 +56,7 @@ def _said(workload: Workload, one: Relationship) -> Iterator[RelationLink]:
     if one.kind is RelationshipKind.MANY_TO_MANY:
         between = next((entity for name in one.via if (entity := workload.entity(name))), None)
         if between is None:
-            yield RelationLink(one.left, one.right, one.via, both=True)
+            yield RelationLink(one.left, one.right, one.via, mutual=True)
             return
         for side in dict.fromkeys((one.left, one.right)):
             names = [a.name for a in between.attributes if a.referenced_entity == side]

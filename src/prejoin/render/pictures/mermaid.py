@@ -47,7 +47,7 @@ def _attribute(attribute: Attribute) -> str:
 
 
 def _joint(link: RelationLink) -> str:
-    left = "}o" if link.both else "|o" if link.optional else "||"
+    left = "}o" if link.mutual else "|o" if link.optional else "||"
     return f"{left}--{'o{' if link.many else 'o|'}"
 
 

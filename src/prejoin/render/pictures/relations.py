@@ -69,7 +69,7 @@ def draw_relations(workload: Workload, design: Design) -> Drawing:
 def _description(workload: Workload, links: Sequence[RelationLink]) -> str:
     names = ", ".join(entity.name for entity in workload.entities)
     joined = "; ".join(
-        f"{'many' if link.both else 'one'} {link.parent} to {'many' if link.many else 'one'} {link.child}"
+        f"{'many' if link.mutual else 'one'} {link.parent} to {'many' if link.many else 'one'} {link.child}"
         + (f" by {', '.join(link.via)}" if link.via else "")
         for link in links
     )
@@ -241,7 +241,7 @@ def _edge(
 def _ends(link: RelationLink, x: float, y: float, out: int, end: float, at: float, back: int) -> list[Shape]:
     """A bar at the one, a crow's foot at the many."""
     shapes: list[Shape] = []
-    for place_, height, side, many in ((x, y, out, link.both), (end, at, back, link.many)):
+    for place_, height, side, many in ((x, y, out, link.mutual), (end, at, back, link.many)):
         tip = place_ + 11 * side
         foot = f"M{tip:g} {height:g}L{place_:g} {height - 5:g}M{tip:g} {height:g}L{place_:g} {height + 5:g}"
         bar = f"M{place_ + 7 * side:g} {height - 5:g}V{height + 5:g}"

@@ -30,11 +30,11 @@ class _Marks:
 
     read: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
-    following: tuple[str, ...] = ()
+    refreshes: tuple[str, ...] = ()
 
     @property
     def width(self) -> float:
-        return _STEP * (len(self.read) + len(self.written) + len(self.following))
+        return _STEP * (len(self.read) + len(self.written) + len(self.refreshes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class _Route:
     marks: Mapping[str, _Marks]
     lines: tuple[tuple[str, str], ...]
     """The requests, each line with its CSS class."""
-    told: tuple[str, ...]
+    description: tuple[str, ...]
     """The description."""
     units: str
 
     @property
     def height(self) -> float:
-        return _LINE * max(len(self.lines), len(self.told), 1) + 2 * _PAD - 2
+        return _LINE * max(len(self.lines), len(self.description), 1) + 2 * _PAD - 2
 
 
 def draw_routes(workload: Workload, design: Design) -> Drawing:
@@ -180,8 +180,8 @@ def _row(
     shapes.append(Words(x + _PAD, base, route.pattern.id, _ID, widths[0] - 2 * _PAD))
     x += widths[0]
     whole = route.pattern.description or route.pattern.name
-    for at, line in enumerate(route.told):
-        shapes.append(Words(x + _PAD, base + _LINE * at, line, _TEXT, widths[1] - 2 * _PAD, whole=whole))
+    for at, line in enumerate(route.description):
+        shapes.append(Words(x + _PAD, base + _LINE * at, line, _TEXT, widths[1] - 2 * _PAD, full_text=whole))
     x += widths[1]
     for slot, wide in zip(slots, widths[2:], strict=False):
         most = int((wide - 2 * _PAD + 1) // _STEP)
@@ -197,7 +197,7 @@ def _row(
 
 
 def _each(marks: _Marks) -> Iterator[tuple[str, str]]:
-    for kind, names in (("read", marks.read), ("written", marks.written), ("following", marks.following)):
+    for kind, names in (("read", marks.read), ("written", marks.written), ("following", marks.refreshes)):
         for name in names:
             yield name, kind
 

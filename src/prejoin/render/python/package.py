@@ -98,7 +98,7 @@ def _source(lines: list[str]) -> str:
 
 
 def module_of(workload: Workload, design: Design, options: Options) -> RenderContext:
-    """What methods are rendered from."""
+    """The input for rendering methods."""
     facets = planner_facets(design, workload)
     return RenderContext(workload, design, names_of(workload), facets, bill(workload, design), options.style)
 

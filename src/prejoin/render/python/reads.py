@@ -70,7 +70,7 @@ def read_method(module: RenderContext, read: Read, operation: Operation) -> Meth
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _InputCode:
     """An input with its entity, attribute and field, and its values as code."""
 
     input: Input
@@ -422,7 +422,7 @@ class _ReadMethod:
             parts.append("**more")
         return parts
 
-    def _filter(self, left: Sequence[_Given], entity: str = "") -> Part:
+    def _filter(self, left: Sequence[_InputCode], entity: str = "") -> Part:
         """The filter, or that of one `entity` of several. An optional input is tested only if it is given."""
         optional = [g for g in left if g.optional]
         if not optional:
@@ -472,19 +472,19 @@ class _ReadMethod:
                 found.append(string(f"-{field}" if sort.direction is Direction.DESC else field))
         return found[0] if len(found) == 1 and found[0].startswith('"') else listing(found)
 
-    def _given(self, one: Input) -> _Given:
+    def _given(self, one: Input) -> _InputCode:
         module = self.module
         bound = bindings(module.workload, self.entities, one.attribute)
         entity = self.first if self.first in bound else next(iter(bound), self.first)
         attribute = single(module.workload, entity, bound.get(entity, bare_name(one.attribute)))
         field = module.names.field(entity, attribute.name)
         if one.op in _NO_VALUES:
-            return _Given(one, entity, attribute, field, ())
+            return _InputCode(one, entity, attribute, field, ())
         if one.values:
             self.timed = self.timed or any(v.now is not None for v in one.values)
             texts = tuple(value_text(v, attribute, module) for v in one.values)
-            return _Given(one, entity, attribute, field, texts)
-        return _Given(one, entity, attribute, field, self._params(one, entity, attribute))
+            return _InputCode(one, entity, attribute, field, texts)
+        return _InputCode(one, entity, attribute, field, self._params(one, entity, attribute))
 
     def _params(self, one: Input, entity: str, attribute: Attribute) -> tuple[str, ...]:
         """Adds the parameters of an input to the method and gives their names."""
@@ -512,7 +512,7 @@ class _ReadMethod:
         return tuple(found)
 
 
-def _is_given(given: _Given) -> str:
+def _is_given(given: _InputCode) -> str:
     """The test whether an optional input is given; of a range, both ends."""
     return " and ".join(f"{name} is not None" for name in given.values)
 
@@ -534,12 +534,12 @@ def input_type(one: Input, entity: str, attribute: Attribute, module: RenderCont
     return type_
 
 
-def condition(given: Sequence[_Given], module: RenderContext) -> Part:
+def condition(given: Sequence[_InputCode], module: RenderContext) -> Part:
     """A condition on the items: `lambda o: between(o.placed_at, low, high)`."""
     return as_lambda(tests_of(given, module))
 
 
-def tests_of(given: Sequence[_Given], module: RenderContext) -> list[Part]:
+def tests_of(given: Sequence[_InputCode], module: RenderContext) -> list[Part]:
     """The tests of an item, all of which it has to pass. Alternatives are one test: `(a) | (b)`."""
     rest = iter(given)
     groups = alternatives(one.input for one in given)

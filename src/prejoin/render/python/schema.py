@@ -24,7 +24,7 @@ from prejoin.render.python.layout import (
 from prejoin.render.python.names import Names
 from prejoin.render.python.values import literal
 from prejoin.workload.contents import contents_of
-from prejoin.workload.following import Following
+from prejoin.workload.follow_links import FollowLink
 from prejoin.workload.model import VERSION, Entity, History, Workload
 from prejoin.workload.tenants import is_owned, tenant_field
 
@@ -35,7 +35,7 @@ def schema_module(workload: Workload, design: Design, names: Names) -> list[str]
     base = design.slots[0]
     used = {facet.slot for facet in planner_facets(design, workload)}
     stored = [e for e in workload.entities if design.item(e.name)]
-    followed = [one.following for one in refreshes(workload, design)]
+    followed = [one.link for one in refreshes(workload, design)]
     parts: list[Part] = [_entity(e, design, names, imports, [f for f in followed if f.entity is e]) for e in stored]
     # An index that nothing is in would be made for nothing, and its attributes have no types.
     indexes = [_index(slot) for slot in design.indexes if slot.name in used]
@@ -75,7 +75,7 @@ def _made(parts: Iterable[Part], design: Design, imports: Imports) -> list[str]:
     ]
 
 
-def _entity(entity: Entity, design: Design, names: Names, imports: Imports, followed: Iterable[Following]) -> Group:
+def _entity(entity: Entity, design: Design, names: Names, imports: Imports, followed: Iterable[FollowLink]) -> Group:
     imports.name("prejoin", "Entity", "Key")
     own = design.item(entity.name)
     assert own is not None  # asked for by the caller
@@ -112,7 +112,7 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports, foll
     return call("Entity", *parts)
 
 
-def _follows(one: Following, names: Names, imports: Imports) -> Group:
+def _follows(one: FollowLink, names: Names, imports: Imports) -> Group:
     """The attributes that follow a source. Conditions of the writes compare them, not the pattern: `checked=False`."""
     imports.name("prejoin", "Follows")
     own, theirs = names.fields[one.entity.name], names.fields[one.source.name]

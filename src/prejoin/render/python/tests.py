@@ -234,7 +234,7 @@ class _Test:
         """An argument that finds a value."""
         match op:
             case Op.LT | Op.GT | Op.NE:
-                return literal(beside(value, -1 if op is Op.GT else 1, attribute), self.imports)
+                return literal(neighbour(value, -1 if op is Op.GT else 1, attribute), self.imports)
             case Op.CONTAINS if attribute.type.kind in {Kind.LIST, Kind.SET}:
                 assert isinstance(value, list | set)
                 return literal(next(iter(value)), self.imports)
@@ -409,14 +409,14 @@ class _Test:
             return
         choices: list[object] = [item.seed[name], self._second(item.entity, attribute), *attribute.type.values]
         for _ in range(len(others)):
-            choices.append(beside(choices[-1], 1, attribute))
+            choices.append(neighbour(choices[-1], 1, attribute))
         item.values[name] = next((one for one in choices if one not in others), item.values[name])
 
     def _spoil(self, item: _Item, name: str, texts: dict[str, str]) -> None:
         """Gives an item a value that does not agree with the others."""
         attribute = single(self.module.workload, item.entity.name, name)
         right = item.values[name]
-        choices = [item.seed[name], self._second(item.entity, attribute), beside(right, 1, attribute)]
+        choices = [item.seed[name], self._second(item.entity, attribute), neighbour(right, 1, attribute)]
         texts |= {s: self._literal(right) for s, text in texts.items() if text == self._at(item, name)}
         item.values[name] = next((one for one in choices if one != right), right)
 
@@ -437,7 +437,7 @@ class _Test:
                 bound = values[params[0]]
                 strict = check.op in (Op.GT, Op.LT, Op.NE)
                 direction = -1 if check.op is Op.LT else 1
-                item.values[attribute.name] = beside(bound, direction, attribute) if strict else bound
+                item.values[attribute.name] = neighbour(bound, direction, attribute) if strict else bound
             elif not params and check.values:
                 item.values[attribute.name] = self._satisfying(check.op, check.values, attribute)
 
@@ -627,7 +627,7 @@ class _Test:
         """A value for which a condition with constants holds."""
         found = constant(values[0].const or "", attribute.type)
         if op in (Op.LT, Op.GT, Op.NE):
-            return beside(found, -1 if op is Op.LT else 1, attribute)
+            return neighbour(found, -1 if op is Op.LT else 1, attribute)
         if op is Op.CONTAINS and attribute.type.kind in {Kind.LIST, Kind.SET}:
             return [found] if attribute.type.kind is Kind.LIST else {found}
         return found
@@ -654,7 +654,7 @@ def _one(attribute: Attribute) -> object:
     return Decimal(1) if attribute.type.kind is Kind.DECIMAL else 1
 
 
-def beside(value: object, direction: int, attribute: Attribute) -> object:
+def neighbour(value: object, direction: int, attribute: Attribute) -> object:
     """The next value below or above; for other types, a different one."""
     match value:
         case bool():

@@ -94,7 +94,7 @@ class _AttributeRecorder(Recorder):
 
 
 class KeyValues(msgspec.Struct, frozen=True):
-    """What a key can test of a query."""
+    """The tests of a query that a key can do."""
 
     equal: dict[str, Any]
     within: Within | None = None

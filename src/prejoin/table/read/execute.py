@@ -51,7 +51,7 @@ class Query(msgspec.Struct, frozen=True):
     until: datetime | None = None
     """The time of the query, if it matters: an open range over time buckets ends with the bucket of that time."""
     visible: tuple[VisibleItems, ...] = ()
-    """Which items are visible. It changes with time, so a cursor does not depend on it."""
+    """The condition of visible items. It changes with time, so a cursor does not depend on it."""
     filters: tuple[VisibleItems, ...] = ()
     """The caller's filters of a read of several entities, each for the items with its type tag."""
 

@@ -54,7 +54,7 @@ class Lifecycle(msgspec.Struct, frozen=True):
 
 
 class Visibility(msgspec.Struct, frozen=True):
-    """Which items reads show. The conditions are of whole attributes and values."""
+    """The items that reads show. The conditions are of whole attributes and values."""
 
     condition: Condition
     """True of the items that reads show, and that updates find."""
@@ -93,7 +93,7 @@ class BoundPattern:
     """The keys of the pattern's own items. Reads use those with the tag of the entity, as copies have; other items have
     a name that nobody can query, such as `User unique email`."""
     label: str = ""
-    """The name of what the pattern maintains, for errors: `the guard of unique email`."""
+    """The name of the thing that the pattern maintains, for errors: `the guard of unique email`."""
     spreads: ClassVar[bool] = False
     """Whether the pattern may write its own items instead of the entity's (`Write.spread`). It rewrites first, and a
     write that spares the entity's item is left to it alone. `ShardedCounter` does that."""

@@ -60,7 +60,7 @@ def expand(schema: Schema, write: Write) -> list[ItemAction]:
 
 
 class WriteForm(msgspec.Struct, frozen=True):
-    """What all writes of a form have in common."""
+    """The part that all writes of a form share."""
 
     constant: Mapping[str, Any]
     """The parameters, without the key or item, and without the values."""

@@ -33,7 +33,7 @@ class ItemDecision(ABC):
     """
 
     label: str = ""
-    """What the write may do, for the error that refuses it with a token: `may set the highest …`."""
+    """The possible effect of the write, for the error that refuses it with a token: `may set the highest …`."""
 
     @abstractmethod
     def assumption(self) -> Condition:
@@ -66,7 +66,7 @@ class StoredObject(msgspec.Struct, frozen=True):
 
 
 class Write(msgspec.Struct, frozen=True):
-    """What a caller wants to write. It is immutable: patterns return changed copies, and add actions of their own."""
+    """A requested write. It is immutable: patterns return changed copies, and add actions of their own."""
 
     verb: Verb
     entity: BoundEntity[Any]

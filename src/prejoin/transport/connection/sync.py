@@ -104,7 +104,7 @@ class SyncConnection:
         self._sock = sock
         self._timeout = timeout
         self._stretched = False
-        """Whether the socket's timeout is what was left of an earlier attempt's."""
+        """Whether the socket has the remaining timeout of an earlier attempt."""
         self._quiet = quiet_check(sock)
         self.parser = ResponseParser()
         self.since = monotonic()

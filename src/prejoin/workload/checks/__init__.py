@@ -13,7 +13,7 @@ from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.checks.tenants import check_tenants
 from prejoin.workload.checks.types import check_types
 from prejoin.workload.model import Workload
-from prejoin.workload.reading import Places
+from prejoin.workload.read_result import Places
 
 
 def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic, ...]:

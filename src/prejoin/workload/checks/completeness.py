@@ -13,7 +13,7 @@ from prejoin.workload.document.tables import normal
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, identified, unaddressed
 from prejoin.workload.model import Action, Attribute, ChangeOp, Combine, Entity, Read, Result, Verb, Write
-from prejoin.workload.reading import Path
+from prejoin.workload.read_result import Path
 
 _LONG = 5_000
 """More items than this are near or beyond a page of 1 MB."""

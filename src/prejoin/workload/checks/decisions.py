@@ -27,7 +27,7 @@ from prejoin.workload.model import (
     Spread,
     Under,
 )
-from prejoin.workload.reading import Path
+from prejoin.workload.read_result import Path
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}\Z")
 _LONGEST_NAME = 255

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
-from prejoin.workload.following import Following, followings, leads, reference_of, source_of
+from prejoin.workload.follow_links import FollowLink, follow_links, leads, reference_of, source_of
 from prejoin.workload.grammar.lexer import write_name
 from prejoin.workload.lookup import bindings, changes, equalities
 from prejoin.workload.model import Action, Attribute, CheckKind, Entity, Op, Read, Verb, Write
-from prejoin.workload.reading import Path
+from prejoin.workload.read_result import Path
 
 _WHOLE = frozenset({Verb.CREATE, Verb.PUT})
 
@@ -22,7 +22,7 @@ def check_follows(r: Reporter) -> None:
                 unreferred = _unreferred(r, entity, attribute, source[0])
                 if problem := _unfit(attribute, *source) or unreferred or _unread(r, entity, attribute):
                     r.say(codes.FOLLOWS, path, *problem)
-    found = followings(r.workload)
+    found = follow_links(r.workload)
     for path, pattern in r.patterns() if found else ():
         if not isinstance(pattern, Read) and pattern.id not in r.out_of_scope:
             for one in found:
@@ -76,7 +76,7 @@ def _unread(r: Reporter, entity: Entity, a: Attribute) -> tuple[str, str] | None
     return f"no read finds each `{entity.name}` by {name_list(by)}, to update it when `{source}` changes", fix
 
 
-def _compared(r: Reporter, path: Path, write: Write, one: Following) -> None:
+def _compared(r: Reporter, path: Path, write: Write, one: FollowLink) -> None:
     """A write that gives the value compares it with the source: it may have changed since the caller read it."""
     if one.within is not None:
         return

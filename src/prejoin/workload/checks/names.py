@@ -29,7 +29,7 @@ from prejoin.workload.model import (
     Without,
     Write,
 )
-from prejoin.workload.reading import Path
+from prejoin.workload.read_result import Path
 
 _AFFIXES = (
     (re.compile(r"(.+?)_?prefix", re.IGNORECASE), "{} begins_with"),

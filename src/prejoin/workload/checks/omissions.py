@@ -11,7 +11,7 @@ from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.grammar.quantities import write_span
 from prejoin.workload.lookup import bindings, equalities, foreign_key, root
 from prejoin.workload.model import Attribute, Entity, Level, Rate, Result, Verb
-from prejoin.workload.reading import Path
+from prejoin.workload.read_result import Path
 from prejoin.workload.tenants import common_tenant, own_id
 
 Asked = frozenset[tuple[str, str]]
@@ -27,7 +27,7 @@ def check_forgotten(r: Reporter) -> None:
     if not w.entities or not w.reads:
         return
     _lists(r)
-    asked = _asked(r)
+    asked = _read_pairs(r)
     actions = [(p, a) for p in (*w.writes, *w.deletes) for a in p.actions]
     gone = {a.entity for _, a in actions if a.verb in {Verb.DELETE, Verb.EXPIRE}}
     made: dict[str, list[Rate | None]] = {}
@@ -86,7 +86,7 @@ def _lists(r: Reporter) -> None:
         )
 
 
-def _asked(r: Reporter) -> frozenset[tuple[str, str]]:
+def _read_pairs(r: Reporter) -> frozenset[tuple[str, str]]:
     """Whether some read finds items of the entity by the attribute."""
     return frozenset(
         pair

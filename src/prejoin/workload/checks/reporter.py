@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from prejoin.diagnostics import Code, Diagnostic, Span
 from prejoin.workload.model import OutOfScope, Pattern, Workload
-from prejoin.workload.reading import MOST, Path, Places
+from prejoin.workload.read_result import MOST, Path, Places
 
 
 @dataclass(slots=True)

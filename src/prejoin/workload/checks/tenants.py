@@ -6,7 +6,7 @@ from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.lookup import bare_name, suggest
 from prejoin.workload.model import FixedKey, Input, Op, Pattern, Tenant
-from prejoin.workload.reading import Path
+from prejoin.workload.read_result import Path
 
 _LINE: Path = ("context", "tenant")
 

@@ -32,7 +32,7 @@ from prejoin.workload.model import (
     Verb,
     Write,
 )
-from prejoin.workload.reading import Path
+from prejoin.workload.read_result import Path
 
 _TTL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATETIME})
 _UNTEXTUAL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN})
@@ -149,7 +149,7 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
 
 
 def _alternatives(r: Reporter, read: Read, group: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
-    """What is wrong with inputs of which one is enough."""
+    """Messages and fixes for inputs of which one is enough."""
     if group[-1].either:
         yield f"nothing follows `or` after `{group[-1].attribute}`", "write the other condition, or leave `or` out"
     if len(group) == 1:

@@ -32,7 +32,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
-from prejoin.workload.reading import Notes, WorkloadReading
+from prejoin.workload.read_result import Notes, WorkloadReading
 from prejoin.workload.tenants import expand, move_places
 
 MOST_CHARACTERS = 2_000_000

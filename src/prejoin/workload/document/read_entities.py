@@ -15,14 +15,14 @@ from prejoin.workload.grammar.quantities import read_cardinality, read_size
 from prejoin.workload.grammar.statements import read_relationship
 from prejoin.workload.grammar.values import read_history, read_retention
 from prejoin.workload.model import Attribute, Entity, Relationship
-from prejoin.workload.reading import Notes, Path
+from prejoin.workload.read_result import Notes, Path
 
 _LABELS = KnownNames(ENTITY_LABELS)
 LABEL = re.compile(r"\*\*([^*\n]{1,60}?):?\*\*\s*+:?\s*+")
 _TYPED_NAME = re.compile(r"`[^`]+`\s*\([^()]*\)")
 _REFERENCE = re.compile(r"`[^`]++`\s*+\(\s*+(?:→|->)")
 _BETWEEN = re.compile(r"\)\s*+,\s*+(?=`[^`]++`\s*+\()")
-"""What is between two attributes on one line."""
+"""The separator of attributes on one line."""
 _BARE_LABEL = re.compile(rf"({'|'.join(ENTITY_LABELS)})\s*:\s*", re.IGNORECASE)
 
 

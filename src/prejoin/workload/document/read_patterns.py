@@ -33,7 +33,7 @@ from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.quantities import read_rate
 from prejoin.workload.grammar.writes import read_actions, read_checks
 from prejoin.workload.model import Combine, Input, ItemCollection, Read, Verb, Write
-from prejoin.workload.reading import Notes, Path
+from prejoin.workload.read_result import Notes, Path
 
 T = TypeVar("T")
 NONE = frozenset({"-", "–", "—", "n/a", "none"})
@@ -153,7 +153,7 @@ def _write(row: _Row) -> Write:
         entities=_entities(row),
         description=row.text("Description"),
         inputs=inputs,
-        actions=row.read(items, "actions", codes.ACTIONS, lambda t: read_actions(t, names, _meant(row))) or (),
+        actions=row.read(items, "actions", codes.ACTIONS, lambda t: read_actions(t, names, _suggested_verb(row))) or (),
         atomic=row.read("Transaction", "atomic", codes.TRANSACTION, read_yes_no),
         checks=row.read("Conditions", "checks", codes.CONDITIONS, lambda t: read_checks(t, names)) or (),
         rate=row.read("Frequency", "rate", codes.RATE, read_rate),
@@ -161,7 +161,7 @@ def _write(row: _Row) -> Write:
     )
 
 
-def _meant(row: _Row) -> Verb:
+def _suggested_verb(row: _Row) -> Verb:
     """The verb that a description suggests, for the advice in a diagnostic."""
     if row.path[0] == "deletes":
         return Verb.DELETE

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from prejoin.diagnostics import Code
 from prejoin.workload.document.markdown import MarkdownBlock, Text
-from prejoin.workload.reading import Notes
+from prejoin.workload.read_result import Notes
 
 OVERFLOW = "Overflow"
 """The column for cells after the last one."""

@@ -55,7 +55,7 @@ def read_relationship(text: str, own: str = "") -> Relationship:
     match = _RELATIONSHIP.match(text.strip())
     if not match:
         message = f"`{text.strip()}` does not say exactly who relates to whom"
-        raise Inexact(message, _meant(text, own) or RELATIONSHIP_FIX, 0, text.strip())
+        raise Inexact(message, _suggestion(text, own) or RELATIONSHIP_FIX, 0, text.strip())
     left, kind, right, hierarchy, via, role, rest = match.groups()
     kind = "hierarchy" if hierarchy else {"N:M": "N:N", "M:N": "N:N"}.get(kind.upper(), kind.upper())
     left, right = _bare(left), _bare(right or left)
@@ -70,7 +70,7 @@ _BELONGS = re.compile(
 _HAS = re.compile(r"\b(?:has|have|owns?|contains?)\s++(many|one|a|an)?\s*+([A-Z]\w*)", re.IGNORECASE)
 
 
-def _meant(text: str, own: str) -> str:
+def _suggestion(text: str, own: str) -> str:
     """The relationship that a sentence probably means."""
     if own and (match := _BELONGS.search(text)):
         return f"write `{match[1]} 1:N {own} via …`, with the attribute of `{own}` that holds the id of `{match[1]}`"

@@ -36,7 +36,7 @@ def read_actions(text: str, inputs: frozenset[str], verb_meant: Verb = Verb.CREA
         verb = tokens.word(*(v.value for v in Verb))
         if verb is None:
             message = f"`{text.strip()}` does not say what happens to which item"
-            raise tokens.inexact(message, _meant(text, verb_meant) or ACTION_FIX)
+            raise tokens.inexact(message, _suggestion(text, verb_meant) or ACTION_FIX)
         entity = tokens.name("the entity")
         many = tokens.sign("[]")
         by = [tokens.name("the input that holds its id")] if tokens.word("by") else []
@@ -54,7 +54,7 @@ def read_actions(text: str, inputs: frozenset[str], verb_meant: Verb = Verb.CREA
 _LOOSE = re.compile(r"(all\s+)?([A-Z]\w*?)(s?)(\s+updates?|\s+entries)?\s*\Z")
 
 
-def _meant(text: str, verb: Verb) -> str:
+def _suggestion(text: str, verb: Verb) -> str:
     """The action that `1 (User)` or `Order + OrderCount update` probably means."""
     inside = re.fullmatch(r"\d+\s*\((.+)\)", text.strip())
     actions = []

@@ -9,7 +9,7 @@ from prejoin.migrate import codes
 from prejoin.migrate.follow.log import Columns, RowChange
 from prejoin.migrate.mapping.rows import EntityRows, RowError
 from prejoin.migrate.migration import Migration
-from prejoin.migrate.source.connection import Snapshot
+from prejoin.migrate.source.connection import SourceSnapshot
 from prejoin.pipeline.errors import PipelineError, RefusedError
 
 RowKey = tuple[str, tuple[Any, ...]]
@@ -66,7 +66,7 @@ class EntityItems:
         return {fields[name]: value for name, value in zip(self.attributes, key[1], strict=True)}
 
 
-class Touched:
+class AffectedItems:
     """Finds the rows and items that changes touch."""
 
     def __init__(self, migration: Migration) -> None:
@@ -82,7 +82,7 @@ class Touched:
                 found.setdefault(other.table, {}).update(dict.fromkeys(other.on))
         return {table: tuple(columns) for table, columns in found.items()}
 
-    def of(self, snapshot: Snapshot, change: RowChange) -> tuple[list[RowKey], list[tuple[RowKey, ItemKey]]]:
+    def of(self, snapshot: SourceSnapshot, change: RowChange) -> tuple[list[RowKey], list[tuple[RowKey, ItemKey]]]:
         """The rows whose items a change may touch, and the items that the changed row was, before and after."""
         try:
             return list(self._rows(snapshot, change)), list(self._items(change))
@@ -90,7 +90,7 @@ class Touched:
             message = f"the log lacks the column {missing} of {change.table}"
             raise PipelineError(codes.NOT_FOLLOWED, message, "give all columns to `record_rows`") from None
 
-    def _rows(self, snapshot: Snapshot, change: RowChange) -> Iterator[RowKey]:
+    def _rows(self, snapshot: SourceSnapshot, change: RowChange) -> Iterator[RowKey]:
         for one in self.entities.values():
             mapping = one.rows.mapping
             if mapping.table == change.table:

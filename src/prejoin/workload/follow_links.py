@@ -12,7 +12,7 @@ from prejoin.workload.memo import remembered
 from prejoin.workload.model import Attribute, Entity, Workload
 
 
-class Following(msgspec.Struct, frozen=True):
+class FollowLink(msgspec.Struct, frozen=True):
     """Attributes of one entity that follow attributes of the same item of another."""
 
     entity: Entity
@@ -25,9 +25,9 @@ class Following(msgspec.Struct, frozen=True):
     """Seconds after which a change of the source has arrived, by a stream; None if the application refreshes it."""
 
 
-def followings(workload: Workload) -> tuple[Following, ...]:
-    """All that follows in a workload. An attribute whose source or reference is not clear is left out."""
-    found: dict[tuple[object, ...], tuple[Following, dict[str, str]]] = {}
+def follow_links(workload: Workload) -> tuple[FollowLink, ...]:
+    """All links of a workload. An attribute whose source or reference is not clear is left out."""
+    found: dict[tuple[object, ...], tuple[FollowLink, dict[str, str]]] = {}
     for entity in workload.entities:
         for attribute in entity.attributes:
             if attribute.follows is None:
@@ -37,7 +37,7 @@ def followings(workload: Workload) -> tuple[Following, ...]:
                 continue
             within = attribute.follows.within
             key = (entity.name, source[0].name, tuple(by.items()), within)
-            one = found.setdefault(key, (Following(entity, source[0], {}, by, within), {}))
+            one = found.setdefault(key, (FollowLink(entity, source[0], {}, by, within), {}))
             one[1][attribute.name] = source[1].name
     return tuple(replace(one, attributes=attributes) for one, attributes in found.values())
 
