@@ -114,7 +114,7 @@ class ObjectScan(Job):
     def read(self) -> Steps[list[Any]]:
         page = yield from self._scan.next()
         self._cursor, self.done = page.cursor, self._scan.done
-        return page.items
+        return list(page.items)
 
 
 class _Saved(msgspec.Struct):
