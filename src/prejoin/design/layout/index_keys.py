@@ -22,12 +22,10 @@ from prejoin.design.layout.key_words import upper
 from prejoin.design.layout.projection import WORTH
 from prejoin.design.mapping.facets import is_natural, planner_facet
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.mapping.map_reads import group_text
 from prejoin.design.model import Design, Facet, Item, KeyAttribute, Operation, Slot
 from prejoin.design.solver.fixed_keys import free_name
 from prejoin.protocol.limits import INDEX_PARTITION_ATTRIBUTES, INDEX_SORT_ATTRIBUTES
-from prejoin.workload.lookup import alternatives, bare_name
-from prejoin.workload.model import Entity, IndexKeyForm, IndexKeys, Read, Workload
+from prejoin.workload.model import Entity, IndexKeyForm, IndexKeys, Workload
 
 
 def with_index_keys(
@@ -129,23 +127,9 @@ def natural_form(design: Design, workload: Workload, slot: Slot) -> Design | Non
     # The end of a composite sort key makes it unique, which an index does not need.
     for size in range(min(len(sk), INDEX_SORT_ATTRIBUTES) + 1):
         found = _with(design, workload, slot, pk, sk[:size])
-        if found and _serves_alike(design, found) and not {*pk, *sk[:size]} & _filtered(found, workload, slot.name):
+        if found and _serves_alike(design, found):
             return found
     return None
-
-
-def _filtered(design: Design, workload: Workload, slot: str) -> set[str]:
-    """The attributes that filters of an index test. DynamoDB refuses those of its key."""
-    return {
-        bare_name(one.attribute)
-        for operation in design.operations
-        if isinstance(read := workload.pattern(operation.pattern), Read)
-        for request in operation.requests
-        if request.slot == slot
-        for group in alternatives(read.inputs)
-        if group_text(group) in request.filters
-        for one in group
-    }
 
 
 _Names = tuple[tuple[str, ...], tuple[str, ...]]
