@@ -111,7 +111,7 @@ class ObjectScan(Job):
         if position is not None:
             self._scan = self._scan_from(position)
 
-    def read(self) -> Steps[list[Any]]:
+    def read(self) -> Steps[Sequence[Any]]:
         page = yield from self._scan.next()
         self._cursor, self.done = page.cursor, self._scan.done
         return list(page.items)
