@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from compileall import compile_dir
 from pathlib import Path
-from shutil import disk_usage
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -126,11 +125,6 @@ def _compile(config: pytest.Config) -> None:
             digest, code = _rewrite_test(path, config)
             _write_pyc(config.stash[assertstate_key], code, digest, compiled)
 
-
-MEMORY = Path("/dev/shm")
-if MEMORY.is_dir() and disk_usage(MEMORY).free > 10**9:
-    # Files of tests are in memory where there is room: hundreds of tests make a database file.
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 gc.disable()
 

@@ -185,3 +185,17 @@ def test_count_of_several_entities_in_an_index() -> None:
         ("AP-001 | Alpha, Beta | alphaId, Alpha.alphaAt / Beta.betaAt >= | Count | - | Yes | Collection",),
         ("AP-020 | Alpha | alphaId, due | update Alpha (due) | -",),
     )
+
+
+def test_read_that_no_key_serves_beside_others_in_its_partition() -> None:
+    """It is refused with any keys, and not because of the items beside it."""
+    entities = {
+        "Alpha": ["`tenantId` (string, id)"],
+        "Beta": ["`betaId` (integer, id)", "`state` (OPEN | DONE, mutable)", "`rank` (decimal, immutable)"],
+    }
+    reads = ("AP-001 | Beta | rank[], betaId, state = OPEN | Collection | - | Yes | No",)
+    solution = solve(_read(entities, reads, tenant="tenantId"))
+    assert solution.chosen.unserved == ("AP-001",)
+    assert [o.problem for o in solution.design.operations] == [
+        "a list of keys is one BatchGetItem, which tests nothing else"
+    ]

@@ -28,7 +28,7 @@ from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.local_search import has_narrow_reads, improved, narrower, natural
 from prejoin.design.solver.needs import read_needs
 from prejoin.design.solver.placement import Forbidden, Placement, Problem, Score, Selection
-from prejoin.design.solver.program.integer_program import OutOfTimeError, TimeLimit
+from prejoin.design.solver.program.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.repair import repaired, without_unread
 from prejoin.design.solver.search import SearchCache, choose, problem_of
 from prejoin.workload.model import Read, Workload
@@ -83,6 +83,7 @@ def solve(
     # A rough selection takes a fraction of the time, and most cuts are found by it.
     rough = any(len(question.needs) > 1 for question in asked)
     best: _Incumbent | None = None
+    found: list[tuple[str, Forbidden]] = []
     while best is None or limit is None or not limit.struck:
         try:
             chosen = choose(problem, cache, rough)
@@ -90,6 +91,13 @@ def solve(
             if best is None:
                 raise
             break
+        except InfeasibleError:
+            if not problem.forbidden:
+                raise
+            # No other keys are left, so it is not because of its neighbours that a read is refused.
+            lost = {read for read, _ in found}
+            problem, tries, unserved, best = _without(problem, lost), 0, unserved | lost, None
+            continue
         design = map_patterns(lay_out(problem, chosen), workload)
         words = KeyWords(problem, chosen, design.separator)
         found = list(_apart(problem, chosen, design, words))
@@ -108,11 +116,8 @@ def solve(
             continue
         lost = _refused(problem, design)
         if lost:  # keys for a read that is not served in the end are wasted
-            rest = tuple(q for q in problem.reads if q.read.id not in lost)
-            problem, tries = replace(problem, reads=rest, forbidden=(), rivals=(), refused=frozenset()), 0
-            unserved |= lost
+            problem, tries, unserved, best = _without(problem, lost), 0, unserved | lost, None
             ended &= not found
-            best = None
             continue
         missing = tuple(sorted({*chosen.unserved, *unserved}))
         chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
@@ -129,6 +134,12 @@ def excess_complexity(workload: Workload, solution: Solution) -> Decimal:
     design = solution.design
     compared = replace(design, operations=tuple(o for o in design.operations if o.pattern not in aside), stores=())
     return complexity(workload, compared) - solution.chosen.least
+
+
+def _without(problem: Problem, lost: set[str]) -> Problem:
+    """The problem without some reads, and without the cuts that they may have caused."""
+    rest = tuple(question for question in problem.reads if question.read.id not in lost)
+    return replace(problem, reads=rest, forbidden=(), rivals=(), refused=frozenset())
 
 
 class _Incumbent(msgspec.Struct, frozen=True):
