@@ -123,7 +123,7 @@ def _json(found: Discovery, document: Path, mapping: Path) -> dict[str, object]:
         ],
         "patterns": [p.id for p in found.workload.patterns],
         "misfits": [
-            {"sql": m.sql, "what": m.description, "instead": m.instead, "calls": m.calls} for m in found.misfits
+            {"sql": m.sql, "what": m.what, "instead": m.instead, "calls": m.calls} for m in found.misfits
         ],
         "review": list(found.review),
         "left_out": dict(found.mapping.left_out),

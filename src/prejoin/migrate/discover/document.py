@@ -45,7 +45,7 @@ class Misfit:
     """A statement that no key serves, and what to do instead."""
 
     sql: str
-    description: str
+    what: str
     instead: str
     calls: float
     rate: Rate | None
@@ -247,7 +247,7 @@ def _sections(misfits: Sequence[Misfit], review: Review, left_out: Mapping[str, 
         lines = ["These statements fit no key, and are not access patterns of this table.", ""]
         for one in sorted(misfits, key=lambda m: -m.calls):
             often = f" ({one.calls:,.0f} times)" if one.calls > 1 else ""
-            what = one.description[:1].upper() + one.description[1:]
+            what = one.what[:1].upper() + one.what[1:]
             lines += [f"- {cell(one.sql)}{often}", f"  - {what}. Instead: {one.instead}."]
         yield Section("Not Served by a Key", "\n".join(lines), after="Notes")
     if left_out:
