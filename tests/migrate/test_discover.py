@@ -129,7 +129,7 @@ MISFITS = [
 def test_misfits_are_listed_with_advice(sql: str, what: str, database: str, tmp_path: Path) -> None:
     found = discover(database, tmp_path, f"{sql};\nSELECT * FROM users WHERE id = ?")
     (misfit,) = found.misfits
-    assert what in misfit.description
+    assert what in misfit.what
     assert misfit.instead
     assert misfit.instead in found.document
     assert len(found.workload.patterns) == 1
