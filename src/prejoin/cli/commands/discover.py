@@ -122,9 +122,7 @@ def _json(found: Discovery, document: Path, mapping: Path) -> dict[str, object]:
             for name, one in found.mapping.entities.items()
         ],
         "patterns": [p.id for p in found.workload.patterns],
-        "misfits": [
-            {"sql": m.sql, "what": m.what, "instead": m.instead, "calls": m.calls} for m in found.misfits
-        ],
+        "misfits": [{"sql": m.sql, "what": m.what, "instead": m.instead, "calls": m.calls} for m in found.misfits],
         "review": list(found.review),
         "left_out": dict(found.mapping.left_out),
     }

@@ -96,7 +96,7 @@ class Price(msgspec.Struct, frozen=True):
     hot_if_guarded: bool = False
     """Whether that is so if the key in the table has a guard: items are written in transactions then."""
     length: int = 0
-    """The length of a key of the table as a template. An index holds the key of the table beside its own."""
+    """The length of the key as a template. An index of few attributes holds little else than keys, also the table's."""
     queries_each: int = 0
     """Joins that send a Query for each item of the entity, because their ids are not this key in the table."""
 
@@ -166,7 +166,7 @@ class Prices:
             finds=finds,
             cut=cut,
             hot=self._is_hot(self._probe(facet), TABLE, atomic=self._guarded[guards].atomic),
-            length=len(facet.pk[0]) + sum(map(len, facet.sk)),
+            length=_length(facet),
             queries_each=sum(not ids.issuperset(candidate.attributes) for ids in self._joined),
         )
 
@@ -186,6 +186,7 @@ class Prices:
             without_id=self._first_without_id(probe),
             hot=self._is_hot(narrowest, _INDEX),
             hot_if_guarded=self._is_hot(narrowest, _INDEX, atomic=self._atomic_if_guarded),
+            length=_length(facet),
         )
 
     def copy(self, candidate: Candidate) -> Price:
@@ -434,6 +435,10 @@ def collection_units(workload: Workload, question: ReadNeeds) -> float:
     request = Request(Call.QUERY, TABLE, ask.entities, consistent=ask.consistent, filters=filters)
     operation = Operation(read.id, (request,))
     return predict_units(operation, Design("probe", _SLOTS, items), workload).read
+
+
+def _length(facet: Facet) -> int:
+    return sum(map(len, (*facet.pk, *facet.sk)))
 
 
 def _dollars(reads: float = 0, writes: float = 0, stored: float = 0) -> float:
