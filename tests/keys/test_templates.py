@@ -244,6 +244,7 @@ def test_overlapping_templates_are_detected() -> None:
     assert disjoint(template("USER#{user_id}"), template("USER#{user_id}#ORDER#{order_id}"))
     assert disjoint(template("{n:06d}"), template("{n:07d}"))
     assert disjoint(template("{born}"), template("{uid}"))
+    assert disjoint(template("{n}"), template("ORDER"))  # a number has a digit after its first letter
     assert not disjoint(template("USER#{user_id}"), template("USER#{order_id}"))
     assert not disjoint(template("USER#ROOT"), template("USER#{user_id}"))
     assert not disjoint(template("{user_id}#{order_id}"), template("ORDER#{order_id}"))

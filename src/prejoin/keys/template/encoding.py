@@ -36,7 +36,8 @@ from .separator import Separator
 from .shape import DIGIT, HEX, TOP, Chars, Either, Shape, literal, many, shape_of_picture, width, words
 
 DATETIME_PICTURE = "9999-99-99T99:99:99.999999Z"
-_NUMBER_SHAPE = many(("-", "."), ("0", "9"), ("A", "Z"), ("a", "l"), ("~", "~"))
+_LENGTH_AND_DIGITS: Shape = (Chars((("A", "Z"), ("a", "l"))), Chars(DIGIT), *many((".", "."), ("0", "9")))
+_NUMBER_SHAPE: Shape = (Either((_LENGTH_AND_DIGITS, (*literal("-"), *_LENGTH_AND_DIGITS, *literal("~")))),)
 _ULID_CHARS = frozenset("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 
 
