@@ -13,9 +13,9 @@ from prejoin.migrate.discover.entities import TableEntity
 class MisfitError(Exception):
     """A statement, or a part of it, that no key serves: what it is, and what to do instead."""
 
-    def __init__(self, description: str, instead: str) -> None:
-        super().__init__(description)
-        self.what = description
+    def __init__(self, what: str, instead: str) -> None:
+        super().__init__(what)
+        self.what = what
         self.instead = instead
 
 
