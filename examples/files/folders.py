@@ -116,12 +116,13 @@ class Drive:
         try:
             # The folder itself goes last: cut short, the move is found where it began, and is asked for again.
             for one in self.below(folder.path):
-                move(one.folder_id, one.parent_id, one.name, path + one.path.removeprefix(folder.path))
+                inside = one.parent_id or folder.folder_id  # only a drive's own folder has no parent
+                move(one.folder_id, inside, one.name, path + one.path.removeprefix(folder.path))
                 moved.append(one)
             move(folder.folder_id, parent.folder_id, name, path)
         except NotUnique as error:  # somebody made one there meanwhile
             for one in moved:
-                move(one.folder_id, one.parent_id, one.name, one.path)
+                move(one.folder_id, one.parent_id or folder.folder_id, one.name, one.path)
             raise DriveError(f"there is a folder {path} already") from error
 
     def _move_file(self, file: File, parent: Folder, name: str) -> None:

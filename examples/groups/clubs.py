@@ -53,8 +53,8 @@ class Clubs(AsyncGroupsRepository):
     async def rename_club(self, admin: UUID, group_id: str, name: str) -> None:
         """Renames a club, also in the lists of its members."""
         await self.only_admin(admin, group_id)
-        group = known(await self.group_head(group_id), "group", group_id)
-        await self.rename_group(group_id, name, group.description)
+        known(await self.group_head(group_id), "group", group_id)
+        await self.rename_group(group_id, name)
         await refresh(self.db, Group, group_id=group_id)
 
     async def rename_person(self, user_id: UUID, name: str) -> None:

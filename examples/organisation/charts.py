@@ -127,8 +127,8 @@ class Charts:
                 employee.org_id,
                 division_id,
                 team_id,
-                manager.employee_id if manager else None,
                 employee.name,
+                manager_id=manager.employee_id if manager else None,
             )
         except TransactionCancelled as error:
             raise ChartError(f"there is no team {team_id} in {division_id}, or {employee.name} has left") from error

@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from prejoin.patterns.aggregates.sharded import total as total
     from prejoin.patterns.aggregates.sharded_counter import ShardedCounter as ShardedCounter
     from prejoin.patterns.aggregates.sharded_counter import with_counts as with_counts
+    from prejoin.patterns.bounds import Bounds as Bounds
     from prejoin.patterns.bulk.change import bulk_delete as bulk_delete
     from prejoin.patterns.bulk.change import bulk_update as bulk_update
     from prejoin.patterns.bulk.collection import delete_collection as delete_collection
@@ -249,6 +250,8 @@ if TYPE_CHECKING:
     from prejoin.table.errors import Unprocessed as Unprocessed
     from prejoin.table.errors import VersionConflict as VersionConflict
     from prejoin.table.ids import ulid as ulid
+    from prejoin.table.not_given import NOT_GIVEN as NOT_GIVEN
+    from prejoin.table.not_given import NotGiven as NotGiven
     from prejoin.table.read.cursor import begun as begun
     from prejoin.table.read.decode import Unreadable as Unreadable
     from prejoin.table.read.page import Collection as Collection

@@ -19,6 +19,7 @@ _NAMES = {
     "prejoin.table.update.draft": "add appended if_absent prepended",
     "prejoin.table.admin.drift": "Difference",
     "prejoin.table.ids": "ulid",
+    "prejoin.table.not_given": "NOT_GIVEN NotGiven",
     "prejoin.engine": "Durability Embedded OpenError",
     "prejoin.engine.http": "Server",
     "prejoin.transport": (
@@ -35,6 +36,7 @@ _NAMES = {
     "prejoin.patterns.unique": "Unique",
     "prejoin.patterns.copies": "Copy",
     "prejoin.patterns.version": "Version",
+    "prejoin.patterns.bounds": "Bounds",
     "prejoin.patterns.history": "History compare_versions history restore_version version_of",
     "prejoin.patterns.timestamps": "Timestamps",
     "prejoin.patterns.ttl": "TimeToLive",

@@ -41,6 +41,11 @@ class Code(msgspec.Struct, frozen=True):
         line, column, text = (span.line, span.column, span.text) if span else (0, 0, "")
         return Diagnostic(self.id, self.severity, message, fix, line, column, text, replacement if text else "", about)
 
+    @property
+    def as_error(self) -> Code:
+        """The same code for a case in which a warning or a hint is not enough."""
+        return msgspec.structs.replace(self, severity=Severity.ERROR)
+
 
 class Diagnostic(msgspec.Struct, frozen=True, order=True):
     """One diagnostic about one place. Line 0 means the input as a whole."""

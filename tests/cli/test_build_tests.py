@@ -70,7 +70,7 @@ def test_failing_test_is_reported_by_name() -> None:
 
 def test_failing_test_writes_nothing(teams: Path) -> None:
     with pytest.raises(InputError) as stopped:
-        _passed_tests(broken(), "teams", read_document(teams), SILENT)
+        _passed_tests(run_tests(broken(), "teams"), read_document(teams), SILENT)
     (diagnostic,) = stopped.value.diagnostics
     assert diagnostic.code == "PJ035"
     assert "test_set_up_team fails: AssertionError" in diagnostic.message

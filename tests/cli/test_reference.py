@@ -46,5 +46,5 @@ def test_reference_lists_exactly_the_options(name: str) -> None:
 
 def test_reference_lists_every_setting() -> None:
     text = section("build")
-    for name in Settings.__struct_fields__:
+    for name in (field.replace("_", "-") for field in Settings.__struct_fields__):
         assert f"`{name}`" in text or f"`[{name}]`" in text, name

@@ -124,7 +124,7 @@ def test_converted_document_has_every_pattern_and_no_errors() -> None:
     assert [p.id for p in workload.patterns] == ["A1", "A2", "A3", "A8", "A4", "A5", "A6", "A7"]
     document = write_document(workload)
     reading = read_text(document, "md")
-    assert reading.workload == workload
+    assert reading.workload == write_out(workload)
     assert [d for d in reading.diagnostics if d.severity == "error"] == []
 
 

@@ -43,7 +43,7 @@ EXPECTED = {
     "aws_social_network": {"PJ543": 1, "PJ590": 1},
     "debrie_ecommerce": {"PJ557": 1, "PJ573": 1, "PJ590": 1},
     "debrie_instagram": {"PJ550": 2, "PJ590": 1, "PJ604": 2},
-    "debrie_session_store": {"PJ590": 1},
+    "debrie_session_store": {"PJ569": 1, "PJ590": 1},
     "electrodb_library": {"PJ516": 4, "PJ522": 2, "PJ524": 2, "PJ542": 1},
     "electrodb_shopping_mall": {"PJ522": 1, "PJ561": 1},
     "houlihan_flight_fares": {
@@ -51,7 +51,7 @@ EXPECTED = {
     },
     "onetable_overview": {"PJ511": 1, "PJ524": 4, "PJ534": 4, "PJ571": 4, "PJ590": 1},
     "seed_music_ranking": {
-        "PJ514": 1, "PJ515": 2, "PJ520": 2, "PJ521": 1, "PJ524": 3, "PJ539": 1, "PJ540": 1, "PJ550": 5, "PJ551": 4,
+        "PJ514": 1, "PJ515": 2, "PJ520": 2, "PJ521": 1, "PJ524": 3, "PJ539": 1, "PJ540": 1, "PJ550": 5, "PJ551": 3,
         "PJ555": 1, "PJ561": 6, "PJ571": 1, "PJ583": 1, "PJ587": 1, "PJ590": 1,
     },
 }  # fmt: skip

@@ -27,7 +27,7 @@ from prejoin.design.cost.units import predict_units
 from prejoin.design.layout.index_keys import with_index_keys
 from prejoin.design.layout.lay_out import lay_out
 from prejoin.design.layout.projection import with_projections
-from prejoin.design.mapping.addressing import finding, known
+from prejoin.design.mapping.addressing import finding
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.map_reads import ask_of, map_read
@@ -39,6 +39,7 @@ from prejoin.design.solver.placement import BASE, OWN, CollectionPlace, Placemen
 from prejoin.design.solver.search import problem_of
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Entity, FixedKey, Op, Read, Verb, Workload
+from prejoin.workload.targets import known
 
 MOST_INDEXES = 6
 TRIED = 60

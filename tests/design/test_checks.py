@@ -385,6 +385,12 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "without a limit on their number",
     ),
     (
+        "PJ569",
+        (("| forget | memberId, dueOn, loanId | delete Loan |", "| forget | branchId | delete Loan[] |"),),
+        (),
+        "AP-020 finds `Loan` in gsi1",
+    ),
+    (
         "PJ558",
         (loan("`views` (integer, optional, mutable)"), ("update Loan (loanState)", "update Loan (views += 1)")),
         (update("SET views = views + 1"),),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -210,6 +211,41 @@ def test_condition_that_the_item_exists_would_write_the_item() -> None:
 def test_expiring_item_has_no_shards() -> None:
     text = ENTITIES.replace("  - `title`", "  - `endsAt` (integer, ttl)\n  - `title`")
     assert counters_of(workload(text=text)) == ()
+
+
+BOUNDS = ("min 0", "min 5", "max 1000", "min 0, max 1000")
+ADDITIONS = {
+    "views += 1": True,
+    "views += 5": True,
+    "views += -1": False,
+    "views += n": False,
+    "views += count": True,
+    "views += shift": False,
+    "views -= 1": False,
+}
+"""Changes of a counter, and whether the number only grows: `count` has a least value of 0, `shift` one of -5."""
+
+
+def test_number_that_may_leave_its_bounds_has_no_shards() -> None:
+    for bounds, (change, grows) in product(BOUNDS, ADDITIONS.items()):
+        text = ENTITIES.replace("`views` (integer, mutable, default=0", f"`views` (integer, mutable, {bounds}")
+        more = "\n  - `count` (integer, min 0)\n  - `shift` (integer, min -5)"
+        text = text.replace("  - `userId` (string, id)", f"  - `userId` (string, id){more}")
+        given = change.split()[-1] if change.split()[-1].isalpha() else ""
+        inputs = f"videoId, {given}" if given else "videoId"
+        row = f"| AP-104 | Video, Like | {inputs} | update Video ({change}) | No | - | 1/s |"
+        videos = workload("", row, "Video.views in 4 shards", text=text)
+        fits = grows and "max" not in bounds
+        assert counters_of(videos) == ((Counter("Video", ("views",), 4),) if fits else ()), (bounds, change)
+
+
+def test_number_that_may_leave_its_bounds_is_reported_with_what_to_do() -> None:
+    text = ENTITIES.replace("`views` (integer, mutable", "`views` (integer, mutable, max 9999")
+    for decisions in ((), ("Video.views in 4 shards",)):
+        videos = workload("", "", *decisions, text=text)
+        found = check_design(solve(videos).design, videos)
+        said = "`views` has bounds, which AP-100 may leave, and no item knows the sum: take the bounds away"
+        assert any(said in f"{one.message} {one.fix}" for one in found)
 
 
 # --- Decisions --------------------------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ from prejoin.workload.model import (
     Read,
     Spread,
     Under,
+    Unproven,
     Without,
     Workload,
 )
@@ -135,6 +136,7 @@ def forms() -> Iterator[Pin]:
     for pattern in ("AP-001", "AP-003", "AP-022"):
         yield from (Accept(pattern, how) for how in ("filter", "second request", "scan", "several pages"))
         yield OutOfScope(pattern)
+        yield Unproven(pattern)
     for what, name in (
         ("table", "works"),
         ("partition key", "PK"),
@@ -235,6 +237,8 @@ def holds(pin: Pin, design: Design, others: tuple[Pin, ...] = (), kept: Design |
             return operation is not None and isinstance(WORKLOAD.pattern(pin.pattern), Read)
         case OutOfScope():
             return design.operation(pin.pattern) is None
+        case Unproven():
+            return solve(deciding(*others), kept).design == design
         case Naming():
             base = design.slots[0]
             named = {

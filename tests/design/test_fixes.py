@@ -224,6 +224,7 @@ FIXED: dict[str, list[Fix]] = {
             (),
         )
     ],
+    "PJ569": [((("| forget | memberId, dueOn, loanId | delete Loan |", "| forget | memberId | delete Loan[] |"),), ())],
     "PJ558": [
         (
             (loan("`views` (integer, optional, mutable)"), ("update Loan (loanState)", "update Loan (views += 1)")),

@@ -54,7 +54,7 @@ def test_a_key_without_the_tenant_is_refused() -> None:
     wrong = replace(task, facets=(base, *task.facets[1:]))
     changed = replace(design, items=tuple(wrong if item is task else item for item in design.items))
     proof = prove(workload, map_patterns(changed, workload), Embedded(), now=NOW)
-    assert "does not begin with the tenant" in proof.findings[0]
+    assert "does not begin with the tenant" in proof.blocked
 
 
 RUNNERS = """# Builds

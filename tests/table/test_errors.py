@@ -8,8 +8,11 @@ import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
+from uuid import UUID
 
 import pytest
 from tests.place import fresh
@@ -33,6 +36,8 @@ from prejoin import (
 from prejoin.engine import Embedded
 from prejoin.errors import PrejoinError
 from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.condition.describe import condition_text
+from prejoin.table.condition.record import Compare
 from prejoin.transport import Endpoint, TransportError
 
 
@@ -213,3 +218,20 @@ def test_coroutine_as_a_value_raises_with_a_hint_to_await() -> None:
             found.close()
 
     asyncio.run(forget())
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (datetime(2026, 11, 18, 23, 59, 59, 999_999, tzinfo=UTC), "'2026-11-18T23:59:59.999999+00:00'"),
+        (date(2026, 11, 18), "'2026-11-18'"),
+        (10**80, str(10**80)),
+        (Decimal("1." + "5" * 60), repr(Decimal("1." + "5" * 60))),
+        (UUID(int=2**128 - 1), repr(UUID(int=2**128 - 1))),
+        ("a" * 150, repr("a" * 150)),
+        ("a" * 300, "'" + "a" * 198 + "…"),
+        (b"abc", "3 bytes"),
+    ],
+)
+def test_the_value_of_a_condition_is_shown_as_a_whole_unless_it_is_a_long_text(value: object, text: str) -> None:
+    assert condition_text([Compare(("valid_until",), ">", value)]) == f"valid_until > {text}"

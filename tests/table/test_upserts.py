@@ -197,8 +197,13 @@ def test_an_upsert_can_have_a_condition_and_return_the_object(table: Table) -> N
     table.db.delete(Page, site="s", url="/read")
     with pytest.raises(ConditionFailed, match="Page site='s', url='/' does not fulfil the condition of this upsert"):
         table.db.apply(Page, Changes({"hits": 0}), site="s", url="/", upsert=True, where=lambda p: p.hits == 1)
-    with pytest.raises(ConditionFailed, match="condition of this upsert"):
-        table.db.apply(Page, Changes({"hits": 0}), site="s", url="/x", upsert=True, where=lambda p: p.hits == 1)
+    # The condition is about the stored item. If there is none, it is created.
+    for url, first in (("/x", False), ("/z", True)):
+        table.db.apply(
+            Page, Changes({"hits": 0}), site="s", url=url, upsert=True, where=lambda p: p.hits == 1, read=first
+        )
+        assert table.db.get(Page, site="s", url=url) is not None
+        table.db.delete(Page, site="s", url=url)
     with table.db.transaction() as tx:
         tx.apply(Page, Changes(adds={"hits": 3}), site="s", url="/", upsert=True)
         tx.apply(Page, Changes(adds={"hits": 3}), site="s", url="/y", upsert=True)

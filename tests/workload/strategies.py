@@ -54,6 +54,7 @@ from prejoin.workload.model import (
     Status,
     Tenant,
     Under,
+    Unproven,
     Value,
     Verb,
     Without,
@@ -274,7 +275,7 @@ def changed(draw: st.DrawFn, inputs: list[str]) -> Change:
     op = draw(st.sampled_from(ChangeOp))
     value = draw(values(inputs))
     if op is ChangeOp.REMOVE or (op in {ChangeOp.SET, ChangeOp.APPEND} and draw(st.booleans())):
-        return Change(draw(names), op)
+        return Change(draw(names), op, optional=op is ChangeOp.SET and draw(st.booleans()))
     return Change(draw(names), op, value)
 
 
@@ -332,6 +333,7 @@ def pins(all_names: list[str]) -> st.SearchStrategy[object]:
         st.builds(Minimise, st.sampled_from(["structures", "money"])),
         st.builds(Accept, ids, st.sampled_from(["filter", "several pages", "second request", "scan"])),
         st.builds(OutOfScope, ids),
+        st.builds(Unproven, ids),
         st.builds(
             OwnTable,
             st.lists(known, min_size=1, max_size=3, unique=True).map(tuple),

@@ -82,7 +82,7 @@ def test_an_example_with_random_edits_gives_messages_and_loses_no_pattern_silent
         reading = read_text(text, "md")
         assert all(0 <= d.line <= lines and d.column >= 0 for d in reading.diagnostics)
         try:
-            again = read_document(write_document(reading.workload)).workload
+            again = read_text(write_document(reading.workload), "md").workload
         except UnwritableError:
             continue  # reported, and nothing was written
         assert again == reading.workload

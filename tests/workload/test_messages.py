@@ -89,6 +89,8 @@ VANS = """\
   - `load` (integer, mutable)
 
 ### Loan"""
+SAME_REGION = f"{VANS}\n"
+"""The same entities, for a condition on `region` that does not say whose it is."""
 LOAD = "update Member (loanCount += 1); update Parcel (state = GONE); update Van (load += 1)"
 
 DUE = "`dueOn` (date)\n"
@@ -123,6 +125,12 @@ CASES = [
     ("PJ111", "Member 1:N Loan via memberId", "belongs to a Member", "belongs to a Member", "Member 1:N Loan"),
     ("PJ112", "~2K total", "quite a lot", "quite a lot", "~100 per User"),
     ("PJ113", "## Entities", "## Context\n\n- **Stage**: early\n\n## Entities", "early", "`prototype`"),
+    ("PJ114", "| AP-004 |", "\n| AP-004 |", "| AP-004", "remove the blank line"),
+    ("PJ114", "| --- | --- | --- | --- | --- | --- | --- | --- |\n", "", "| ID", "below the header"),
+    ("PJ115", "  - `dueOn` (date)", "    - `dueOn` (date)", "- `dueOn`", "below `- **Attributes**:`"),
+    ("PJ115", "- Loan lives under Member", "Loan lives under Member", "Loan lives", "below `## Decisions`"),
+    ("PJ116", "| Hot | Strong | No |", "| Hot | Strong |", "AP-001", "write all of them"),
+    ("PJ117", LIMIT, f"{LIMIT}- **Cardinality**: 5 total\n", "Cardinality", "write it once"),
     ("PJ120", "status = OUT, dueOn <", "status = OUT; dueOn soon", "soon", "last 7 days"),
     ("PJ121", "| Single | - | No | Hot", "| the member | - | No | Hot", "the", "`Single`"),
     ("PJ122", "dueOn ASC", "oldest first", "first", "createdAt DESC"),
@@ -171,6 +179,11 @@ CASES = [
     ("PJ104", "### Member\n\nSomeone who borrows.\n\n", "- Member\n", "", "`### Member`"),
     ("PJ212", "Loan lives under Member", "minimise money\n- minimise structures", "minimise structures", "leave out one"),
     ("PJ212", "`dueOn` (date)", "`dueOn` (date, optional, default=2024-01-15)", "`dueOn`", "take the default away"),
+    ("PJ241", "| Forget | loanId | delete Loan |", "| Forget | - | delete Loan[] |", "Loan[]", "add `memberId` to the inputs"),
+    ("PJ242", "### Loan", SAME_REGION, "region = NORTH", "`Parcel.region`"),
+    ("PJ244", "| Forget | loanId | delete Loan | No |", "| Forget | memberId | delete Loan[] | Yes |", "Loan[]", "write `No`"),
+    ("PJ243", "update Loan (status = BACK)", "update Loan (status = BACK); delete Loan", "Loan (status", "make one action"),
+    ("PJ212", "| loanId | delete Loan | No | - |", "| loanId | delete Loan | No | Loan not exists |", "Loan not exists", "leave the condition out"),
     ("PJ222", "Loan lives under Member", "Loan lives under Loan", "Loan lives", "belongs to"),
     ("PJ222", "Loan lives under Member", "AP-020 may filter", "AP-020", "leave the decision out"),
     ("PJ222", "Loan lives under Member", "Loan has key `M#{memberId` and `L`", "Loan has key", "`USER#{userId}`"),
@@ -195,6 +208,9 @@ CASES = [
     ("PJ226", REST, versioned("create Loan;", "put Loan;"), "put Loan", "`create Loan`"),
     ("PJ226", REST, versioned("(status = BACK)", "(status = BACK, version += 1)"), "update Loan", "leave it out"),
     ("PJ226", REST, versioned("| Loan exists |", "| version = 3 |"), "version = 3", "as an input"),
+    ("PJ230", DUE, f"{DUE}  - `joinedAt` (integer, ttl)\n", "joinedAt", "rename it: `memberJoinedAt`"),
+    ("PJ230", DUE, "`dueOn` (date)\n  - `joinedAt` (integer)\n  - `endsAt` (integer, ttl)\n  - `removedAt` (datetime, ttl)\n", "removedAt", "call it `endsAt`"),
+    ("PJ230", "## Decisions\n", "## Decisions\n\n- the sort key is named `status`\n", "status", "another name"),
     ("PJ301", "| AP-002 |", "|  |", "", "AP-031"),
     ("PJ302", "| email | Single", "|  | Single", "", "`-`"),
     ("PJ303", "| email | Single", "| email |  ", "", "`Count`"),
@@ -220,6 +236,7 @@ CASES = [
     ("PJ404", "By mail (admin)", "By mail", "", "audit"),
     ("PJ405", "### Loan", "### Session\n\n- **Attributes**:\n  - `sessionId` (uuid, generated)\n\n### Loan", "Session", "ttl"),
     ("PJ406", "status = OUT, dueOn <", "dueOn <", "Loan", "add the read"),
+    ("PJ407", "## Entities", "## Context\n\n- **Tenant**: libraryId\n\n## Entities", "libraryId", "except Login"),
 ]  # fmt: skip
 
 
@@ -228,10 +245,13 @@ def broken(old: str, new: str) -> str:
     text = SOUND.replace(old, new, 1)
     if "(datetime, ttl)" in new:
         text = text.replace("dueOn < |", "dueOn < now |")
+    if "delete Loan[] | Yes" in new:
+        text = text.replace("at most 20 per Member", "at most 120 per Member")
     if "goneAt" in new:
         text = text.replace("`dueOn` (date)\n", "`dueOn` (date)\n  - `goneAt` (integer, optional, ttl)\n")
-    if new is VANS:
-        row = f"| AP-023 | Member | Load | memberId, parcelId, vanId, region | {LOAD} | Yes | - | Cold |\n"
+    if new in (VANS, SAME_REGION):
+        given, condition = ("", "region = NORTH") if new == SAME_REGION else (", region", "-")
+        row = f"| AP-023 | Member | Load | memberId, parcelId, vanId{given} | {LOAD} | Yes | {condition} | Cold |\n"
         text = text.replace("| AP-022 |", f"{row}| AP-022 |")
     if new == "- Member\n":  # both entities as bullets, below `## Entities`
         text = text.replace("### Loan\n", "- Loan\n")
@@ -259,6 +279,33 @@ def test_mistake_is_reported_with_place_and_fix(code: str, old: str, new: str, a
     if at:
         line = text.split("\n")[diagnostic.line - 1]
         assert line[diagnostic.column - 1 :].startswith(at), (diagnostic, line[diagnostic.column - 1 :])
+
+
+SHELF = "### Shelf\n\n- **Attributes**:\n  - `shelfId` (string, FLAG)\n\n## Access Patterns"
+# How writes use an entity that no pattern reads, with its id; and whether it is reported.
+ONLY_WRITTEN = [
+    ("natural", "create Shelf", "delete Shelf", "-", False),
+    ("generated", "create Shelf", "delete Shelf", "-", True),
+    ("natural", "create Shelf", "", "-", True),
+    ("natural", "create Shelf", "", "Shelf not exists", False),
+    ("natural", "put Shelf", "", "Shelf exists", False),
+    ("generated", "put Shelf", "", "Shelf.shelfId <> x", False),
+    ("natural", "put Shelf", "delete Shelf", "-", False),
+    ("natural", "create Shelf", "", "shelfId unique", True),
+]
+
+
+@pytest.mark.parametrize(("flag", "write", "delete", "condition", "reported"), ONLY_WRITTEN)
+def test_an_item_that_only_writes_need_may_have_no_read(
+    flag: str, write: str, delete: str, condition: str, reported: bool
+) -> None:
+    text = broken("## Access Patterns", SHELF.replace("FLAG", flag))
+    row = f"| AP-023 | Shelf | Take | shelfId | {write} | No | {condition} | Cold |\n"
+    if delete:
+        row += f"| AP-024 | Shelf | Release | shelfId | {delete} | No | - | Cold |\n"
+    text = text.replace("\n### Deletes", f"{row}\n### Deletes")
+    codes_found = {d.code for d in read_text(text, "md").diagnostics}
+    assert ("PJ311" in codes_found) is reported
 
 
 VAN = "`region` (string, immutable)\n  - `load`"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
+from prejoin.diagnostics import Severity
 from prejoin.workload.document.read_document import read_document
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_data, read_file, read_text, write_data
@@ -149,3 +150,139 @@ def test_a_decided_key_has_to_begin_with_the_tenant() -> None:
     text = TEXT + "\n## Decisions\n\n- Task has key `PROJECT#{projectId}` and `TASK#{taskId}`\n"
     (found,) = [d for d in read_text(text, "md").diagnostics if d.code == "PJ223"]
     assert found.fix == "write `TENANT#{workspaceId}#PROJECT#{projectId}`"
+
+
+# --- What is meant within one tenant --------------------------------------------------------------------------------
+
+PRACTICE = """\
+# Practice
+
+## Context
+
+- **Tenant**: clinicId → Clinic
+
+## Entities
+
+### Clinic
+
+- **Attributes**:
+  - `clinicId` (string, natural)
+
+### Staff
+
+- **Attributes**:
+  - `staffId` (ulid, generated)
+  - `NAME` (string, FLAG)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort |
+| --- | --- | --- | --- | --- | --- |
+| AP-001 | Staff | One | staffId | Single | - |
+| AP-002 | Staff | Some | INPUTS | RESULT | - |
+| AP-003 | Clinic | One | clinicId | Single | - |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written |
+| --- | --- | --- | --- | --- |
+| AP-020 | Staff | Hire | Staff | create Staff |
+| AP-021 | Clinic | Open | Clinic | create Clinic |
+"""
+
+
+def scope_of(
+    name: str = "code", flag: str = "mutable", inputs: str = "staffId", result: str = "Collection"
+) -> list[str]:
+    text = PRACTICE.replace("NAME", name).replace("FLAG", flag).replace("INPUTS", inputs).replace("RESULT", result)
+    diagnostics = read_text(text, "md").diagnostics
+    assert [d.code for d in diagnostics if d.severity is Severity.ERROR] == []
+    return [d.message for d in diagnostics if d.code == "PJ407"]
+
+
+@pytest.mark.parametrize("name", ["email", "eMail", "workEmail", "login", "userName", "phone", "slug", "domain"])
+def test_a_unique_name_of_a_person_is_said_to_be_unique_within_the_tenant(name: str) -> None:
+    (message,) = scope_of(name, "unique")
+    assert f"`Staff.{name}` is unique within it" in message
+    assert scope_of(name, "mutable") == []
+
+
+def test_other_unique_values_are_as_expected() -> None:
+    assert scope_of("number", "unique") == []
+
+
+@pytest.mark.parametrize(("inputs", "result"), [("-", "Collection"), ("-", "Count"), ("filter code = x", "Collection")])
+def test_a_read_without_inputs_is_said_to_be_of_one_tenant(inputs: str, result: str) -> None:
+    (message,) = scope_of(inputs=inputs, result=result)
+    assert "`AP-002` reads the items of one" in message
+
+
+@pytest.mark.parametrize("inputs", ["clinicId", "clinicId, code", "code"])
+def test_a_read_that_names_the_tenant_or_another_input_is_as_expected(inputs: str) -> None:
+    assert scope_of(inputs=inputs) == []
+
+
+def test_both_are_said_once() -> None:
+    (message,) = scope_of("email", "unique", "-")
+    assert "`Staff.email`" in message
+    assert "`AP-002`" in message
+
+
+def test_nothing_is_said_where_an_entity_of_no_tenant_holds_the_name() -> None:
+    login = "### Login\n\n- **Attributes**:\n  - `email` (string, natural)\n\n### Staff"
+    text = PRACTICE.replace("### Staff", login).replace("→ Clinic", "→ Clinic, except Login")
+    text = (
+        text.replace("NAME", "email").replace("FLAG", "unique").replace("INPUTS", "staffId").replace("RESULT", "Single")
+    )
+    assert "PJ407" not in {d.code for d in read_text(text, "md").diagnostics}
+
+
+_ROWS = {
+    "update Staff (active = false); update Clinic (admins -= 1); delete Shift[]": ["PJ241"],
+    "delete Shift[]": ["PJ241"],
+    "delete Clinic; delete Shift[]": [],
+    "update Clinic (admins = 0); delete Shift[]; delete Staff[]": [],
+}
+
+
+@pytest.mark.parametrize("items", _ROWS)
+def test_the_tenant_binds_a_list_only_if_its_own_item_is_the_only_other(items: str) -> None:
+    document = f"""\
+# Surgery
+
+## Context
+
+- **Tenant**: clinicId → Clinic
+
+## Entities
+
+### Clinic
+
+- **Attributes**: `clinicId` (string, natural), `admins` (integer, mutable)
+
+### Staff
+
+- **Attributes**: `staffId` (string, natural), `active` (boolean, mutable)
+
+### Shift
+
+- **Attributes**: `shiftId` (string, natural)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Frequency |
+| --- | --- | --- | --- | --- |
+| AP-001 | Shift | shiftId | Single | 1/s |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-010 | Clinic, Staff, Shift | clinicId, staffId | {items} | No | - | 1/s |
+"""
+    errors = [d.code for d in read_text(document, "md").diagnostics if d.severity is Severity.ERROR]
+    assert errors == _ROWS[items]

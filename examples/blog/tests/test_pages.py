@@ -122,7 +122,7 @@ def test_stream_updates_names_on_pages(tmp_path: Path) -> None:
     ann = register(blog, "Ann Lee")
     post_id = publish(blog, write(blog, ann, "On trees", "Trees are old."))
     comment(blog, post_id, ann, "Hi")
-    blog.change_name_or_picture(ann.user_id, "Ann Smith", None)
+    blog.change_name_or_picture(ann.user_id, name="Ann Smith")
     assert "<b>Ann Lee</b>" in text_of(post_page(blog, post_id))
     handlers = StreamHandlers(SCHEMA)  # in Lambda: the handler of the function
     keep_fresh(handlers, blog.db)

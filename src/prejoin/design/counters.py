@@ -15,6 +15,7 @@ from prejoin.design.model import Counter, Design
 from prejoin.protocol import limits
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
+from prejoin.workload.bounds import may_leave_bounds
 from prejoin.workload.lookup import bare_name, bindings, changes
 from prejoin.workload.model import (
     Action,
@@ -119,6 +120,8 @@ def obstacle(workload: Workload, entity: Entity, attribute: Attribute) -> str:
         return f"each change of a {entity.name} is a version in its history"
     if any(a.ttl for a in entity.attributes):
         return f"a {entity.name} expires, and the shards of `{name}` would stay"
+    if write_id := may_leave_bounds(workload, entity, attribute):
+        return f"`{name}` has bounds, which {write_id} may leave, and no item knows the sum: take the bounds away"
     for write in (*workload.writes, *workload.deletes):
         if any(_is_about(check, name, write, entity) for check in write.checks):
             return f"{write.id} has a condition on `{name}`, and no item knows the sum: collect its writes in a queue"

@@ -9,6 +9,8 @@ import re
 from enum import StrEnum
 from functools import lru_cache
 
+import msgspec
+
 from prejoin.workload.model import Model, Op
 
 TABLE = "table"
@@ -164,26 +166,35 @@ class UpdateClause(Model, frozen=True):
 class ItemCondition(Model, frozen=True):
     """One condition on an item, as an operation has it in its `conditions` and `filters`.
 
-    >>> ItemCondition.parse("total >= {total}")
-    ItemCondition(attribute='total', op='>=', value='{total}')
-    >>> ItemCondition.parse("attribute_not_exists(pk)"), ItemCondition.parse("note exists")
-    (ItemCondition(attribute='pk', op='not exists', value=''), ItemCondition(attribute='note', op='exists', value=''))
+    >>> condition = ItemCondition.parse("total >= {total}")
+    >>> condition.attribute, condition.op, condition.value
+    ('total', '>=', '{total}')
+    >>> ItemCondition.parse("attribute_not_exists(pk)").op, ItemCondition.parse("note exists").op
+    ('not exists', 'exists')
+    >>> ItemCondition.parse("attribute_not_exists(pk) or spent <= {limit}").or_absent  # of an upsert
+    True
     """
 
     attribute: str
     op: str
     """As in documents of access patterns."""
     value: str = ""
+    or_absent: bool = False
+    """Whether an item that does not exist fulfils it, too."""
 
     @classmethod
     def parse(cls, text: str) -> ItemCondition:
-        if found := re.fullmatch(r"attribute_(not_)?exists\(([^()]+)\)", text.strip()):
+        if found := _OR_ABSENT.match(text.strip()):
+            return msgspec.structs.replace(cls.parse(text.strip()[found.end() :]), or_absent=True)
+        text = text.strip()
+        if found := re.fullmatch(r"attribute_(not_)?exists\(([^()]+)\)", text):
             return cls(found[2].strip(), "not exists" if found[1] else "exists")
-        found = _CONDITION.fullmatch(text.strip())
+        found = _CONDITION.fullmatch(text)
         return cls(found[1], found[2], found[3] or "") if found else cls(text, "")
 
 
 _OPERATORS = "|".join(re.escape(op.value) for op in sorted(Op, key=len, reverse=True))
+_OR_ABSENT = re.compile(r"attribute_not_exists\([^()]+\) or ")
 _CONDITION = re.compile(rf"(.+?)(?<!\s)\s++({_OPERATORS})(?:\s++(.*))?", re.DOTALL)
 
 
@@ -305,6 +316,9 @@ class ItemAction(Model, frozen=True):
     many: bool = False
     changes: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
+    """Those that DynamoDB checks."""
+    compared: tuple[str, ...] = ()
+    """Conditions on a new item, which its object has to fulfil before anything is sent."""
 
     @property
     def target(self) -> ItemName:
@@ -376,6 +390,8 @@ class Operation(Model, frozen=True):
     """Predicted units of one call."""
     assumes: tuple[str, ...] = ()
     """Values that the caller must know beyond the inputs in the document."""
+    requires: tuple[str, ...] = ()
+    """Conditions on inputs, which are checked before anything is sent: `n > 0`."""
 
     @property
     def served(self) -> bool:
@@ -384,7 +400,7 @@ class Operation(Model, frozen=True):
     @property
     def finds(self) -> tuple[Request, ...]:
         """The reads by which a write finds its items, if it is not given their key."""
-        return tuple(r for r in self.requests if r.call in (Call.QUERY, Call.GET) and not r.consistent)
+        return tuple(r for r in self.requests if r.call is Call.QUERY or (r.call is Call.GET and not r.consistent))
 
     @property
     def found_first(self) -> frozenset[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from prejoin.design.cost.bill import Bill, bill
@@ -13,16 +12,16 @@ from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
-from prejoin.diagnostics import Diagnostic, Span, has_errors
+from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.engine import Embedded
 from prejoin.pipeline import codes
 from prejoin.pipeline.design.design_file import places_of
-from prejoin.pipeline.design.design_table import unproven
+from prejoin.pipeline.design.design_table import accepted_diagnostics, accepted_unproven, unproven_diagnostics
 from prejoin.pipeline.document import Document, text_of
 from prejoin.pipeline.errors import InputError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.proof.prove import prove_patterns
-from prejoin.proof.result import PatternProof
+from prejoin.proof.prove import PROOF_TIME, prove_patterns
+from prejoin.proof.result import PatternProof, Proof
 from prejoin.proof.sample_table import SampleTable
 
 
@@ -39,15 +38,19 @@ class Demonstration:
 
     @property
     def fine(self) -> bool:
-        return all(answer.right for answer in self.answers)
+        return not any(diagnostic.severity is Severity.ERROR for diagnostic in self.source.diagnostics)
 
     @property
     def source(self) -> Source:
         """The document, with a diagnostic for each pattern without a right answer."""
         at = places_of(self.document)
         served = {operation.pattern for operation in self.design.operations if operation.served}
-        wrong = (answer for answer in self.answers if not answer.right)
-        problems = tuple(_problem(one, one.pattern in served, at(one.pattern, "")) for one in wrong)
+        proof = Proof(self.answers)
+        accepted = accepted_unproven(self.document.workload, self.design, proof, allow=False)
+        failed = [answer for answer in proof.failed if answer.pattern not in accepted]
+        not_served = [_not_served(answer, at(answer.pattern, "")) for answer in failed if answer.pattern not in served]
+        wrong = unproven_diagnostics((answer for answer in failed if answer.pattern in served), at)
+        problems = in_order((*not_served, *wrong, *accepted_diagnostics(accepted, at)))
         return Source(self.document.file, self.document.text, problems)
 
 
@@ -62,7 +65,7 @@ def demonstrate(document: Document, design: str | None = None, *, progress: Prog
     found = _design(document, progress) if design is None else _read_design(design, document)
     designed = time.perf_counter()
     with Embedded() as engine:
-        answers = tuple(prove_patterns(SampleTable.create(document.workload, found, engine, datetime.now(UTC))))
+        answers = tuple(prove_patterns(SampleTable.create(document.workload, found, engine, PROOF_TIME)))
     took = time.perf_counter() - designed
     return Demonstration(document, found, answers, bill(document.workload, found), designed - started, took)
 
@@ -84,8 +87,6 @@ def _read_design(file: str, document: Document) -> Design:
     return map_patterns(reading.design, document.workload)
 
 
-def _problem(answer: PatternProof, served: bool, span: Span | None) -> Diagnostic:
-    if answer.problem and not served:
-        fix = answer.remedy or "say in the Decisions what may be done, or that it is out of scope"
-        return codes.UNSERVED.at(span, f"{answer.pattern} is not served: {answer.problem}", fix)
-    return unproven(answer, span)
+def _not_served(answer: PatternProof, span: Span | None) -> Diagnostic:
+    fix = answer.remedy or "say in the Decisions what may be done, or that it is out of scope"
+    return codes.UNSERVED.at(span, f"{answer.pattern} is not served: {answer.problem}", fix)

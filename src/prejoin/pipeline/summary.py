@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from prejoin.diagnostics import Diagnostic, Severity
@@ -18,6 +18,16 @@ def quantity(number: int, noun: str) -> str:
     ending = "es" if noun.endswith("x") else "s"
     plural = noun if number == 1 else noun[:-1] + "ies" if noun.endswith("y") else noun + ending
     return f"{number} {plural}"
+
+
+def proven_summary(number: int, not_proven: Sequence[str]) -> str:
+    """How many patterns are proven, and which are not.
+
+    >>> proven_summary(2, []), proven_summary(58, ["AP-012"])
+    ('2 of 2 patterns proven', '57 of 58 patterns proven, 1 not proven: AP-012')
+    """
+    proven = f"{number - len(not_proven)} of {quantity(number, 'pattern')} proven"
+    return f"{proven}, {len(not_proven)} not proven: {', '.join(not_proven)}" if not_proven else proven
 
 
 def counts(diagnostics: Iterable[Diagnostic]) -> dict[str, int]:

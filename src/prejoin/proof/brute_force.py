@@ -36,7 +36,9 @@ class BruteForce:
         for entity in self._described:
             tests = self._tests(entity, inputs)
             if tests is not None:
-                matching = [v for v in items.get(entity.name, ()) if all(test(v) for test in tests)]
+                matching = list(items.get(entity.name, ()))
+                for test in tests:
+                    matching = [values for values in matching if test(values)]
                 found += [(entity.name, values) for values in self._ordered(matching, entity.name)]
         return found
 
@@ -91,6 +93,8 @@ class BruteForce:
 
 
 def _any(tests: Sequence[Callable[[Values], bool]]) -> Callable[[Values], bool]:
+    if len(tests) == 1:
+        return tests[0]
     return lambda values: any(test(values) for test in tests)
 
 

@@ -9,7 +9,7 @@ import math
 import random
 import string
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -65,7 +65,7 @@ class DataGenerator:
 
     def make_all(self, roots: int = 5) -> Mapping[str, list[Values]]:
         """Generates items of every entity: `roots` of those without references, some per parent of the others."""
-        for entity in _parents_first(self.workload):
+        for entity in entities_in_order(self.workload):
             self.items.setdefault(entity.name, [])
             leading = self._leading(entity)
             if entity.singleton:
@@ -117,6 +117,8 @@ class DataGenerator:
     def another(self, entity: Entity, values: Values | None = None) -> Values | None:
         """Generates an item with an id and unique values that no other has, without keeping it."""
         taken = self._taken.setdefault(entity.name, set())
+        if values and not entity.singleton and not taken.isdisjoint(identities(entity, values)):
+            return None  # whatever the other attributes are
         for attempt in range(30):
             item = self.make(entity, values, fresh=attempt > 5)
             if entity.singleton or taken.isdisjoint(identities(entity, item)):
@@ -126,6 +128,10 @@ class DataGenerator:
     def reserve(self, entity: Entity, item: Values) -> None:
         """Marks the ids of an item as used. They are not generated again, even after it was deleted."""
         self._taken.setdefault(entity.name, set()).update(identities(entity, item))
+
+    def is_taken(self, entity: Entity, item: Values) -> bool:
+        """Whether another item has, or had, the id or a unique value of an item."""
+        return not self._taken.setdefault(entity.name, set()).isdisjoint(identities(entity, item))
 
     def release(self, entity: Entity, item: Values) -> None:
         """Marks the ids of a deleted item as free."""
@@ -233,7 +239,9 @@ class DataGenerator:
         """The bounds of a number, or of the id that it holds."""
         for _ in self.workload.entities:
             held = target(self.workload, attribute) if attribute.bounds == (None, None) else None
-            attribute = held[1] if held else attribute
+            if held is None:
+                break
+            attribute = held[1]
         return attribute.bounds
 
     # --- Values -----------------------------------------------------------------------------------------------------
@@ -257,6 +265,16 @@ class DataGenerator:
         if kind is Kind.BINARY and attribute.size:
             return self._chance.randbytes(min(attribute.size, _LARGEST))
         return self._of(attribute.type)
+
+    def unused_value(self, attribute: Attribute, used: Collection[str]) -> Any:
+        """A value that is not among the used ones, which are texts, if the type has one."""
+        value = None
+        for _ in range(30):
+            self._count += 1
+            value = self.value(attribute)
+            if repr(value) not in used:
+                break
+        return value
 
     def content(self) -> bytes:
         """A large content of two parts, which cannot be compressed."""
@@ -394,7 +412,7 @@ def _is_time(attribute: Attribute) -> bool:
     return timely and attribute.type.kind is Kind.STRING
 
 
-def _parents_first(workload: Workload) -> list[Entity]:
+def entities_in_order(workload: Workload) -> list[Entity]:
     """The entities, each after those that it refers to, except in cycles."""
     left = list(workload.entities)
     found: list[Entity] = []

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from prejoin.types import Kind
@@ -61,6 +62,7 @@ FRACTIONS = tuple(
 BYTES = (b"a", b"ab", b"\x00", b"\x00\x00", b"\xff", b"#", bytes(range(16)))
 
 
+@lru_cache(16)
 def moments(now: datetime) -> tuple[datetime, ...]:
     """Times up to now: at the edges of seconds, days, weeks and months, some equal, one in another time zone."""
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)

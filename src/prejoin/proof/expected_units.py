@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -10,7 +10,7 @@ from prejoin.design.cost.footprint import EntryWrite, MeasuredFootprint, PageRea
 from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.addressing import held as held_by
 from prejoin.design.mapping.facets import ending
-from prejoin.design.model import TABLE, Operation
+from prejoin.design.model import TABLE, Did, Operation
 from prejoin.design.model import Call as Called
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import SampleTable
@@ -68,10 +68,12 @@ def _sizes(sample: SampleTable, call: Call, there: Dump) -> list[int] | None:
     return found
 
 
-def write_units(
-    case: WriteCase, steps: Sequence[WriteStep], calls: Sequence[Call], before: ExpectedTable
-) -> float | None:
+def write_units(case: WriteCase, calls: Sequence[Call], before: ExpectedTable) -> float | None:
     """The units that a write should use for its items before and after, with its reads. Call it before `apply`."""
+    if any(slot.replaces is not None for slot in case.model.slots):
+        return None  # deleted and created under one key: charged once
+    if case.variation.is_again:
+        return None  # the price is that of the first call
     sample, operation = case.sample, _as_sent(case.operation, calls)
     pages: dict[int, list[PageRead]] = {}
     written: dict[int, list[EntryWrite]] = {}
@@ -81,7 +83,7 @@ def write_units(
             if sizes is None or number is None:
                 return None
             pages.setdefault(number, []).append(PageRead(sum(sizes)))
-    for step in steps:
+    for step in case.steps:
         touched = {*step.changed.sets, *step.changed.adds, *step.changed.removes}
         after, counter = step.after, sample.design.counter(step.entity.name)
         if counter and (after is None or touched & set(counter.attributes)):
@@ -123,9 +125,14 @@ def write_units(
             sizes = [item_size(one) if one else 0 for one in gone]
             written.setdefault(number, []).extend(entries_of(sample.design, None, item))
             written[number] += [EntryWrite(TABLE, size) for size in sizes]
-    for name, values in case.checked.items():
-        size = 0 if name in case.absent else item_size(next(iter(before.of(name, values).values())))
-        number = next(at for at, r in enumerate(operation.requests) if r.call is Called.TRANSACT_WRITE)
+    for number, size in _checked_first(case, operation, before):
+        written.setdefault(number, []).append(EntryWrite(TABLE, size, size, same=True))
+    for checked in case.checked:
+        stored = before.of(checked.entity.name, checked.values).values()
+        size = item_size(next(iter(stored))) if checked.exists else 0
+        number = next((at for at, r in enumerate(operation.requests) if r.call is Called.TRANSACT_WRITE), None)
+        if number is None:
+            return None  # a single write was sent, without the check
         written.setdefault(number, []).append(EntryWrite("table", size, size, same=True))
     found = predict_units(operation, sample.design, sample.workload, MeasuredFootprint(pages, written))
     return found.read + found.write
@@ -135,6 +142,16 @@ def units_difference(calls: Sequence[Call], predicted: float | None) -> str:
     """How the units of calls differ from the predicted ones; empty if they do not, or if nothing is predicted."""
     used = sum(call.units for call in calls)
     return "" if predicted in (None, used) else f"it used {used:g} units, and {predicted:g} were predicted"
+
+
+def _checked_first(case: WriteCase, operation: Operation, before: ExpectedTable) -> Iterator[tuple[int, int]]:
+    """The items that are checked before the lists which belong to them are written: the request, and their sizes."""
+    for number, request in enumerate(operation.requests):
+        checked = {action.item for action in request.actions if action.action is Did.CHECK}
+        for step in case.steps:
+            if step.entity.name in checked and not step.action.many:
+                stored = before.of(step.entity.name, step.before).values() if step.before is not None else ()
+                yield number, sum(map(item_size, stored))
 
 
 def _as_sent(operation: Operation, calls: Sequence[Call]) -> Operation:
@@ -162,6 +179,8 @@ def _writing(sample: SampleTable, operation: Operation, item: Json) -> int | Non
     tag = str(item.get(sample.design.type_attribute, {}).get("S", ""))
     for at, request in enumerate(operation.requests):
         for action in request.actions:
+            if action.action is Did.CHECK:
+                continue
             entity = action.target.entity
             own = sample.design.item(entity)
             name = own.tag if own else entity

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from prejoin.proof.arguments import refer_to_checked, tenant_of_steps, write_arguments
+from prejoin.design.model import Operation
+from prejoin.proof.arguments import write_arguments
+from prejoin.proof.bystanders import add_bystanders
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.expected_units import units_difference, write_units
+from prejoin.proof.prove_optional import prove_optional
 from prejoin.proof.result import PatternProof
 from prejoin.proof.sample_table import REFUSALS, BrokenMethodError, SampleTable
-from prejoin.proof.violations import prove_violations
-from prejoin.proof.write_cases import NothingFitsError, WriteCase, steps_of
-from prejoin.table.errors import TooMany
+from prejoin.proof.violations import can_repeat, prove_violations
+from prejoin.proof.write_cases import NothingFitsError, WriteCase, build_case
+from prejoin.proof.write_model import Variation
+from prejoin.render.python.method import Method
 from prejoin.workload.model import Verb, Write
-
-_CASES = 2
-"""How often a write is done: the second time by the async repository."""
-_ATTEMPTS = 6
-"""How many cases are tried until so many could be run."""
 
 
 def prove_write(sample: SampleTable, write: Write, expected: ExpectedTable | None = None) -> PatternProof:
@@ -31,37 +30,55 @@ def prove_write(sample: SampleTable, write: Write, expected: ExpectedTable | Non
     first: PatternProof | None = None
     count = 0
     try:
-        for turn in range(_ATTEMPTS):
-            case = WriteCase(sample, write, operation, turn)
-            steps = refer_to_checked(case, steps_of(case, replacing=count > 0))
+        for number, variation in enumerate(_accepted(write, method)):
+            case = _case(sample, write, operation, variation)
+            add_bystanders(case)
             expected.prepare(case)
-            arguments = write_arguments(method, case, steps, sample.package.record)
-            asynchronous = count > 0 and sample.package.async_repository is not None
-            try:
-                with sample.watched() as calls:
-                    sample.run(method, arguments, tenant_of_steps(case, steps), asynchronous=asynchronous)
-            except TooMany:
-                if turn == _ATTEMPTS - 1 or not case.found_first:
-                    raise
-                continue  # several items fit what the caller knows, and the method refuses to choose
-            units = write_units(case, steps, calls, expected)
-            for step in steps:
+            arguments = write_arguments(method, case, sample.package.record)
+            asynchronous = number % 2 > 0 and sample.package.async_repository is not None
+            with sample.watched() as calls:
+                sample.run(method, arguments, case.tenant, asynchronous=asynchronous)
+            units = write_units(case, calls, expected)
+            for step in case.steps:
                 expected.apply(step)
             count += 1
             written = sum(call.items for call in calls if call.operation not in ("GetItem", "Query"))
-            given = case.inputs | case.lists
-            proof = PatternProof(write.id, write.description, tuple(calls), written, given, count, predicted=units)
+            proof = PatternProof(
+                write.id, write.description, tuple(calls), written, case.inputs, count, predicted=units
+            )
             first = first or proof
             if wrong := expected.difference() or units_difference(calls, units):
                 return replace(proof, wrong=wrong)
-            if count == _CASES:
-                break
-        refused, wrong = prove_violations(sample, expected, WriteCase(sample, write, operation, _CASES), method)
+        optional, wrong = prove_optional(sample, expected, write, operation, method)
+        if wrong:
+            return replace(first or PatternProof(write.id, write.description), cases=count, wrong=wrong)
+        count += optional
+        refused, wrong = prove_violations(sample, expected, write, operation, method)
     except (NothingFitsError, LookupError, *REFUSALS) as error:
         unproven = first or PatternProof(write.id, write.description)
         return replace(unproven, items=0, cases=count, predicted=None, problem=str(error))
     except (BrokenMethodError, ValueError) as error:
         unproven = first or PatternProof(write.id, write.description)
         return replace(unproven, cases=count + 1, wrong=str(error))
-    assert first is not None  # the last attempt has run, or raised
+    assert first is not None  # the first case has run, or raised
     return replace(first, cases=count, refused=refused, wrong=wrong or expected.difference())
+
+
+def _case(sample: SampleTable, write: Write, operation: Operation, variation: Variation) -> WriteCase:
+    """A case; with the usual choices, if there is none with others: an upsert may not be able to create an item."""
+    try:
+        return build_case(sample, write, operation, variation)
+    except NothingFitsError:
+        if not variation.is_other:
+            raise
+        return build_case(sample, write, operation, replace(variation, is_other=False))
+
+
+def _accepted(write: Write, method: Method) -> list[Variation]:
+    """The cases that have to succeed: with lists of several items, one and none, and with other choices."""
+    cases = [Variation(), Variation(is_other=True, count=1)]
+    if any(action.many for action in write.actions):
+        cases.append(Variation(count=0))
+    if can_repeat(method):
+        cases.append(Variation(is_again=True))
+    return cases

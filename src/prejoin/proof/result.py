@@ -55,10 +55,12 @@ class Proof:
     """Items in the table before the writes, with copies and guards."""
     findings: tuple[str, ...] = ()
     """Sample data that could not be written, and what an audit of the table found at the end."""
+    blocked: str = ""
+    """Why no pattern at all could be run; then it is the `problem` of each."""
 
     @property
     def right(self) -> bool:
-        return not self.findings and all(one.right for one in self.patterns)
+        return not self.findings and not self.blocked and all(one.right for one in self.patterns)
 
     @property
     def in_scope(self) -> tuple[PatternProof, ...]:
@@ -69,6 +71,11 @@ class Proof:
     def proven(self) -> int:
         """How many patterns in scope are right."""
         return sum(one.right for one in self.in_scope)
+
+    @property
+    def not_run(self) -> dict[str, str]:
+        """The patterns that could not be run, with the reason. A pattern with a wrong result is not among them."""
+        return {one.pattern: one.problem for one in self.in_scope if one.problem and not one.wrong}
 
     @property
     def failed(self) -> tuple[PatternProof, ...]:

@@ -41,6 +41,10 @@ class TableContent:
         """The key of an item: the values of its key attributes, as texts."""
         return tuple(text for name in self._names for text in item[name].values())
 
+    def key_of(self, item: Json) -> Json:
+        """The key attributes of an item."""
+        return {name: item[name] for name in self._names}
+
     def refresh(self) -> Iterable[Key]:
         """Brings the items up to date. Returns the keys of those that may have changed, or may have been removed."""
         if self._changes is not None:

@@ -1,356 +1,275 @@
-"""Violations: calls of a write that break one of its conditions. Each has to be refused, with nothing written."""
+"""Violations: calls of a write that break one of its rules. Each has to be refused, with nothing written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import itemgetter
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 from prejoin.design.counters import is_spread
-from prejoin.design.mapping.addressing import links
-from prejoin.proof.arguments import (
-    NoArgumentsError,
-    check_agreement,
-    refer_to_checked,
-    tenant_of_steps,
-    write_arguments,
-)
-from prejoin.proof.data import Values
+from prejoin.design.model import Operation
+from prejoin.keys import KeyValueError
+from prejoin.proof.arguments import write_arguments
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import REFUSALS, SampleTable
-from prejoin.proof.write_cases import NothingFitsError, WriteCase, WriteStep, about, steps_of, violating
-from prejoin.render.python.method import Method
-from prejoin.table.errors import ConditionFailed, TooMany, TransactionCancelled
-from prejoin.table.update.changes import Changes
-from prejoin.workload.lookup import root, target
-from prejoin.workload.model import VERSION, Action, Check, CheckKind, Entity, Op, Verb
+from prejoin.proof.write_cases import NothingFitsError, WriteCase, WriteStep, build_case
+from prejoin.proof.write_model import Break, Slot, Variation, WriteModel, needs_item, operator_of
+from prejoin.render.python.method import Method, Option
+from prejoin.table.errors import CodecError, ConditionFailed, TransactionCancelled
+from prejoin.types import Kind
+from prejoin.workload.bounds import input_bounds, is_bounded, must_be_positive
+from prejoin.workload.lookup import changes
+from prejoin.workload.model import Attribute, Change, ChangeOp, CheckKind, Entity, Op, Verb, Write
 
-
-@dataclass(frozen=True, slots=True)
-class ConditionViolation:
-    """A call of a write that breaks one condition."""
-
-    text: str
-    """The broken condition: `an Order that is there already`."""
-    case: WriteCase
-    steps: Sequence[WriteStep]
-    done: Sequence[WriteStep] = ()
-    """The steps that are done before the call is refused: only those of writes without a transaction."""
+_ADDING = (ChangeOp.ADD, ChangeOp.SUBTRACT)
 
 
 def prove_violations(
-    sample: SampleTable, expected: ExpectedTable, usual: WriteCase, method: Method
+    sample: SampleTable, expected: ExpectedTable, write: Write, operation: Operation, method: Method
 ) -> tuple[tuple[str, ...], str]:
-    """Breaks the conditions of a write one by one; gives those that were refused, and what was wrong with one."""
+    """Breaks the rules of a write one by one; gives those that were refused, and what was wrong with one."""
     refused: list[str] = []
-    for one in _violations(sample, expected, usual):
+    model = WriteModel.of(sample, write, operation, Variation())
+    for variation in (*violations(model), *(_of_repetition(model) if can_repeat(method) else ())):
         try:
-            check_agreement(one.case, one.steps)
-            arguments = write_arguments(method, one.case, one.steps, sample.package.record)
-        except NoArgumentsError:
-            continue  # the item that breaks the condition does not fit the others: the method cannot be called so
+            case = build_case(sample, write, operation, variation)
+        except NothingFitsError:
+            continue  # the rule cannot be broken alone: another one says the same
+        expected.prepare(case)
+        arguments = write_arguments(method, case, sample.package.record)
         try:
             sample.calls.clear()
-            sample.run(method, arguments, tenant_of_steps(one.case, one.steps))
+            sample.run(method, arguments, case.tenant)
         except (ConditionFailed, TransactionCancelled):
             pass
-        except TooMany:
-            continue
-        except LookupError:
-            if not one.case.found_first:
+        except ValueError as error:  # one of the method itself, or of a value that cannot be written
+            is_expected = variation.kind in (Break.AGREEMENT, Break.VALUE, Break.AMOUNT)
+            if isinstance(error, KeyValueError):  # only the key refuses the value, and not the bounds
+                return tuple(refused), f"{variation.text}: {error}"
+            if not is_expected:
                 raise
+            if sample.calls and not (isinstance(error, CodecError) and _is_in_steps(model)):
+                return tuple(refused), f"{variation.text}: requests were sent, and then {error}"
         except REFUSALS as error:
-            return tuple(refused), f"{one.text}: {error}"
-        except ValueError:
-            if sample.calls:
-                raise
-            continue  # the method itself refuses objects that do not belong together, before anything is sent
+            return tuple(refused), f"{variation.text}: {error}"
         else:
-            return tuple(refused), f"{one.text}, and it was not refused"
-        for step in one.done:
+            return tuple(refused), f"{variation.text}, and it was not refused"
+        for step in _done_before(case):
             expected.apply(step)
         if wrong := expected.difference():
-            return tuple(refused), f"{one.text}: it was refused, and yet something was written: {wrong}"
-        refused.append(one.text)
-    return tuple(refused), ""
+            return tuple(refused), f"{variation.text}: it was refused, and yet something was written: {wrong}"
+        refused.append(variation.text)
+    return tuple(dict.fromkeys(refused)), ""
 
 
-def _violations(sample: SampleTable, expected: ExpectedTable, usual: WriteCase) -> Iterator[ConditionViolation]:
-    case, usual_steps = _next_case(expected, usual)
-    for at, step in enumerate(usual_steps):
-        for violate in _possible_violations(case, step):
-            try:
-                case, steps = _next_case(expected, usual)
-            except NothingFitsError:
-                continue
-            if at < len(steps) and (found := violate(sample, expected, case, steps[at])):
-                text, broken = found
-                compared = {c.attribute for c in case.write.checks if violate is _unmet and about(c, broken.entity)}
-                inputs = dict(links(sample.workload, case.write, broken.action, broken.entity))
-                # `create Change (at = changedAt)`: its key may have the value of an input of another name.
-                inputs |= {c.attribute: c.value.param for c in broken.action.changes if c.value and c.value.param}
-                changed = _changed_variables(sample, broken.entity, steps[at].item, broken.item, inputs, compared)
-                rest = [other for other in steps if other is not steps[at]]
-                others = _substitute(case, rest, changed)
-                done = _done_before(expected, case, broken, at, list(zip(rest, others, strict=True)))
-                yield ConditionViolation(text, case, [broken, *others], done)
-    for name in case.checked:
-        case, steps = _next_case(expected, usual)
-        entity, item = sample.entity(name), case.checked[name]
-        if name in case.absent:
-            sample.generator.keep(entity, item)
-            expected.insert(entity, item)
-            yield ConditionViolation(f"{_one(entity)} that must not be there", case, steps)
+def violations(model: WriteModel) -> Iterator[Variation]:
+    """Each rule of a write, broken alone."""
+    # Without a transaction the items of a list are written one by one. With one item it is clear which were.
+    count = 1 if _is_in_steps(model) else model.variation.count
+    for slot in model.slots:
+        if slot.place[1] == 0:
+            yield from _of_item(model, slot, count)
+            yield from _of_conditions(model, slot, count)
+            yield from _of_links(model, slot, count)
+            yield from _of_bounds(model, slot, count)
+    for check in model.input_checks:
+        yield Variation(f"`{model.text(check)}` does not hold", Break.CONDITION, check=check, count=count)
+
+
+def can_repeat(method: Method) -> bool:
+    """Whether a method can be called again for items of its lists, with `again=True`."""
+    return any(param.meaning == Option("again") for param in method.params)
+
+
+def _of_repetition(model: WriteModel) -> Iterator[Variation]:
+    """Calls with `again=True`, though the items are not as the write would have left them."""
+    for slot in model.single:
+        text = f"a repeated call, and {slot.entity.name} is not as the first has left it"
+        if slot.is_checked or slot.is_new:
             continue
-        if name in case.found_first:
-            continue  # nothing would be sent: it is not found
-        unknown = sample.generator.another(entity, _same_tenant(sample, item))
-        if unknown is not None:
-            inputs = links(sample.workload, case.write, Action(Verb.UPDATE, name), entity)
-            steps = _substitute(case, steps, _changed_variables(sample, entity, item, unknown, inputs))
-            case.checked[name] = unknown
-            yield ConditionViolation(f"no {name} that it depends on", case, refer_to_checked(case, steps))
+        kind = Break.ITEM if slot.action.verb is Verb.DELETE else Break.CONDITION
+        yield Variation(text, kind, slot.place, is_again=True)
+        if slot.action.verb is Verb.UPDATE:
+            yield Variation(text, Break.ITEM, slot.place, is_again=True)
 
 
-def _next_case(expected: ExpectedTable, usual: WriteCase) -> tuple[WriteCase, list[WriteStep]]:
-    """A case that breaks no condition, on the data as it is now."""
-    case = WriteCase(usual.sample, usual.write, usual.operation, usual.turn)
-    steps = refer_to_checked(case, steps_of(case))
-    expected.prepare(case)
-    return case, steps
+def _is_in_steps(model: WriteModel) -> bool:
+    """Whether the items are written by several requests, so that the first may be written before one is refused."""
+    return model.write.atomic is False and not model.checked
 
 
-# --- A call of which one item is another ------------------------------------------------------------------------------
-#
-# A call says each value once: who comments on a post that does not exist gives the same post in the comment and in the
-# update of its counter. So where the item of one step is another, the items of the other steps follow it.
-
-Variables = dict[tuple[str, str] | str, tuple[Any, Any]]
-"""Old and new values, by the name of an input, or by the entity and attribute that they come from."""
-
-
-def _changed_variables(
-    sample: SampleTable,
-    entity: Entity,
-    old: Values,
-    new: Values,
-    inputs: Mapping[str, str],
-    aside: Collection[str] = (),
-) -> Variables:
-    """The variables of a call that change with one item; the attributes `aside` are its own."""
-    found: Variables = {}
-    for attribute in entity.attributes:
-        name = attribute.name
-        values = (old.get(name), new.get(name))
-        if name not in aside and values[0] is not None and values[0] != values[1]:
-            found[root(sample.workload, entity, attribute)] = values
-            if name in inputs:
-                found[inputs[name]] = values
-    return found
+def _of_item(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
+    """The item as a whole exists, or does not; or another has its unique values."""
+    entity, verb = slot.entity, slot.action.verb
+    whole = {check.kind for check in slot.checks if not check.attribute}
+    if slot.is_checked:
+        if CheckKind.NOT_EXISTS in whole:
+            yield Variation(f"{_one(entity)} that must not be there", Break.ITEM, slot.place, count=count)
+        elif any(needs_item(check) for check in slot.checks) and not entity.singleton:
+            yield Variation(f"no {entity.name} that it depends on", Break.ITEM, slot.place, count=count)
+        return
+    if entity.singleton:
+        return
+    if verb is Verb.CREATE or (verb is Verb.UPSERT and CheckKind.NOT_EXISTS in whole):
+        yield Variation(f"{_one(entity)} that is there already", Break.ITEM, slot.place, count=count)
+    elif _must_exist(model, slot):
+        yield Variation(f"{_one(entity)} that is not there", Break.ITEM, slot.place, count=count)
+    for group in _unique_groups(entity) if verb is not Verb.DELETE else ():
+        written = set(group)
+        if slot.action.updates:
+            written &= {change.attribute for change in changes(model.write, slot.action, entity)}
+        if written:
+            names = [name for name in group if name not in _tenant(model, entity)]
+            text = f"{_one(entity)} with the {' and '.join(names)} of another"
+            yield Variation(text, Break.UNIQUE, slot.place, names=group, count=count)
 
 
-def _substitute(case: WriteCase, steps: Iterable[WriteStep], changed: Variables) -> list[WriteStep]:
-    """The steps with the new values of variables; the inputs and checked items of the case get them, too."""
-    for name, item in case.checked.items():
-        linked = links(case.sample.workload, case.write, Action(Verb.UPDATE, name), case.sample.entity(name))
-        case.checked[name] = _substituted(case, case.sample.entity(name), item, linked, changed)
-    for variable, (old, new) in changed.items():
-        if isinstance(variable, str) and variable in case.inputs and case.inputs[variable] == old:
-            case.inputs[variable] = new
-    found = []
-    for step in steps:
-        linked = links(case.sample.workload, case.write, step.action, step.entity)
-        before, after = (
-            item and _substituted(case, step.entity, item, linked, changed) for item in (step.before, step.after)
-        )
-        named = {name: name for name in step.changed.sets}
-        sets = _substituted(case, step.entity, dict(step.changed.sets), named, changed)
-        changes = Changes(sets, step.changed.adds, step.changed.removes)
-        found.append(replace(step, before=before, after=after, changed=changes))
-    return found
+def _must_exist(model: WriteModel, slot: Slot) -> bool:
+    """Whether the write is refused if the item does not exist."""
+    if slot.place[0] in model.lists and not model.lists[slot.place[0]].is_given:
+        return False  # it would not be among the items of the list
+    if slot.action.updates and _is_spread(model, slot):
+        return False  # it writes shards, and not the item
+    if slot.action.verb is Verb.UPDATE:
+        return True
+    if slot.place[0] in model.lists and not _is_in_steps(model):
+        return True  # a given item that does not belong to the others, because there is none
+    if slot.action.verb is Verb.UPSERT:
+        return any(check.kind is CheckKind.EXISTS and not check.attribute for check in slot.checks)
+    return any(needs_item(check) for check in slot.checks)
 
 
-def _substituted(
-    case: WriteCase, entity: Entity, values: Values, inputs: Mapping[str, str], changed: Variables
-) -> Values:
-    """Values of an item with the new values of variables; the same object if it has none of them."""
-    new: Values = {}
-    for attribute in entity.attributes:
-        name = attribute.name
-        for variable in (inputs.get(name, ""), root(case.sample.workload, entity, attribute)):
-            if variable in changed and values.get(name) == changed[variable][0]:
-                new[name] = changed[variable][1]
-    return {**values, **new} if new else values
-
-
-def _done_before(
-    expected: ExpectedTable,
-    case: WriteCase,
-    broken: WriteStep,
-    at: int,
-    others: Sequence[tuple[WriteStep, WriteStep]],
-) -> list[WriteStep]:
-    """The steps that are done before the broken one is refused, in the order of their requests: none in a transaction.
-
-    `at` is the broken step's place in the write, and each other step is given as it was and as it is.
-    """
-    done: list[WriteStep] = []
-    if case.write.atomic is not False or case.checked:
-        return done
-    last = (_request_number(case, broken), at)
-    places = [(_request_number(case, one), n + (n >= at)) for n, (one, _) in enumerate(others)]
-    for place, (one, other) in sorted(zip(places, others, strict=True), key=itemgetter(0)):
-        there = expected.items.keys() & expected.of(other.entity.name, other.item).keys()
-        if place > last or one.action is broken.action:
-            break
-        if other.before is not one.before or (other.before is None and there):
-            break  # it is refused itself
-        done.append(other)
-    return done
-
-
-def _request_number(case: WriteCase, step: WriteStep) -> int:
-    """The number of the request that writes the item of a step. Updates are sent before batches."""
-    for number, request in enumerate(case.operation.requests):
-        if any(action.target.entity == step.entity.name for action in request.actions):
-            return number
-    return 0
-
-
-def _same_tenant(sample: SampleTable, item: Values) -> Values:
-    tenant = sample.workload.tenant
-    return {tenant.attribute: item[tenant.attribute]} if tenant and tenant.attribute in item else {}
-
-
-# --- Ways to break a condition ----------------------------------------------------------------------------------------
-
-_Violate = Callable[[SampleTable, ExpectedTable, WriteCase, WriteStep], tuple[str, WriteStep] | None]
-"""Breaks a condition: gives its text, and the step that breaks it; None where the data has no item for that."""
-
-
-def _possible_violations(case: WriteCase, step: WriteStep) -> list[_Violate]:
-    verb, entity = step.action.verb, step.entity
-    unique = entity.unique or any(a.unique and not a.id for a in entity.attributes)
-    compared = any(check.values and about(check, entity) for check in case.write.checks)
-    ways = (
-        (_taken, verb is Verb.CREATE),
-        (_missing, verb in (Verb.UPDATE, Verb.DELETE)),
-        (_not_unique, unique and verb is not Verb.DELETE),
-        (_unmet, compared and verb is not Verb.CREATE),
-    )
-    return [violate for violate, possible in ways if possible]
-
-
-def _taken(
-    sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: WriteStep
-) -> tuple[str, WriteStep] | None:
-    """A new item with the key of an existing one."""
-    ids = {a.name for a in step.entity.id} | set(sample.base(step.entity))
-    # Other new items of the same entity have to remain different from it.
-    siblings = [item for entity, item in case.new if entity is step.entity]
-    theirs = {(n, item.get(n)) for item in siblings for n in ids if item.get(n) != step.item.get(n)}
-    # Ids that are not the same stay so: a transaction writes both users of a follow, and each item only once.
-    different = len({step.item.get(n) for n in ids})
-    items = [i for i in sample.items.get(step.entity.name, []) if len({i.get(n) for n in ids}) >= different]
-    other = next((item for item in items if theirs.isdisjoint((n, item.get(n)) for n in ids)), None)
-    if other is None:
-        return None
-    after = {**(step.after or {}), **{name: other[name] for name in ids if name in other}}
-    return f"{_one(step.entity)} that is there already", replace(step, after=after)
-
-
-def _missing(
-    sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: WriteStep
-) -> tuple[str, WriteStep] | None:
-    """A change of an item that does not exist."""
-    entity = step.entity
-    if step.before is None or entity.singleton or entity.name in case.found_first:
-        return None
-    if is_spread(sample.design.counters, case.write, step.action, entity):
-        return None  # it writes shards, and not the item
-    own = [c for c in case.write.checks if c.entity == entity.name or (not c.entity and _is_first(case, entity))]
-    if step.action.verb is Verb.DELETE and not any(_needs_item(check) for check in own):
-        return None
-    # Other attributes stay: what they refer to may be written in the same transaction, each item once.
-    kept = {a.name: step.before[a.name] for a in entity.attributes if not a.id and a.name in step.before}
-    kept = {name: value for name, value in kept.items() if not _unique(entity, name)}
-    unknown = sample.generator.another(entity, {**kept, **_same_tenant(sample, step.before)})
-    return None if unknown is None else (f"{_one(entity)} that is not there", replace(step, before=unknown))
-
-
-def _needs_item(check: Check) -> bool:
-    """Whether a condition is false of an item that does not exist; `<>` is true of it."""
-    compared = check.kind is CheckKind.COMPARE and check.op not in (Op.NE, Op.NOT_EXISTS)
-    return compared or check.kind is CheckKind.EXISTS
-
-
-def _is_first(case: WriteCase, entity: Entity) -> bool:
-    return case.write.first_entity == entity.name
-
-
-def _not_unique(
-    sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: WriteStep
-) -> tuple[str, WriteStep] | None:
-    """A unique value that another item has."""
-    entity = step.entity
-    groups = [(a.name,) for a in entity.attributes if a.unique and not a.id] + list(entity.unique)
-    for group in groups:
-        written = set(group) & set(step.changed.sets) if step.before is not None else set(group)
-        if step.after is None or not written:
+def _of_conditions(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
+    """Each condition on an attribute, with another value, and with none."""
+    if not slot.is_checked and _is_spread(model, slot):
+        return
+    for check in slot.checks:
+        attribute = slot.entity.attribute(check.attribute)
+        if attribute is None or check.kind is CheckKind.UNIQUE:
             continue
-        # Items of two tenants may have the same id: with the tenant of the other it would be that item.
-        same = {name: step.after.get(name) for a in entity.id if (name := a.name) not in group}
-        others = [
-            i
-            for i in sample.items.get(entity.name, [])
-            if i is not step.before and set(group) <= set(i) and any(i.get(name) != same[name] for name in same)
-        ]
-        if not others:
-            continue
-        taken = {name: others[0][name] for name in group}
-        what = f"{_one(entity)} with the {' and '.join(group)} of another"
-        if not step.action.updates:
-            return what, replace(step, after={**step.after, **taken})
-        if written == set(group):
-            changes = Changes({**step.changed.sets, **taken}, step.changed.adds, step.changed.removes)
-            return what, replace(step, changed=changes)
-    return None
+        operator = operator_of(check)
+        text = f"{check.by or slot.entity.name}.{attribute.name} not as the condition says"
+        if operator is not Op.EXISTS:
+            yield Variation(text, Break.CONDITION, slot.place, check, count=count)
+        if operator is Op.BETWEEN:
+            yield Variation(text, Break.CONDITION, slot.place, check, count=count, is_above=True)
+        if attribute.optional and operator not in (Op.NE, Op.NOT_EXISTS):
+            text = f"{check.by or slot.entity.name} without {attribute.name}, which the condition needs"
+            yield Variation(text, Break.ATTRIBUTE, slot.place, check, count=count)
 
 
-def _unmet(
-    sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: WriteStep
-) -> tuple[str, WriteStep] | None:
-    """An item for which a condition does not hold."""
-    if step.before is None:
-        return None
-    for check in case.write.checks:
-        attribute = about(check, step.entity)
-        if attribute is None:
+def _of_links(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
+    """Items that do not belong to the others, and objects that do not."""
+    if not slot.is_new and _is_spread(model, slot):
+        return
+    tenant = _tenant(model, slot.entity)
+    for equality in model.equalities:
+        if equality.place != slot.place or equality.name in tenant:
             continue
-        if step.entity.history and attribute.name == VERSION:
-            # An item begins with version 1, so the caller has another one, of an item that was written since.
-            case.inputs[str(check.values[0].param)] = step.before[VERSION] + 1
-            return f"another version of {_one(step.entity)}", step
-        value = violating(case, check, attribute)
-        if value is None:
-            continue
-        known = {**step.before, attribute.name: value}
-        own = {a.name for a in step.entity.id if target(sample.workload, a) is None}
-        kept = {n: v for n, v in known.items() if n not in own and not _unique(step.entity, n)}
-        item = sample.generator.another(step.entity, {**kept, **_same_tenant(sample, step.before)})
-        if item is None:
-            continue
-        sample.generator.keep(step.entity, item)
-        expected.insert(step.entity, item)
-        return f"{step.entity.name}.{attribute.name} not as the condition says", replace(step, before=item)
-    return None
+        names = (equality.name,)
+        if equality.is_agreement:
+            text = f"{_one(slot.entity)} with another {equality.name} than the rest of the call"
+            yield Variation(text, Break.AGREEMENT, slot.place, names=names, count=count)
+        elif equality.is_link:
+            text = f"{_one(slot.entity)} with another {equality.name}"
+            yield Variation(text, Break.LINK, slot.place, names=names, count=count)
+
+
+def _of_bounds(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
+    """Values, sums and amounts beyond the bounds of their attributes."""
+    if slot.is_checked:
+        return
+    changed = {change.attribute: change for change in changes(model.write, slot.action, slot.entity)}
+    for attribute in filter(is_bounded, slot.entity.attributes):
+        name = f"{slot.entity.name}.{attribute.name}"
+        change = changed.get(attribute.name)
+        if _is_set_by_caller(slot, attribute, change):
+            for value, text in _values_beyond(attribute, attribute.bounds):
+                names = (attribute.name,)
+                yield Variation(f"{name} {text}", Break.VALUE, slot.place, names=names, value=value, count=count)
+        if change is not None and change.op in _ADDING and slot.is_stored and not _is_spread(model, slot):
+            text = f"{name} beyond its bounds after {change.op}"
+            yield Variation(text, Break.RESULT, slot.place, names=(attribute.name,), count=count)
+    for change in changed.values():
+        added = slot.entity.attribute(change.attribute)
+        if added is not None and change.op in _ADDING and change.value and change.value.param:
+            yield from _of_amounts(model, slot, added, change, count)
+
+
+def _is_spread(model: WriteModel, slot: Slot) -> bool:
+    """Whether an action writes shards of a counter, and not the item."""
+    return is_spread(model.sample.design.counters, model.write, slot.action, slot.entity)
+
+
+def _is_set_by_caller(slot: Slot, attribute: Attribute, change: Change | None) -> bool:
+    """Whether the caller gives the value of an attribute: in an object, or as the new value of an update."""
+    if change is not None and change.value is not None and change.value.param is None:
+        return False
+    if slot.is_new:
+        return not attribute.id and change is None
+    return change is not None and change.op is ChangeOp.SET
+
+
+def _of_amounts(model: WriteModel, slot: Slot, attribute: Attribute, change: Change, count: int) -> Iterator[Variation]:
+    """Amounts of 0, negative ones, and those beyond the bounds of the attribute that the input is."""
+    name = change.value.param if change.value and change.value.param else ""
+    wrong = _values_beyond(attribute, input_bounds(model.sample.workload, model.write, name))
+    if must_be_positive(model.sample.workload, model.write, change):
+        wrong += [(_typed(attribute, 0), "of 0"), (_typed(attribute, -1), "of -1")]
+    for value, text in wrong:
+        yield Variation(f"an amount `{name}` {text}", Break.AMOUNT, slot.place, names=(name,), value=value, count=count)
+
+
+def _values_beyond(attribute: Attribute, bounds: tuple[int | None, int | None]) -> list[tuple[Any, str]]:
+    """The values one below the least and one above the greatest, each with the bound that it breaks."""
+    least, most = bounds
+    below = [] if least is None else [(_typed(attribute, least - 1), f"below {least}")]
+    above = [] if most is None else [(_typed(attribute, most + 1), f"above {most}")]
+    return below + above
+
+
+def _typed(attribute: Attribute, number: int) -> Any:
+    return Decimal(number) if attribute.type.kind is Kind.DECIMAL else number
+
+
+def _tenant(model: WriteModel, entity: Entity) -> tuple[str, ...]:
+    tenant = model.sample.workload.tenant
+    return (tenant.attribute,) if tenant else ()
+
+
+def _unique_groups(entity: Entity) -> Sequence[tuple[str, ...]]:
+    ids = {a.name for a in entity.id}
+    groups = [*((a.name,) for a in entity.attributes if a.unique), *entity.unique]
+    return [group for group in dict.fromkeys(groups) if not set(group) <= ids]
 
 
 def _one(entity: Entity) -> str:
     return f"{'an' if entity.name[0] in 'AEIOU' else 'a'} {entity.name}"
 
 
-def _unique(entity: Entity, name: str) -> bool:
-    attribute = entity.attribute(name)
-    return bool(attribute and attribute.unique) or any(name in group for group in entity.unique)
+# --- Writes without a transaction -------------------------------------------------------------------------------------
+
+
+def _done_before(case: WriteCase) -> list[WriteStep]:
+    """The steps that are done before the broken one is refused: none in a transaction."""
+    model, variation = case.model, case.variation
+    if not _is_in_steps(model) or variation.place[0] < 0 or variation.kind is Break.AGREEMENT:
+        return []
+    broken = model.slot(variation.place)
+    if broken.compares_new and variation.kind in (Break.CONDITION, Break.ATTRIBUTE):
+        return []  # it is compared before anything is sent
+    if broken.entity.name in case.operation.found_first and variation.kind in (Break.LINK, Break.ITEM):
+        return []  # it is not found, so that nothing is sent
+    if model.lists and not broken.action.many and not broken.is_new:
+        return []  # before lists are written one by one, the conditions of the other items are checked
+    last = (_request_number(case, broken.entity), variation.place[0])
+    places = [(_request_number(case, step.entity), model.actions.index(step.action)) for step in case.steps]
+    return [step for step, place in zip(case.steps, places, strict=True) if place < last]
+
+
+def _request_number(case: WriteCase, entity: Entity) -> int:
+    """The number of the request that writes the items of an entity. Updates are sent before batches."""
+    for number, request in enumerate(case.operation.requests):
+        if any(action.target.entity == entity.name for action in request.actions):
+            return number
+    return 0

@@ -257,6 +257,45 @@ def _same(workload: Workload, one: tuple[Entity, Attribute], other: tuple[Entity
     return False
 
 
+def touched_entities(workload: Workload, write: Write) -> list[Entity]:
+    """The entities of a write: those of its column Entity, then those of its actions."""
+    names = dict.fromkeys((*write.entities, *(action.entity for action in write.actions)))
+    return [entity for name in names if (entity := workload.entity(name))]
+
+
+def having_attribute(workload: Workload, write: Write, name: str) -> list[str]:
+    """The entities of a write that a condition on an attribute without an entity may be about.
+
+    That is the first entity, if it has the attribute; else all that have it, of which there should be one.
+    """
+    owners = [entity.name for entity in touched_entities(workload, write) if entity.attribute(name)]
+    return owners[:1] if owners[:1] == [write.first_entity] else owners
+
+
+def named_by(workload: Workload, write: Write, name: str) -> str:
+    """The entity of the item whose id an input holds: `Account` for `fromAccountId`. Empty if there is none.
+
+    The input is one of an action, `update Account by fromAccountId`, or it refers to the entity.
+    """
+    for action in write.actions:
+        if name in action.by and workload.entity(action.entity):
+            return action.entity
+    for entity in touched_entities(workload, write):
+        attribute = entity.attribute(name)
+        if attribute is None or not _is_input(write, entity, name):
+            continue
+        if attribute.references and (held := target(workload, attribute)):
+            return held[0].name
+        if attribute.id:
+            return entity.name
+    return ""
+
+
+def _is_input(write: Write, entity: Entity, name: str) -> bool:
+    """Whether an attribute of an entity is an input of a write, by itself or as part of an object."""
+    return any(one.attribute == name for one in write.inputs) or gives_object(write, entity)
+
+
 def undecided(workload: Workload, write: Write, name: str) -> list[str]:
     """The entities of a write that an input may be of, where nothing decides of which; none where something does.
 

@@ -342,6 +342,8 @@ class Change(Model, frozen=True):
     attribute: str
     op: ChangeOp = ChangeOp.SET
     value: Value | None = None
+    optional: bool = False
+    """Whether it is left out if the caller does not give the input of its name: `name?`."""
 
 
 class Action(Model, frozen=True):
@@ -376,6 +378,12 @@ class Check(Model, frozen=True):
     """Empty for the item as a whole."""
     op: Op | None = None
     values: tuple[Value, ...] = ()
+    implied: bool = False
+    """Whether the document leaves the entity out."""
+    by: str = ""
+    """The input that holds the id of the item, `fromAccountId.balance >= amount`, if the write names several items of
+    the entity; empty for each of them.
+    """
 
 
 class Write(Model, frozen=True):
@@ -487,6 +495,12 @@ class OutOfScope(Model, frozen=True, tag_field="pin", tag="out of scope"):
     pattern: str
 
 
+class Unproven(Model, frozen=True, tag_field="pin", tag="unproven"):
+    """The pattern is built even if the proof cannot run it. A wrong result is an error nevertheless."""
+
+    pattern: str
+
+
 class Naming(Model, frozen=True, tag_field="pin", tag="name"):
     what: str
     """`table`, `partition key`, `sort key`, `type attribute` or `separator`."""
@@ -521,6 +535,7 @@ Pin = (
     | IndexKeys
     | Accept
     | OutOfScope
+    | Unproven
     | Naming
     | OwnTable
 )

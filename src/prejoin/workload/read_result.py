@@ -49,12 +49,18 @@ class Notes:
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     places: Places = field(default_factory=Places)
+    read_lines: set[int] = field(default_factory=set)
+    """The lines whose content was read, or refused with a diagnostic."""
+
+    def mark_read(self, first: int, count: int = 1) -> None:
+        self.read_lines.update(range(first, first + count))
 
     def say(self, code: Code, text: Text | None, message: str, fix: str, replacement: str = "") -> None:
         self._add(code.at(None if text is None else text.span(), message, fix, replacement))
 
     def attempt(self, code: Code, text: Text, read: Callable[[str], T]) -> T | None:
         """The result of `read` for a text; None with a diagnostic if it raises Inexact."""
+        self.mark_read(text.line)
         try:
             return read(text.text)
         except Inexact as problem:

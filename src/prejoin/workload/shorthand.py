@@ -2,6 +2,9 @@
 
 - `put X` under the condition `X not exists` is `create X`;
 - an attribute in a condition without its entity, `usedAt not exists`, is `Ticket.usedAt`;
+- a condition on the item that an input names, `fromAccountId.balance >= amount`, is one on its entity, by that input;
+- an input that names an item to which the first one refers ties both: `Hold.accountId = accountId`;
+- an attribute in a change that may be left out, `update User (name?)`, is an input `name?`;
 - an input that is a whole new object, `Ticket` of `create Ticket`, stands for all attributes of it.
 """
 
@@ -11,8 +14,18 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from prejoin.workload.lookup import NEXT_VERSION, changes, gives_object
-from prejoin.workload.model import VERSION, Action, Check, CheckKind, Input, Value, Verb, Workload, Write
+from prejoin.workload.lookup import (
+    NEXT_VERSION,
+    changes,
+    gives_object,
+    having_attribute,
+    named_by,
+    target,
+    touched_entities,
+)
+from prejoin.workload.model import VERSION, Action, Check, CheckKind, Input, Op, Value, Verb, Workload, Write
+from prejoin.workload.optional_inputs import with_optional_inputs
+from prejoin.workload.targets import actions_of, links
 
 _NEW = (Verb.CREATE, Verb.PUT)
 
@@ -26,26 +39,92 @@ def write_out(workload: Workload) -> Workload:
     )
 
 
+def with_implied_names(workload: Workload) -> Workload:
+    """The workload with conditions as a document has them: the opposite of `write_out`, for their entities."""
+
+    def as_written(check: Check) -> Check:
+        if check.implied:
+            return replace(check, entity="", implied=False)
+        return replace(check, entity=check.by, by="") if check.by else check
+
+    def short(write: Write) -> Write:
+        return replace(write, checks=tuple(map(as_written, write.checks)))
+
+    return replace(
+        workload,
+        writes=tuple(map(short, workload.writes)),
+        deletes=tuple(map(short, workload.deletes)),
+    )
+
+
 def _write(workload: Workload, write: Write) -> Write:
+    write = with_optional_inputs(write)
     write = replace(write, checks=tuple(_with_entity(workload, write, check) for check in write.checks))
     whole = [check for check in write.checks if check.kind is CheckKind.NOT_EXISTS and not check.attribute]
-    new = {check.entity or write.first_entity for check in whole}
+    new = {check.entity for check in whole if not check.by}
     actions = tuple(
         replace(action, verb=Verb.CREATE) if action.verb is Verb.PUT and action.entity in new else action
         for action in write.actions
     )
-    return _with_attributes(workload, replace(write, actions=actions))
+    written = _with_agreement(workload, _with_attributes(workload, replace(write, actions=actions)))
+    return replace(written, checks=tuple(_of_written_item(workload, written, check) for check in written.checks))
 
 
 def _with_entity(workload: Workload, write: Write, check: Check) -> Check:
-    """A condition on an attribute that is written as if it were an entity, with the entity that has the attribute."""
-    presence = check.kind in (CheckKind.EXISTS, CheckKind.NOT_EXISTS) and not check.attribute
-    if not presence or not check.entity or workload.entity(check.entity):
+    """A condition with the entity that it is about. One that fits none, or several, stays as it is: to be reported.
+
+    `status = OPEN` is about the first entity of the pattern, if it has that attribute; else about the only one that has
+    it. `exists` is about the item of the first entity.
+    """
+    if check.kind is CheckKind.UNIQUE or (check.entity and workload.entity(check.entity)):
         return check
-    touched = dict.fromkeys((write.first_entity, *(action.entity for action in write.actions)))
-    having = [e for e in map(workload.entity, touched) if e and e.attribute(check.entity)]
-    first = having[:1] if having and having[0].name == write.first_entity else having
-    return replace(check, entity=first[0].name, attribute=check.entity) if len(first) == 1 else check
+    if check.entity and check.attribute:
+        owner = named_by(workload, write, check.entity)
+        return replace(check, entity=owner, by=check.entity) if owner else check
+    if not check.entity and not check.attribute:
+        return replace(check, entity=write.first_entity, implied=True)
+    # `usedAt not exists` is read as if `usedAt` were an entity.
+    attribute = check.entity or check.attribute
+    owners = having_attribute(workload, write, attribute)
+    if len(owners) != 1:
+        return check
+    return replace(check, entity=owners[0], attribute=attribute, implied=bool(check.attribute))
+
+
+def _of_written_item(workload: Workload, write: Write, check: Check) -> Check:
+    """A condition on the item of an input, without the input if an action that has no `by` is about the same item."""
+    own = [action for action in actions_of(workload, write) if action.entity == check.entity and not action.many]
+    entity = workload.entity(check.entity)
+    if not check.by or entity is None or len(own) != 1 or own[0].by:
+        return check
+    sources = links(workload, write, own[0], entity)
+    ids = {sources.get(attribute.name) for attribute in entity.id}
+    return replace(check, by="") if check.by in ids else check
+
+
+def _with_agreement(workload: Workload, write: Write) -> Write:
+    """A write with the condition that its first item refers to the item which an input names.
+
+    In `update Hold (…); update Account (…); create Entry` with the inputs `holdId, accountId`, the hold is of that
+    account. Without the new entry that is so because the input is the first entity's.
+    """
+    first = workload.entity(write.first_entity)
+    inputs = {one.attribute for one in write.inputs if not one.many}
+    own = [action for action in write.actions if first and action.entity == first.name]
+    if first is None or not own or any(action.verb in _NEW or action.many or action.by for action in own):
+        return write
+    touched = touched_entities(workload, write)
+    new = [workload.entity(action.entity) for action in write.actions if action.verb in _NEW]
+    settled = {change.attribute for action in own for change in changes(write, action, first)}
+    settled |= {check.attribute for check in write.checks if check.entity == first.name}
+    tied: list[Check] = []
+    for attribute in first.attributes:
+        name = attribute.name
+        held = target(workload, attribute) if attribute.references else None
+        has_new = any(entity and entity.attribute(name) for entity in new)
+        if held and has_new and name in inputs - settled and not attribute.id and held[0] in touched:
+            tied.append(Check(CheckKind.COMPARE, first.name, name, Op.EQ, (Value(param=name),)))
+    return replace(write, checks=(*write.checks, *tied)) if tied else write
 
 
 def _with_attributes(workload: Workload, write: Write) -> Write:

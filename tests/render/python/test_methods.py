@@ -15,8 +15,9 @@ from tests.render.python.driving import DOCUMENTS, NAMES, designed, driven, prov
 from tests.render.python.workloads import random_workload
 from tests.solutions import solve
 
-from prejoin import ConditionFailed, CursorError, NotServed, OtherTenant, TransactionCancelled
-from prejoin.proof.write_cases import WriteCase, steps_of
+from prejoin import ConditionFailed, CursorError, NotFound, NotServed, OtherTenant, TransactionCancelled
+from prejoin.proof.write_cases import build_case
+from prejoin.proof.write_model import Variation
 from prejoin.render.python import Options
 from prejoin.render.python.entities import Style
 from prejoin.render.python.method import InputValue, KnownValue, Option, RecordValue
@@ -81,8 +82,8 @@ def test_the_proof_of_an_upsert_creates_an_item_and_changes_one() -> None:
         operation = driver.sample.design.operation(write.id)
         assert operation is not None
         before = [
-            steps_of(WriteCase(driver.sample, write, operation), replacing=replacing)[0].before
-            for replacing in (False, True)
+            build_case(driver.sample, write, operation, Variation(is_other=is_other)).steps[0].before
+            for is_other in (False, True)
         ]
         assert before[0] is not None
         assert before[1] is None
@@ -136,7 +137,7 @@ def test_method_parameters_are_the_inputs_of_the_document(name: str) -> None:
                     assert operation is not None
                     assert f"the caller knows {attribute} of the {entity}" in operation.assumes
                 case Option(option):
-                    assert option in {"limit", "after", "now", "token", "reverse"}
+                    assert option in {"limit", "after", "now", "token", "reverse", "again"}
         assert wanted <= taken, f"{pattern.id} does not take {wanted - taken}"
 
 
@@ -147,7 +148,7 @@ def test_write_reads_missing_key_values() -> None:
         driver.repository.update_status(order["orderId"], "DELIVERED")
         found = driver.repository.order_with_notes(order["orderId"]).one(driver.sample.package.classes["Order"])
         assert (found.status, found.user_id) == ("DELIVERED", order["userId"])
-        with pytest.raises(LookupError, match="there is no such Order"):
+        with pytest.raises(NotFound, match="there is no such Order"):
             driver.repository.update_status("nobody's", "DELIVERED")
         assert "0.5 read units" in (driver.repository.update_status.__doc__ or "")
 

@@ -15,7 +15,7 @@ from prejoin.cli.output import show
 from prejoin.pipeline.build.record import BuildRecord, read_record, up_to_date
 from prejoin.pipeline.build.settings import Language, Overrides, misnamed, settings_text
 from prejoin.pipeline.document import DOCUMENT
-from prejoin.pipeline.summary import quantity
+from prejoin.pipeline.summary import proven_summary, quantity
 from prejoin.render.python.entities import Style
 
 
@@ -35,6 +35,11 @@ from prejoin.render.python.entities import Style
 )
 @click.option("--workbench/--no-workbench", default=None, help="Whether to write a NoSQL Workbench model.")
 @click.option("--tests/--no-tests", default=None, help="Whether to run the generated tests (default: yes).")
+@click.option(
+    "--allow-unproven/--no-allow-unproven",
+    default=None,
+    help="Whether to build patterns that the proof cannot run, marked as not proven (default: no).",
+)
 def build(
     document: str | None,
     yes: bool,
@@ -46,6 +51,7 @@ def build(
     infrastructure: tuple[str, ...],
     workbench: bool | None,
     tests: bool | None,
+    allow_unproven: bool | None,
     as_json: bool,
 ) -> Outcome:
     """Generate everything from DOCUMENT (access-patterns.md): the design, proven, and typed Python with tests.
@@ -60,7 +66,8 @@ def build(
     if package and (wrong := misnamed(package)):
         raise click.UsageError(f"--package: {wrong}")
     languages = tuple(name for name in get_args(Language) if name in infrastructure)
-    given = Overrides(style, package or None, languages if infrastructure else None, workbench, tests)
+    chosen = languages if infrastructure else None
+    given = Overrides(style, package or None, chosen, workbench, tests, allow_unproven)
     path = Path(document or DOCUMENT)
     overrides = given.with_remembered(read_record(path.parent).options, settings_text(path.parent))
     if not (check or diffs) and (record := up_to_date(path, overrides)):
@@ -75,11 +82,15 @@ def _nothing_to_do(document: Path, record: BuildRecord) -> Outcome:
         "keys": [],
         "growth": None,
         "served": record.served,
-        "proven": True,
+        "proven": not record.unproven,
+        "unproven": [{"pattern": pattern, "reason": reason} for pattern, reason in record.unproven.items()],
         "written": False,
         "next": [],
     }
-    return Outcome(result=result, page=[(f"{quantity(len(record.files), 'file')} up to date",)])
+    page = f"{quantity(len(record.files), 'file')} up to date"
+    if record.unproven:
+        page += f"; {proven_summary(record.served, list(record.unproven))}"
+    return Outcome(result=result, page=[(page,)])
 
 
 def _build(file: str, overrides: Overrides, yes: bool, check: bool, diffs: bool, prune: bool, as_json: bool) -> Outcome:

@@ -79,6 +79,7 @@ _FEW_CHANGES = 12
     show_default=True,
     help="Use the best design found in this time. If it is reached, another run may find another.",
 )
+@click.option("--allow-unproven", is_flag=True, help="Accept patterns that the proof cannot run, marked as not proven.")
 @click.option("--no-proof", is_flag=True, help="Do not prove the design by running it.")
 def design(
     document: str | None,
@@ -96,6 +97,7 @@ def design(
     dropped: tuple[str, ...],
     hints: bool,
     time_limit: float,
+    allow_unproven: bool,
     no_proof: bool,
     as_json: bool,
 ) -> Outcome:
@@ -113,7 +115,8 @@ def design(
     questions = Questions(explain, topics, alternatives, dropped, frontier)
     # Questions are answered from the keys; a design is run before it is shown for approval or written.
     proven = not no_proof and (yes or target is None or not questions)
-    request = DesignRequest(read, pins, kept, proven, MOST if alternatives else FEW, time_limit)
+    most = MOST if alternatives else FEW
+    request = DesignRequest(read, pins, kept, proven, most, time_limit, allow_unproven)
     try:
         with ProgressLine() as progress:
             found = solve_request(request, progress)

@@ -23,7 +23,7 @@ from prejoin.pipeline.build.record import read_record
 from prejoin.pipeline.build.settings import FILE, Overrides, set_keys, settings_text
 from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.errors import Source
-from prejoin.pipeline.summary import quantity, tally
+from prejoin.pipeline.summary import proven_summary, quantity, tally
 from prejoin.render.python.package import Options, package_name
 
 _FEW_CHANGES = 12
@@ -32,7 +32,9 @@ _SAID = {"new": "new", "changed": "changed", "conflict": "left alone", "left": "
 _DONE = {**_SAID, "new": "written", "changed": "rewritten"}
 _STYLES = {"left alone": "bold red", "left over": "yellow", "deleted": "yellow"}
 
-_SAID_ONCE = frozenset({NEW_ATTRIBUTE.id, NOT_BACKFILLED.id})
+_OF_THE_PROOF = frozenset({codes.ACCEPTED_UNPROVEN.id, codes.FALSE_CLAIM.id})
+"""Diagnostics that `prejoin check` does not show, because it neither solves nor proves."""
+_SAID_ONCE = frozenset({NEW_ATTRIBUTE.id, NOT_BACKFILLED.id, *_OF_THE_PROOF})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +71,15 @@ def _overruled(plan: BuildPlan) -> Iterator[str]:
     if remembered is None:
         return
     names = set_keys(settings_text(plan.product.folder))
-    lost = {name: value for name, value in remembered.given.items() if name in names}
+    lost = {name: value for name, value in remembered.given.items() if name.replace("_", "-") in names}
     if any(getattr(plan.product.settings, name) != value for name, value in lost.items()):
         yield f"the last build had `{Overrides(**lost)}`, and {FILE} overrides it: change it there"
 
 
 def _notes(plan: BuildPlan, flags: BuildFlags, written: bool) -> Iterator[str]:
     product = plan.product
-    warnings = [d for d in (*product.read.diagnostics, *product.designed.diagnostics) if d.severity is Severity.WARNING]
+    diagnostics = (*product.read.diagnostics, *product.designed.diagnostics)
+    warnings = [d for d in diagnostics if d.severity is Severity.WARNING and d.code not in _OF_THE_PROOF]
     if warnings:
         places = f"{product.read.file} {product.folder / product.own}"
         yield f"{tally(warnings)}: `prejoin check {places}` shows them"
@@ -139,7 +142,8 @@ def build_json(plan: BuildPlan, flags: BuildFlags, written: bool) -> dict[str, A
         "keys": list(designed.keys),
         "growth": msgspec.to_builtins(designed.growth, str_keys=True) if designed.growth else None,
         "served": designed.served,
-        "proven": True,  # otherwise the build has failed
+        "proven": not designed.unproven,  # a pattern that is neither proven nor accepted has stopped the build
+        "unproven": [{"pattern": pattern, "reason": reason} for pattern, reason in designed.unproven.items()],
         "written": written,
         "next": [do for do, _ in _next(plan.product)] if written else [],
     }
@@ -151,7 +155,9 @@ def build_page(plan: BuildPlan, flags: BuildFlags, written: bool) -> list[Line]:
     design, workload = product.designed.design, product.read.workload
     copies = f" and {quantity(len(design.copies), 'copy')}" if design.copies else ""
     head = f", from {product.read.file}: {quantity(len(design.indexes), 'index')}{copies}; "
-    head += f"{product.designed.served} of {quantity(len(design.operations), 'pattern')} served and proven."
+    head += f"{product.designed.served} of {quantity(len(design.operations), 'pattern')} served"
+    unproven = list(product.designed.unproven)
+    head += f"; {proven_summary(product.designed.served, unproven)}." if unproven else " and proven."
     words = _DONE if written else _SAID
     rows = [(path, words[state]) for path, state, _ in _states(plan, flags) if state != "same"]
     lines: list[Line] = [((workload.title, "bold"), head)]

@@ -27,7 +27,7 @@ from prejoin.pipeline.design.design_document import titled as item_title
 from prejoin.pipeline.design.design_file import structures
 from prejoin.pipeline.design.design_table import DesignResult
 from prejoin.pipeline.errors import Source
-from prejoin.pipeline.summary import contents, quantity, tally
+from prejoin.pipeline.summary import contents, proven_summary, quantity, tally
 from prejoin.render.python.package import Options, package_name
 from prejoin.workload.model import Workload
 
@@ -263,10 +263,10 @@ def _verdicts(result: DesignResult) -> Iterator[Line]:
     operations = result.design.operations
     served = sum(operation.served for operation in operations)
     bill = result.bill
+    price = f", for {money(bill.total)} a month at the rates of the document, {money(bill.kept)} of it storage"
     yield (
         (f"{served} of {len(operations)} patterns served", "bold red" if result.unserved else "bold green"),
-        f", for {money(bill.total)} a month at the rates of the document, {money(bill.kept)} of it storage",
-        f"{_bound(result)}.",
+        f"{'' if result.false_claims else price}{_bound(result)}.",
     )
     yield _proven(result)
     found = result.fit
@@ -283,7 +283,7 @@ def _verdicts(result: DesignResult) -> Iterator[Line]:
 
 
 def _bound(result: DesignResult) -> str:
-    known = "" if result.request.kept else claim(result.workload, result.solution)
+    known = "" if result.request.kept or result.false_claims else claim(result.workload, result.solution)
     return f"; {known}" if known else ""
 
 
@@ -292,10 +292,10 @@ def _proven(result: DesignResult) -> Line:
     if proof is None:
         return ("Not proven: ", *coded("`--no-proof` was given."))
     cases = sum(answer.cases for answer in proof.in_scope)
-    whole = proof.right
-    number = quantity(len(proof.in_scope), "pattern")
-    return (
-        ("Proven" if whole else "Not proven", "bold green" if whole else "bold red"),
-        f": {number if whole else f'{proof.proven} of {number}'} run {cases} times on the embedded engine, ",
-        f"each result compared with the data itself{'' if whole else '; see the messages below for the others'}.",
-    )
+    how = f"run {cases} times on the embedded engine, each result compared with the data itself"
+    if proof.right:
+        return (("Proven", "bold green"), f": {quantity(len(proof.in_scope), 'pattern')} {how}.")
+    not_proven = [answer.pattern for answer in proof.in_scope if not answer.right]
+    said = proven_summary(len(proof.in_scope), not_proven) if not_proven else "Not proven"
+    style = "bold yellow" if set(not_proven) == result.unproven.keys() and not proof.findings else "bold red"
+    return ((said, style), f"; {how}; see the messages below.")

@@ -46,7 +46,7 @@ def design_json(result: DesignResult) -> dict[str, Any]:
         },
         "proposal": msgspec.to_builtins(choosable(result, (result.proposal,))[0]) if result.proposal else None,
         "tables": tables_json(result.tables) if result.tables else None,
-        "exact": solution.exact and result.request.kept is None,
+        "exact": solution.exact and result.request.kept is None and not result.false_claims,
         "search": {"ended": solution.ended, "candidates": solution.chosen.candidates},
         "bound": {"complexity": float(solution.chosen.least)},
         "reproducible": not result.cut_short,
@@ -140,7 +140,8 @@ def _proof(result: DesignResult) -> dict[str, Any] | None:
     return {
         "right": found.right,
         "items": found.items,
-        "findings": list(found.findings),
+        "findings": [found.blocked] if found.blocked else list(found.findings),
+        "unproven": [{"pattern": pattern, "reason": reason} for pattern, reason in result.unproven.items()],
         "patterns": [_answer(answer) for answer in found.patterns],
     }
 

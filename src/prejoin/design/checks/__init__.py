@@ -10,6 +10,7 @@ from prejoin.design.checks.names import check_names
 from prejoin.design.checks.new_attributes import check_additions, new_attributes
 from prejoin.design.checks.reads import check_prefixes, check_reads
 from prejoin.design.checks.report import At, Report
+from prejoin.design.checks.shared_names import taken_names
 from prejoin.design.checks.templates import check_dates, check_keys
 from prejoin.design.checks.writes import check_writes
 from prejoin.design.model import Design
@@ -43,4 +44,4 @@ def check_design(design: Design, workload: Workload, at: At | None = None) -> tu
     return in_order(report.diagnostics)
 
 
-__all__ = ["At", "TableFit", "check_design", "fit", "new_attributes"]
+__all__ = ["At", "TableFit", "check_design", "fit", "new_attributes", "taken_names"]

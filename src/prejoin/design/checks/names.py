@@ -7,11 +7,13 @@ import re
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.report import Report
+from prejoin.design.checks.shared_names import check_shared_names
 from prejoin.design.model import TABLE
 from prejoin.keys import Natural, Template, disjoint
 from prejoin.protocol.expressions.reserved import is_reserved
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
+from prejoin.workload.checks.stored_names import ttl_name
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -19,6 +21,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def check_names(r: Report) -> None:
     _reserved(r)
     _key_names(r)
+    check_shared_names(r)
     _index_names(r)
     _ttl(r)
     _type(r)
@@ -87,7 +90,8 @@ def _ttl(r: Report) -> None:
         return
     names = sorted({a.name for _, a in found})
     if len(names) > 1:
-        fix = "give them one name"
+        # A name that another entity has for something else would let DynamoDB delete the items of that entity.
+        fix = f"call all of them `{ttl_name(r.workload.entities)}`"
         r.say(codes.TTL, f"{name_list(names)} are TTL attributes, and a table has only one", fix)
     elif name != names[0]:
         message = f"`{names[0]}` is a TTL attribute, and the table's is {f'`{name}`' if name else 'not set'}"

@@ -10,7 +10,7 @@ from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
 from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
-from prejoin.design.mapping.addressing import is_absence, known_of_checked, leaves, looked_at
+from prejoin.design.mapping.addressing import leaves
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, UpdateClause
 from prejoin.keys import Lookup, Template, fields_of
@@ -20,6 +20,8 @@ from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.values import write_value
 from prejoin.workload.lookup import bare_name, chain, changes, gives_object, identified
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
+from prejoin.workload.optional_inputs import is_optional
+from prejoin.workload.targets import checked_items, known_of_checked, search_attributes
 
 _MAKES = frozenset({Verb.CREATE, Verb.PUT})
 
@@ -33,6 +35,8 @@ def check_writes(r: Report) -> None:
             if entity is None or base is None:
                 continue
             known = known_to(r, write, action, entity)
+            if action.many and action.verb not in _MAKES:
+                known = search_attributes(r.workload, write, action)
             _addressed(r, write, action, base, known)
             if action.updates:
                 _index_keys(r, write, action, entity, known)
@@ -92,7 +96,8 @@ def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: f
     lacking = sorted(set(base.form.attributes) - known)
     found = answer(r.keys, ask) if ask.equal else None
     if action.many and found:
-        return  # all items of a partition or an index: read, then written one by one
+        _check_consistent(r, write, base.entity, found.plan.slot)
+        return  # a list is read, then its items are written one by one
     first = f"it has to be found first, in {found.plan.slot}" if found else "no key finds it first"
     r.say(
         codes.KEY_NOT_GIVEN,
@@ -102,13 +107,22 @@ def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: f
     )
 
 
+def _check_consistent(r: Report, write: Write, entity: Entity, slot: str) -> None:
+    """A list that is found in an index, and not by a consistent read of the table."""
+    if slot == TABLE:
+        return
+    message = f"{write.id} finds `{entity.name}` in {slot}, which may lack items that were written a moment ago"
+    fix = "call its method again a moment later; or let them live under the item that they belong to"
+    r.say(codes.STALE_LIST, message, fix, write.id)
+
+
 def _looked_at(r: Report, write: Write) -> None:
     """Conditions on an item that is not written, and that the write does not identify."""
-    written = {action.entity for action in write.actions}
-    for entity, checks in looked_at(r.workload, write.checks):
-        known = known_of_checked(r.workload, write, entity)
+    for item in checked_items(r.workload, write):
+        entity = item.entity
+        known = known_of_checked(r.workload, write, item)
         made_up = any(a.generated for a in entity.id if a.name in known)  # unique by itself
-        if entity.name in written or made_up or is_absence(checks) or identified(entity, known):
+        if made_up or item.must_be_absent or identified(entity, known):
             continue
         names = sorted({a.name for a in entity.id} - known)
         lacking = name_list(names)
@@ -124,13 +138,14 @@ def _looked_at(r: Report, write: Write) -> None:
 def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: frozenset[str]) -> None:
     changing = changes(write, action, entity)
     changed = {change.attribute for change in changing}
+    sure = [change for change in changing if not is_optional(write, change)]
     moved: list[str] = []
     lacking: dict[tuple[str, ...], list[str]] = {}
     for key in r.keys:
         if key.item.entity != entity.name or (key.slot == TABLE and not key.item.copy):
             continue
         touched = changed & set(key.form.placing)
-        if not touched or (not key.item.copy and leaves(key.facet, changing)):
+        if not touched or (not key.item.copy and leaves(key.facet, sure)):
             continue
         if key.slot != TABLE and key.slot not in moved:
             moved.append(key.slot)

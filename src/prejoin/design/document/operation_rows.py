@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from prejoin.design import codes
 from prejoin.design.document import headings
 from prejoin.design.document.cells import NONE, write_code, write_name, write_prose
-from prejoin.design.model import Call, Design, Operation, Request, Units
+from prejoin.design.model import Call, Design, ItemAction, Operation, Request, Units
 from prejoin.diagnostics import Diagnostic
 from prejoin.workload.document.tables import TableRow
 from prejoin.workload.model import Pattern, Workload
@@ -35,7 +35,8 @@ def _headed(pattern: Pattern, operation: Operation, rows: list[dict[str, str]]) 
     if not operation.served or not rows:
         rows = [{"Operation": NOT_SERVED}, *rows] if not operation.served else rows or [{}]
     assumed = f"the caller knows {', '.join(map(write_code, operation.assumes))}" if operation.assumes else ""
-    remarks = "; ".join(text for text in (operation.problem, operation.remedy, assumed) if text)
+    required = f"requires {', '.join(map(write_code, operation.requires))}" if operation.requires else ""
+    remarks = "; ".join(text for text in (operation.problem, operation.remedy, required, assumed) if text)
     for number, row in enumerate(rows):
         head = {"ID": pattern.id, **row}
         first = (write_prose(pattern.description or pattern.name), _units(operation.units), write_prose(remarks))
@@ -87,8 +88,13 @@ def _actions(request: Request) -> Iterator[dict[str, str]]:
             "Partition Key": write_code(action.pk) if action.pk else "-",
             "Sort Key": write_code(action.sk) if action.sk else "-",
             "Changes": "; ".join(map(write_code, action.changes)) or "-",
-            "Conditions": " and ".join(map(write_code, action.conditions)) or "-",
+            "Conditions": " and ".join(_conditions(action)) or "-",
         }
+
+
+def _conditions(action: ItemAction) -> Iterator[str]:
+    yield from map(write_code, action.conditions)
+    yield from (f"{write_code(text)} of the new item" for text in action.compared)
 
 
 _SEVERAL = frozenset({Call.TRANSACT_WRITE, Call.BATCH_WRITE})

@@ -25,6 +25,8 @@ _WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.
 
 def operation_words(operation: Operation, design: Design, inputs: Collection[str] = ()) -> Iterator[str]:
     """One sentence for each request, and notes on it. `inputs` are those of the pattern, if it is a write."""
+    if operation.requires:
+        yield f"Requires {listed(operation.requires)}."
     for at, request in enumerate(operation.requests):
         if request.counter:
             yield _sum(request)
@@ -105,8 +107,12 @@ def _action(action: ItemAction, key: str, inputs: Collection[str]) -> str:
         return f"renews {what}, which expires with the item"
     words = [_plain(text, one, key, inputs) for text, one in zip(action.conditions, action.tests, strict=True)]
     conditions = f" if {listed(words)}" if words else ""
+    if action.compared:
+        conditions += f" (the new one has to have {listed(action.compared)})"
     if action.action is Did.UPDATE and action.item == action.target.entity and not action.conditions:
         return f"updates {what}, or creates it"
+    if any(test.or_absent for test in action.tests):
+        return f"updates {what}{conditions}, or creates it if it does not exist"
     return f"{_DONE[action.action]} {what}{conditions}"
 
 
@@ -121,7 +127,7 @@ def _plain(text: str, condition: ItemCondition, key: str, inputs: Collection[str
         case _ if condition.value in inputs:
             return f"{condition.attribute} {condition.op} {{{condition.value}}}"
         case _:
-            return text
+            return text.partition(" or ")[2] if condition.or_absent else text
 
 
 def _named(action: ItemAction) -> str:

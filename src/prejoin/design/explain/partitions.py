@@ -13,7 +13,6 @@ from prejoin.design.cost.heat import Load, loads, unnamed_hottest
 from prejoin.design.cost.upkeep import writes_of
 from prejoin.design.explain.model import AboutKey, AboutPartition, Because
 from prejoin.design.explain.phrases import amount, count, listed, share, size
-from prejoin.design.mapping.addressing import NEW
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import TABLE, Design, ItemName
 from prejoin.keys import Facet, KeyText
@@ -21,6 +20,7 @@ from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from prejoin.types import Kind
 from prejoin.workload.grammar.quantities import write_rate
 from prejoin.workload.model import Entity, Workload
+from prejoin.workload.targets import NEW
 
 WORTH_TELLING = 0.01
 """The fraction of the limit from which the arithmetic of the load is told."""

@@ -8,30 +8,48 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from prejoin.design.mapping.addressing import (
-    NEW,
-    actions_of,
-    attributes_of,
-    finding,
-    held,
-    is_absence,
-    known,
-    known_of_checked,
-    looked_at,
-    placing,
-    said_equal,
-    sought,
-    unknown,
-)
+from prejoin.design.mapping.addressing import attributes_of, finding, held, placing, sought, unknown
 from prejoin.design.mapping.facets import counter_templates, ending, history_key, planner_facets
 from prejoin.design.mapping.map_reads import sort_condition
-from prejoin.design.model import Call, Design, Did, Facet, Guard, Item, ItemAction, ItemName, Operation, Request, Slot
+from prejoin.design.model import (
+    TABLE,
+    Call,
+    Design,
+    Did,
+    Facet,
+    Guard,
+    Item,
+    ItemAction,
+    ItemName,
+    Operation,
+    Request,
+    Slot,
+)
 from prejoin.keys import Plan, fields_of
 from prejoin.keys.guard import guard_key
 from prejoin.types import Kind
 from prejoin.workload.grammar.values import write_comparison, write_value
+from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, Entity, Verb, Workload, Write
+from prejoin.workload.optional_inputs import is_optional, source_of
+from prejoin.workload.targets import (
+    NEW,
+    actions_of,
+    checked_items,
+    checks_of,
+    input_checks,
+    is_movable,
+    is_resumable,
+    known,
+    known_of_checked,
+    links,
+    list_source,
+    read_lists,
+    said_equal,
+    search_attributes,
+    unsettled_checks,
+)
 
 _DID = {
     Verb.CREATE: Did.PUT,
@@ -48,7 +66,19 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
     groups: list[list[ItemAction]] = []
     before: list[Request] = []
     assumes: list[str] = []
-    left = list(write.checks)
+    if unsettled := unsettled_checks(write):
+        text = write_checks(unsettled, frozenset(i.attribute for i in write.inputs))
+        remedy = "name the entity of the attribute: `Order.status = OPEN`"
+        return Operation(write.id, problem=f"nothing says what the condition {text} is about", remedy=remedy)
+    for between in read_lists(workload, write):
+        entity = workload.entity(between.entity)
+        facets = planner_facets(design, workload)
+        searched = search_attributes(workload, write, between)
+        found = finding(facets, entity, searched) if entity else None
+        if entity is None or found is None:
+            problem = f"no key finds {between.entity} by {_and(searched)}"
+            return Operation(write.id, problem=problem, remedy=f"add a read of {between.entity} by {_and(searched)}")
+        before.append(_found_by(workload, write, between, entity, found))
     for action in actions_of(workload, write):
         entity = workload.entity(action.entity)
         item = design.item(action.entity)
@@ -57,19 +87,18 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
             return Operation(write.id, problem=problem, remedy=f"give {action.entity} a key in the table")
         if action.verb is Verb.EXPIRE:
             continue
-        own = _checks_of(write, action, entity, left)
-        left = [c for c in left if c not in own]
-        groups.append(_actions(write, action, entity, item, design, own))
+        groups.append(_tied(workload, write, action, entity, design, _actions(write, action, entity, item, design)))
         names = known(workload, write, action)
         if missing := attributes_of(item.facets[0]) - names:
             facets = planner_facets(design, workload)
-            found = finding(facets, entity, sought(write, facets, entity, names))
+            searched = search_attributes(workload, write, action)
+            found = finding(facets, entity, sought(write, action, facets, entity, searched))
             ids = {a.name for a in entity.id}
             if found is not None:
-                before.append(found_by(found))
+                before.append(_found_by(workload, write, action, entity, found))
                 names |= _seen(found, entity)
-            elif missing <= ids and not (action.many and names):
-                # The caller is assumed to know an id. Several items with another input have to be found.
+            elif missing <= ids and not action.many:
+                # The caller is assumed to know an id. Several items have to be given, or found.
                 assumes.append(_assumed(missing, entity))
             else:
                 return _not_addressed(write, entity, missing, names)
@@ -77,17 +106,18 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
         copied = action.verb is Verb.UPSERT and any(i.entity == entity.name for i in design.copies)
         if copied or unknown(write, action, entity, design, names):
             before.append(_read(item))
-    for entity, own_checks in looked_at(workload, left):
+    for checked in checked_items(workload, write):
+        entity = checked.entity
         item = design.item(entity.name)
         if item is None:
             continue
-        names = known_of_checked(workload, write, entity)
+        names = known_of_checked(workload, write, checked)
         if missing := attributes_of(item.facets[0]) - names:
             # Absence is checked by the item's own key: a read before the write would not guarantee it.
             found = None
-            if not is_absence(own_checks):
+            if not checked.must_be_absent:
                 facets = planner_facets(design, workload)
-                found = finding(facets, entity, sought(write, facets, entity, names))
+                found = finding(facets, entity, sought(write, checked.action, facets, entity, names))
             if found is not None:
                 before.append(found_by(found))
             elif missing <= {a.name for a in entity.id}:
@@ -95,13 +125,54 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
             else:
                 return _not_addressed(write, entity, missing, names)
         pk, sk = _key(item.facets[0])
-        conditions = tuple(dict.fromkeys(_condition(check, write, design) for check in own_checks))
+        conditions = tuple(dict.fromkeys(_condition(check, write, design) for check in checked.checks))
         groups.append([ItemAction(Did.CHECK, item.entity, pk, sk, conditions=conditions)])
     if not write.actions:
         return Operation(
             write.id, problem="it does not say what it writes", remedy="name the items under Items Written"
         )
-    return Operation(write.id, (*before, *_requests(write, groups)), assumes=tuple(assumes))
+    requires = tuple(_condition(check, write, design) for check in input_checks(write))
+    return Operation(write.id, (*before, *_requests(write, groups)), assumes=tuple(assumes), requires=requires)
+
+
+def _tied(
+    workload: Workload, write: Write, action: Action, entity: Entity, design: Design, actions: list[ItemAction]
+) -> list[ItemAction]:
+    """The actions on a list, with the condition that its items belong to the items that the write names.
+
+    Those that the caller gives may be anybody's, and those that were found may have moved since.
+    """
+    if action.verb in NEW:
+        return actions
+    if not action.many:
+        return _asserted(workload, write, action, entity, design, actions)
+    source = list_source(workload, write, action, entity)
+    item, key = design.item(entity.name), design.partition_key
+    base = attributes_of(item.facets[0]) if item else set()
+    lists = {one.attribute for one in write.inputs if one.many}
+    ties = [
+        f"{name} = {{{origin}}}"
+        for name, origin in source.links.items()
+        if name not in base and origin not in lists and (source.is_given or is_movable(entity, name, base))
+    ]
+    own = actions[0]
+    if source.is_given and action.verb is Verb.DELETE and write.atomic is not False:
+        ties.insert(0, f"attribute_exists({key})")  # what is not there does not belong to the parent
+    return [replace(own, conditions=tuple(dict.fromkeys((*own.conditions, *ties)))), *actions[1:]]
+
+
+def _asserted(
+    workload: Workload, write: Write, action: Action, entity: Entity, design: Design, actions: list[ItemAction]
+) -> list[ItemAction]:
+    """The delete of an item after its lists, with the values that the caller knows: these are checked before."""
+    if not is_resumable(write) or action.verb is not Verb.DELETE:
+        return actions
+    item = design.item(entity.name)
+    base = attributes_of(item.facets[0]) if item else set()
+    linked = links(workload, write, action, entity)
+    known_values = [f"{name} = {{{source}}}" for name, source in linked.items() if name not in base]
+    own = actions[0]
+    return [replace(own, conditions=tuple(dict.fromkeys((*own.conditions, *known_values)))), *actions[1:]]
 
 
 def entity_actions(write: Write, workload: Workload, design: Design, entity: Entity) -> list[tuple[Action, Request]]:
@@ -110,23 +181,15 @@ def entity_actions(write: Write, workload: Workload, design: Design, entity: Ent
     The design needs the items and guards of that entity only.
     """
     item = design.item(entity.name)
-    left = list(write.checks)
     found: list[tuple[Action, Request]] = []
     for action in actions_of(workload, write):
         whose = workload.entity(action.entity)
         if whose is None or action.verb is Verb.EXPIRE:
             continue
-        own = _checks_of(write, action, whose, left)
-        left = [c for c in left if c not in own]
         if item is not None and whose is entity:
-            actions = tuple(_actions(write, action, entity, item, design, own))
+            actions = tuple(_actions(write, action, entity, item, design))
             found.append((action, Request(Call.TRANSACT_WRITE, entities=(entity.name,), actions=actions)))
     return found
-
-
-def _checks_of(write: Write, action: Action, entity: Entity, checks: list[Check]) -> tuple[Check, ...]:
-    """The conditions on the item of an action."""
-    return tuple(c for c in checks if _about(c, action, write, entity) and c.kind is not CheckKind.UNIQUE)
 
 
 def _assumed(missing: set[str], entity: Entity) -> str:
@@ -144,6 +207,18 @@ def _not_addressed(write: Write, entity: Entity, missing: set[str], names: froze
 
 def _and(names: set[str] | frozenset[str]) -> str:
     return ", ".join(sorted(names))
+
+
+def _found_by(workload: Workload, write: Write, action: Action, entity: Entity, found: Plan) -> Request:
+    """The Query that finds the items of an action; one for each item of another list, if they belong to its items."""
+    request = found_by(found)
+    # A list in the table is read consistently: an index may lack items that were written a moment ago.
+    if action.many and request.slot == TABLE:
+        request = replace(request, consistent=True)
+    source = list_source(workload, write, action, entity) if action.many else None
+    if source is None or not source.over:
+        return request
+    return replace(request, each=f"{source.over}.{next(iter(source.over_links.values()))}")
 
 
 def found_by(found: Plan) -> Request:
@@ -172,21 +247,39 @@ def _read(item: Item) -> Request:
 
 
 def _requests(write: Write, groups: list[list[ItemAction]]) -> tuple[Request, ...]:
-    """One request if the write is atomic; else one for each action, and one batch for those without conditions."""
+    """One request if the write is atomic; else one for each action, and batches for those without conditions.
+
+    A write that can be repeated checks first what its last actions check, so that nothing is written if it is refused.
+    """
     entities = tuple(a.entity for a in write.actions)
-    if write.atomic is not False or any(g[0].action is Did.CHECK for g in groups):
+    checks = [group[0] for group in groups if group[0].action is Did.CHECK]
+    if is_resumable(write):
+        groups = [group for group in groups if group[0].action is not Did.CHECK]
+        checks += [_check_first(group[0]) for group in groups if group[0].conditions and not _is_new_or_list(group[0])]
+    elif write.atomic is not False or checks:
         return (_request(entities, [a for group in groups for a in group]),) if groups else ()
-    found: list[Request] = []
-    batch: list[ItemAction] = []
+    requests: list[Request] = []
+    if checks:
+        requests.append(_request(tuple(action.item for action in checks), checks))
     for group in groups:
         own = group[0]
         if len(group) == 1 and own.many and own.action is not Did.UPDATE and not own.conditions:
-            batch.append(own)
+            before = requests[-1] if requests and requests[-1].call is Call.BATCH_WRITE else None
+            batch = (*(before.actions if before else ()), own)
+            requests = requests[:-1] if before else requests
+            requests.append(Request(Call.BATCH_WRITE, entities=tuple(a.item for a in batch), actions=batch))
         else:
-            found.append(_request((own.target.entity,), group, many=True))
-    if batch:
-        found.append(Request(Call.BATCH_WRITE, entities=tuple(a.item for a in batch), actions=tuple(batch)))
-    return tuple(found)
+            requests.append(_request((own.target.entity,), group, many=True))
+    return tuple(requests)
+
+
+def _check_first(action: ItemAction) -> ItemAction:
+    """The check of an item before the lists that belong to it are written, which is done before the item itself."""
+    return replace(action, action=Did.CHECK, changes=())
+
+
+def _is_new_or_list(action: ItemAction) -> bool:
+    return action.many or action.action is Did.PUT
 
 
 def _request(entities: tuple[str, ...], actions: list[ItemAction], many: bool = False) -> Request:
@@ -197,21 +290,20 @@ def _request(entities: tuple[str, ...], actions: list[ItemAction], many: bool = 
     return Request(Call.TRANSACT_WRITE, entities=entities, actions=tuple(actions))
 
 
-def _actions(
-    write: Write, action: Action, entity: Entity, item: Item, design: Design, checks: tuple[Check, ...]
-) -> list[ItemAction]:
+def _actions(write: Write, action: Action, entity: Entity, item: Item, design: Design) -> list[ItemAction]:
     did = _DID[action.verb]
     changed = changes(write, action, entity)
     counter = design.counter(entity.name)
     spread = tuple(c for c in changed if counter and action.updates and c.attribute in counter.attributes)
     changed = tuple(c for c in changed if c not in spread)
     pk, sk = _key(item.facets[0])
-    name = design.partition_key
-    exists = {Verb.CREATE: f"attribute_not_exists({name})", Verb.UPDATE: f"attribute_exists({name})"}.get(action.verb)
-    conditions = tuple(dict.fromkeys(([exists] if exists else []) + [_condition(c, write, design) for c in checks]))
-    knowledge = _Knowledge(write, entity, changed)
+    conditions = _conditions(write, action, design)
+    knowledge = _Knowledge(write, action, entity, changed)
     written = tuple(_change(c, write, entity) for c in changed) + tuple(_index_keys(knowledge, item, design))
-    found = [ItemAction(did, entity.name, pk, sk, action.many, written, conditions)]
+    compared: tuple[str, ...] = ()
+    if action.verb is Verb.CREATE:
+        compared = tuple(_condition(check, write, design) for check in checks_of(write, action) if check.attribute)
+    found = [ItemAction(did, entity.name, pk, sk, action.many, written, conditions, compared)]
     if counter and (spread or action.verb is Verb.DELETE):
         partition, sort = counter_templates(design, entity)
         adds = tuple(_change(c, write, entity) for c in spread)
@@ -229,14 +321,15 @@ def _actions(
 class _Knowledge:
     """The values of an item before and after a write, as far as known, to decide whether it enters a sparse index."""
 
-    def __init__(self, write: Write, entity: Entity, changed: tuple[Change, ...]) -> None:
+    def __init__(self, write: Write, action: Action, entity: Entity, changed: tuple[Change, ...]) -> None:
         self.write = write
         self.entity = entity
         self.changed = changed
         self.names = {c.attribute for c in changed}
-        self._before = {name: c.values[0].const for name, c in said_equal(write, entity).items()}
+        self._before = {name: c.values[0].const for name, c in said_equal(write, action, entity).items()}
         self._after = {c.attribute: c.value.const for c in changed if c.value and c.op is ChangeOp.SET}
         self._gone = {c.attribute for c in changed if c.op is ChangeOp.REMOVE}
+        self._optional = {c.attribute for c in changed if is_optional(write, c)}
 
     def was_in(self, facet: Facet) -> bool:
         """Whether an item may have been in a facet before the write."""
@@ -250,7 +343,7 @@ class _Knowledge:
             value = self._after.get(when.attribute)
             gone = when.attribute in self._gone
             if when.absent:
-                if when.attribute in self.names and not gone:
+                if when.attribute in self.names and when.attribute not in self._optional and not gone:
                     return False
             elif gone or (value is not None and when.values and value not in when.values):
                 return False
@@ -307,12 +400,23 @@ def _version(action: Action, entity: Entity, design: Design) -> list[ItemAction]
     return [kept, ItemAction(Did.DELETE, item, pk, sk, action.many)] if limited else [kept]
 
 
-def _about(check: Check, action: Action, write: Write, entity: Entity) -> bool:
-    if check.entity:
-        return check.entity == action.entity
-    if not check.attribute:
-        return action.entity == write.first_entity
-    return entity.attribute(check.attribute) is not None
+def _conditions(write: Write, action: Action, design: Design) -> tuple[str, ...]:
+    """The conditions that DynamoDB checks for the item of an action.
+
+    Those on a new item are compared with its object before anything is sent. An upsert creates an absent item, whatever
+    its comparisons say.
+    """
+    key = design.partition_key
+    own = [_condition(check, write, design) for check in checks_of(write, action)]
+    match action.verb:
+        case Verb.CREATE:
+            return (f"attribute_not_exists({key})",)
+        case Verb.UPDATE:
+            return tuple(dict.fromkeys((f"attribute_exists({key})", *own)))
+        case Verb.UPSERT if own and not any(f"exists({key})" in text for text in own):
+            return tuple(dict.fromkeys(f"attribute_not_exists({key}) or {text}" for text in own))
+        case _:
+            return tuple(dict.fromkeys(own))
 
 
 def _condition(check: Check, write: Write, design: Design) -> str:
@@ -328,6 +432,8 @@ def _change(change: Change, write: Write, entity: Entity) -> str:
     value = write_value(change.value, inputs) if change.value else f"{{{change.attribute}}}"
     if change.op is ChangeOp.REMOVE:
         return f"REMOVE {change.attribute}"
+    if is_optional(write, change):
+        return f"SET {change.attribute} = {{{source_of(change)}?}}"
     if change.op is ChangeOp.SET:
         return f"SET {change.attribute} = {value}"
     attribute = entity.attribute(change.attribute)

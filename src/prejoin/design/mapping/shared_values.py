@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from prejoin.design.mapping.addressing import NEW
 from prejoin.workload.lookup import root, target
 from prejoin.workload.model import Action, Attribute, Entity, Workload, Write
+from prejoin.workload.targets import NEW
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from prejoin.workload.model import Entity, FixedKey, Naming, Workload
 
 _KEYS = (("partition key", "pk"), ("sort key", "sk"))
 """The names of the key attributes in decisions, and their defaults."""
+_ATTRIBUTES_OF_THE_TABLE = frozenset({"partition key", "sort key", "type attribute"})
+"""What a decision may name that is stored in each item."""
 Place = tuple[str, int, int]
 """An entity, the number of its item (0 is its own item) and the number of the slot (0 is the table)."""
 
@@ -101,8 +103,9 @@ def key_names(workload: Workload) -> tuple[str, str]:
 
 
 def free_name(name: str, workload: Workload) -> str:
-    """A name for a physical attribute that no entity has."""
-    while any(entity.attribute(name) for entity in workload.entities):
+    """A name for a physical attribute that no entity has, and that no decision gives to another one."""
+    decided = {other for what, other in names_in(workload).items() if what in _ATTRIBUTES_OF_THE_TABLE}
+    while name in decided or any(entity.attribute(name) for entity in workload.entities):
         name = f"_{name}"
     return name
 

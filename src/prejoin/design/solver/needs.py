@@ -10,7 +10,8 @@ from prejoin.design.mapping.map_reads import ask_of
 from prejoin.keys import Lookup, When
 from prejoin.workload.constants import constant_text
 from prejoin.workload.lookup import bare_name, changes, means, root
-from prejoin.workload.model import Action, CheckKind, Entity, Op, OutOfScope, Read, Verb, Workload, Write
+from prejoin.workload.model import Action, Entity, Op, OutOfScope, Read, Verb, Workload, Write
+from prejoin.workload.targets import checked_items, list_source, read_lists
 from prejoin.workload.tenants import common_tenant
 
 
@@ -87,9 +88,7 @@ def find_needs(workload: Workload) -> tuple[ReadNeeds, ...]:
         entity = workload.entity(action.entity)
         if entity is None:
             continue
-        changed = {change.attribute for change in changes(write, action, entity)}
-        inputs = [i.attribute for i in write.inputs if i.op is Op.EQ and not i.filter and not i.many]
-        given = {name for one in inputs for name in given_by(workload, write, entity, one)} - changed
+        given = _search_attributes(workload, write, action, entity)
         if given:
             ask = Lookup.of(entity.name, equal=given)
             read = Read(write.id, entities=(entity.name,), rate=write.rate)
@@ -98,15 +97,26 @@ def find_needs(workload: Workload) -> tuple[ReadNeeds, ...]:
     return tuple(found.values())
 
 
+def _search_attributes(workload: Workload, write: Write, action: Action, entity: Entity) -> set[str]:
+    """The attributes by which a write may look for its items."""
+    if action.many:
+        source = list_source(workload, write, action, entity)
+        # A list of ids that the caller gives needs no lookup.
+        return set() if source.is_given else {*source.links, *source.over_links}
+    changed = {change.attribute for change in changes(write, action, entity)}
+    inputs = [i.attribute for i in write.inputs if i.op is Op.EQ and not i.filter and not i.many]
+    return {name for one in inputs for name in given_by(workload, write, entity, one)} - changed
+
+
 def item_changes(workload: Workload) -> Iterator[tuple[Write, Action]]:
     """The changes of writes to existing items, whose keys they must know. A condition on an item counts as an
     update.
     """
     for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
         yield from ((write, action) for action in write.actions if action.updates or action.verb is Verb.DELETE)
-        written = {action.entity for action in write.actions}
-        looked_at = {check.entity for check in write.checks if check.entity and check.kind is not CheckKind.UNIQUE}
-        yield from ((write, Action(Verb.UPDATE, name)) for name in sorted(looked_at - written) if workload.entity(name))
+        yield from ((write, between) for between in read_lists(workload, write))
+        checked = {item.entity.name for item in checked_items(workload, write)}
+        yield from ((write, Action(Verb.UPDATE, name)) for name in sorted(checked))
 
 
 def writes_to(workload: Workload, entity: Entity) -> list[Write]:

@@ -55,6 +55,7 @@ from prejoin.workload.checks import check
 from prejoin.workload.data_tree import NotATreeError, Path, convert_tree, read_tree
 from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.model import Attribute, Entity, Status, Workload
+from prejoin.workload.shorthand import write_out
 
 GUARD = ".unique."
 """Separates the entity from the attributes in the name of a guard's facet."""
@@ -156,7 +157,7 @@ class _Reader:
         """The workload with access patterns: from the description, or a sketch of what the keys serve."""
         told = self.described.patterns
         if told.patterns:
-            asked = replace(workload, reads=told.reads, writes=told.writes, deletes=told.deletes)
+            asked = write_out(replace(workload, reads=told.reads, writes=told.writes, deletes=told.deletes))
             problem = next((d for d in check(asked) if d.severity is Severity.ERROR), None)
             if problem is None:
                 return asked

@@ -27,6 +27,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.shorthand import write_out
 from prejoin.workload.stubs import obvious
 
 MOST_SQL = 300
@@ -166,7 +167,8 @@ def write_document(
         notes=_NOTES if found else "",
         sections=tuple(_sections(misfits, review, left_out)),
     )
-    return DiscoveredDocument(workload, sql, misfits, tuple(review.notes))
+    # Conditions name their entity, as those of a document that is read.
+    return DiscoveredDocument(write_out(workload), sql, misfits, tuple(review.notes))
 
 
 def _changed(one: TableEntity, found: Iterable[DiscoveredPattern], seen: bool) -> frozenset[str] | None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Facet, Natural, TemplateError
 from prejoin.keys.counter import SHARD, counter_key
+from prejoin.patterns.bounds import BoundsPattern
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Exists, Or, both
 from prejoin.table.conversation import ItemKeys, Request, Steps, pause
@@ -119,6 +120,9 @@ class BoundCounter(BoundPattern):
                     f"{entity.tag}, counter: {', '.join(self.attributes.keys() & set(facet.placing))} is part of a key "
                     f"in {facet.slot}, and the item does not know the sum of its shards"
                 )
+        for pattern in entity.patterns:
+            if isinstance(pattern, BoundsPattern) and pattern.attribute in self.attributes:
+                pattern.check_spread()
 
     def rewrite(self, write: Write) -> Write:
         match write.verb:
@@ -145,6 +149,9 @@ class BoundCounter(BoundPattern):
                 amounts[name] = change.amount if change.sign == "+" else -change.amount
             else:
                 raise TableError(f"{tag}.{name} is a sharded counter: an update can add to it, and nothing else")
+            for pattern in write.entity.patterns:
+                if isinstance(pattern, BoundsPattern) and pattern.attribute == name:
+                    pattern.refuse_spread(amounts[name])
         if write.verb == "upsert":
             raise TableError(f"an upsert of {tag} would not create it, because {', '.join(amounts)} is sharded")
         rest = changes.only(changes.names - amounts.keys())

@@ -237,7 +237,7 @@ class _Delete(_ChangeJob):
     verb = "delete"
 
     def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
-        if self._condition is not None or self._entity.patterns:
+        if self._condition is not None or self._entity.maintains:
             return (yield from super().write(batch))
         try:
             yield from delete_many(self._schema, self._table, self._cls, batch, None)
@@ -247,5 +247,5 @@ class _Delete(_ChangeJob):
 
     def _write(self, one: Any) -> Write:
         # Patterns need the values of the stored object; these are checked. Without patterns `where` is checked.
-        known = self._entity.codec.values(one) if self._entity.patterns else self._key(one)
+        known = self._entity.codec.values(one) if self._entity.maintains else self._key(one)
         return delete_write(self._schema, self._cls, self._where, known, NOT_GIVEN, None)

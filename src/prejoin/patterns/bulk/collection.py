@@ -105,7 +105,7 @@ def _delete_items(
     codec = entity.codec
     objects = [codec.read(item, entity.tag, {}) for item in items if not is_hidden(entity, item)]
     try:
-        done = yield from delete_many(schema, table, codec.cls, objects, None, read=bool(entity.patterns))
+        done = yield from delete_many(schema, table, codec.cls, objects, None, read=entity.maintains)
     except PartlyWritten as error:
         return error.written, error.failures
     return done, ()

@@ -150,8 +150,8 @@ class ObjectWriter:
     def _allows_batches(self, entity: BoundEntity[Any]) -> bool:
         if self._new:
             return all(isinstance(one, CopyPattern) or _writes_nothing(one) for one in entity.patterns)
-        plain = entity.unknown == "replace" and all(isinstance(one, Expiry) for one in entity.patterns)
-        return plain and self._existing == "replace"
+        plain = all(isinstance(one, Expiry) or one.only_checks for one in entity.patterns)
+        return plain and entity.unknown == "replace" and self._existing == "replace"
 
     def _put(self, objects: Sequence[Any]) -> Steps[list[Failure]]:
         failures: list[Failure] = []
@@ -185,7 +185,7 @@ class ObjectWriter:
         failures: list[Failure] = []
         for position, record in enumerate(objects):
             try:
-                read = bool(self._schema.entity(type(record)).patterns)
+                read = self._schema.entity(type(record)).maintains
                 write = put_write(self._schema, record, None, None, read)
                 yield from write_one(self._schema, self._table, write)
             except (TableError, ValueError, DynamoDBError) as error:
@@ -233,7 +233,8 @@ def kept_attributes(schema: Schema, cls: type[Any]) -> set[str]:
 
 def _writes_nothing(pattern: BoundPattern) -> bool:
     """Return whether a pattern adds no items to an insert, and no conditions on other items."""
-    return type(pattern).expand is BoundPattern.expand and type(pattern).also is BoundPattern.also
+    adds_nothing = type(pattern).expand is BoundPattern.expand and type(pattern).also is BoundPattern.also
+    return adds_nothing or pattern.only_checks
 
 
 def _failures(steps: Steps[int]) -> Steps[list[Failure]]:

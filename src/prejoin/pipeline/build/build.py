@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from prejoin.design.files import design_beside
@@ -11,7 +12,7 @@ from prejoin.design.model import Design
 from prejoin.pipeline import codes
 from prejoin.pipeline.build.build_design import design_again, new_design
 from prejoin.pipeline.build.build_plan import BuildPlan, Product, plan_of
-from prejoin.pipeline.build.generated_tests import run_tests
+from prejoin.pipeline.build.generated_tests import TestRun, run_tests
 from prejoin.pipeline.build.record import read_record, source_of, text_at
 from prejoin.pipeline.build.settings import (
     FILE,
@@ -33,7 +34,15 @@ from prejoin.render.documents.render_documents import DocumentOptions, render_do
 from prejoin.render.infrastructure.errors import InfrastructureError
 from prejoin.render.infrastructure.languages import LANGUAGES
 from prejoin.render.pictures.render_pictures import render_pictures
-from prejoin.render.python.package import Options, package_name, render_python, repository_methods
+from prejoin.render.python.package import (
+    Options,
+    package_name,
+    render_python,
+    repository_methods,
+    untested_patterns,
+)
+from prejoin.render.python.tests import TESTS
+from prejoin.workload.model import Workload
 
 
 def build_project(
@@ -67,13 +76,22 @@ def build_project(
     place = design_beside(Path(file))
     check_writable(place)
     target = design_target(place)
-    designed = None if redesign else design_again(read, target, read_record(folder), progress)
-    designed = designed or new_design(read, target, folder, progress)
+    allow = settings.allow_unproven
+    designed = None if redesign else design_again(read, target, read_record(folder), progress, allow)
+    designed = designed or new_design(read, target, folder, progress, allow)
     own = PurePosixPath(place.name)
-    options = Options(settings.package, settings.style)
+    options = Options(settings.package, settings.style, unproven=designed.unproven)
     python = render_python(read.workload, designed.design, options)
     _compile(python)
-    passed = _passed_tests(python, package, read, progress) if settings.tests else None
+    passed = None
+    if settings.tests:
+        ran = _run_tests(python, package, progress)
+        failing = _failing_unproven(read.workload, designed.design, options, ran)
+        if failing:  # the proof could not run them either
+            options = replace(options, untested=failing)
+            python = render_python(read.workload, designed.design, options)
+            ran = _run_tests(python, package, progress)
+        passed = _passed_tests(ran, read, progress)
     progress.begin("infrastructure, documents, pictures", "render")
     files = {**python, **dict(_rendered(read, designed.design, settings, folder, options, passed)), own: designed.text}
     _compile({path: text for path, text in files.items() if path not in python})
@@ -103,12 +121,24 @@ def _compile(files: Mapping[PurePosixPath, str]) -> None:
                 raise GeneratedCodeError(codes.FAULT, message, "report it, with the document", str(path)) from None
 
 
-def _passed_tests(
-    python: Mapping[PurePosixPath, str], package: str, read: Document, progress: Progress
-) -> frozenset[str] | None:
-    """The generated tests that pass; None if they cannot be run here. Raises an `InputError` if one fails."""
+def _run_tests(python: Mapping[PurePosixPath, str], package: str, progress: Progress) -> TestRun:
     progress.begin("running the generated tests", "test")
-    ran = run_tests(python, package)
+    return run_tests(python, package)
+
+
+def _failing_unproven(workload: Workload, design: Design, options: Options, ran: TestRun) -> frozenset[str]:
+    """The patterns that are not proven and whose generated tests fail."""
+    methods = repository_methods(workload, design, options)
+    failed = set(ran.failed or ())
+    return frozenset(
+        pattern
+        for pattern in options.unproven
+        if pattern in methods and failed.intersection(f"{TESTS}::{name}" for name in methods[pattern].tests)
+    )
+
+
+def _passed_tests(ran: TestRun, read: Document, progress: Progress) -> frozenset[str] | None:
+    """The generated tests that pass; None if they cannot be run here. Raises an `InputError` if one fails."""
     if ran.problem:
         progress.result(f"not run: {ran.problem}")
         return None
@@ -130,7 +160,9 @@ def _rendered(
 ) -> Iterator[tuple[PurePosixPath, str]]:
     workload = read.workload
     methods = repository_methods(workload, design, python)
-    yield from render_documents(workload, design, DocumentOptions(methods, passed)).items()
+    untested = untested_patterns(workload, design, python)
+    documents = DocumentOptions(methods, passed, python.unproven, frozenset(untested))
+    yield from render_documents(workload, design, documents).items()
     yield from render_pictures(workload, design).items()
     if settings.workbench:
         yield from workbench_model(workload, design, read.file).items()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
-from prejoin.diagnostics import Diagnostic, Severity, has_errors
+from prejoin.diagnostics import Diagnostic, Severity, has_errors, in_order
 from prejoin.pipeline.build.record import BuildRecord, digest, program, read_record, write_record
 from prejoin.pipeline.design.design_document import (
     DesignTarget,
@@ -31,6 +32,8 @@ from prejoin.pipeline.design.design_table import (
     FEW,
     DesignRequest,
     DesignResult,
+    accepted_diagnostics,
+    accepted_unproven,
     design_diagnostics,
     prove_design,
     solve_request,
@@ -39,8 +42,9 @@ from prejoin.pipeline.design.design_table import (
 from prejoin.pipeline.document import Document, read_document
 from prejoin.pipeline.errors import InputError, Source
 from prejoin.pipeline.progress import Progress
+from prejoin.pipeline.summary import proven_summary
 from prejoin.render.stamp import generated_part
-from prejoin.workload.model import Status, Workload
+from prejoin.workload.model import Status, Unproven, Workload
 
 _WRONG = "the design has errors; nothing was written"
 
@@ -60,6 +64,8 @@ class BuildDesign:
     """A digest of its inputs; empty if it cannot be read from its document again."""
     growth: Growth | None = None
     """The changes for a table of the approved design."""
+    unproven: Mapping[str, str] = field(default_factory=dict)
+    """The patterns that are built although the proof could not run them, with the reasons."""
 
     @property
     def approved(self) -> bool:
@@ -71,8 +77,13 @@ class BuildDesign:
         return sum(operation.served for operation in self.design.operations)
 
 
-def design_again(read: Document, target: DesignTarget, record: BuildRecord, progress: Progress) -> BuildDesign | None:
-    """The design that was proven when it was written; None if the document or the design has changed since."""
+def design_again(
+    read: Document, target: DesignTarget, record: BuildRecord, progress: Progress, allow_unproven: bool = False
+) -> BuildDesign | None:
+    """The design that was proven when it was written; None if the document or the design has changed since.
+
+    It is also None if a pattern of it is not proven and this is not allowed any more.
+    """
     source = design_source(read.workload)
     text = target.text or ""
     if record.designed != source or record.writing or not record.generated(target.path.name, text):
@@ -80,9 +91,16 @@ def design_again(read: Document, target: DesignTarget, record: BuildRecord, prog
     design = _from_document(text, target, read.workload)
     if design is None:
         return None
+    decided = {decision.pin.pattern for decision in read.workload.decisions if isinstance(decision.pin, Unproven)}
+    if not allow_unproven and not record.unproven.keys() <= decided:
+        return None
+    at = places_of(read)
     progress.begin("reading", "design")
-    progress.result(f"{structures(design)}, unchanged since it was proven ({target.path})")
-    return BuildDesign(design, text, tuple(check_design(design, read.workload, places_of(read))), source=source)
+    proven = proven_summary(len(design.operations), list(record.unproven))
+    since = f"the proof: {proven}" if record.unproven else "it was proven"
+    progress.result(f"{structures(design)}, unchanged since {since} ({target.path})")
+    diagnostics = (*check_design(design, read.workload, at), *accepted_diagnostics(record.unproven, at))
+    return BuildDesign(design, text, in_order(diagnostics), source=source, unproven=record.unproven)
 
 
 def record_design(result: DesignResult, path: Path) -> None:
@@ -104,29 +122,36 @@ def record_design(result: DesignResult, path: Path) -> None:
     # Files of the last build may be for another design.
     source = record.source if record.files.get(path.name) == generated else ""
     files = {**record.files, path.name: generated}
-    write_record(path.parent, msgspec.structs.replace(record, source=source, designed=design_source(now), files=files))
+    changed = msgspec.structs.replace(
+        record, source=source, designed=design_source(now), unproven=result.unproven, files=files
+    )
+    write_record(path.parent, changed)
 
 
-def new_design(read: Document, target: DesignTarget, folder: Path, progress: Progress) -> BuildDesign:
+def new_design(
+    read: Document, target: DesignTarget, folder: Path, progress: Progress, allow_unproven: bool = False
+) -> BuildDesign:
     """Solves and proves a design. Raises an `InputError` if it has errors."""
     kept = None
     if target.approved:
         note = f"{target.path} is APPROVED and has errors; nothing was built"
         kept = design_in_use(target.path, read.workload, note)
-        if standing := _approved_design(read, target, kept, folder, progress):
+        if standing := _approved_design(read, target, kept, folder, progress, allow_unproven):
             return standing
-    result = solve_request(DesignRequest(read, kept=kept), progress)
+    result = solve_request(DesignRequest(read, kept=kept, allow_unproven=allow_unproven), progress)
     if not result.fine:
         raise InputError(result.source(hints=False), note=_WRONG)
     text = result_text(result, target.form, target.text, folder)
     keys = tuple(changes(target.before, result.design)) if target.before else ()
     same = _from_document(text, target, read.workload) == result.design
     source = design_source(read.workload) if same else ""
-    return BuildDesign(result.design, text, result.diagnostics, keys, target.approved, source, result.growth)
+    return BuildDesign(
+        result.design, text, result.diagnostics, keys, target.approved, source, result.growth, result.unproven
+    )
 
 
 def _approved_design(
-    read: Document, target: DesignTarget, kept: Design, folder: Path, progress: Progress
+    read: Document, target: DesignTarget, kept: Design, folder: Path, progress: Progress, allow_unproven: bool
 ) -> BuildDesign | None:
     """The approved design itself, if it serves the document and nothing has to be added; None otherwise.
 
@@ -149,13 +174,15 @@ def _approved_design(
         return None
     progress.result(f"{structures(design)}, as in {target.path}")
     proof = prove_design(workload, design, progress=progress)
-    diagnostics = design_diagnostics(read, workload, design, proof)
+    diagnostics = design_diagnostics(read, workload, design, proof, allow_unproven)
     if has_errors(diagnostics):
         raise InputError(Source(read.file, read.text, diagnostics).only(Severity.ERROR, Severity.WARNING), note=_WRONG)
     design = record_attributes(design, workload)
     checked = validation_again(text, workload, design, proof, diagnostics)
     again = design_text(read.file, workload, design, checked, target.form, text, folder)
-    return BuildDesign(design, again, diagnostics, (), True, design_source(workload), growth(kept, design, workload))
+    unproven = accepted_unproven(workload, design, proof, allow_unproven)
+    added = growth(kept, design, workload)
+    return BuildDesign(design, again, diagnostics, (), True, design_source(workload), added, unproven)
 
 
 def _explained(design: Design, workload: Workload) -> bool:

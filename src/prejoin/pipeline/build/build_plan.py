@@ -95,7 +95,9 @@ class BuildPlan:
         gone = self.deletable if prune else ()
         left = {str(one.path): one.was for one in self.left if one not in gone}
         options = product.overrides if product.overrides.given else None
-        record = BuildRecord(product.source, designed.source, designed.served, left=left, options=options)
+        record = BuildRecord(
+            product.source, designed.source, designed.served, dict(designed.unproven), left=left, options=options
+        )
         _write_files(product.folder, self.files, record)
         check_outputs(product.folder, [one.path for one in gone])
         for one in gone:

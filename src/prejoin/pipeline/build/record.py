@@ -28,6 +28,8 @@ class BuildRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """A digest of the input of the design, if its document contains all of it."""
     served: int = 0
     """How many access patterns the design serves."""
+    unproven: dict[str, str] = {}
+    """The access patterns that the proof could not run, with the reasons."""
     files: dict[str, str] = {}
     left: dict[str, str] = {}
     """Files of earlier builds that are not needed any more."""

@@ -48,6 +48,8 @@ class Settings(Model, frozen=True):
     """Whether to generate a model for NoSQL Workbench, too."""
     tests: bool = True
     """Whether the generated tests are run before anything is written."""
+    allow_unproven: bool = False
+    """Whether patterns that the proof cannot run are built nevertheless, and marked as not proven."""
     table: Infrastructure = Infrastructure()
     roles: dict[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
     """The access patterns of each role of the application, by their ids or their kind."""
@@ -64,6 +66,7 @@ class Overrides(msgspec.Struct, frozen=True, omit_defaults=True):
     infrastructure: tuple[Language, ...] | None = None
     workbench: bool | None = None
     tests: bool | None = None
+    allow_unproven: bool | None = None
 
     def over(self, settings: Settings) -> Settings:
         return msgspec.structs.replace(settings, **self.given)
@@ -77,7 +80,7 @@ class Overrides(msgspec.Struct, frozen=True, omit_defaults=True):
         if remembered is None:
             return self
         given = set_keys(settings)
-        others = {name: value for name, value in remembered.given.items() if name not in given}
+        others = {name: value for name, value in remembered.given.items() if _key(name) not in given}
         return msgspec.structs.replace(self, **{**others, **self.given})
 
     def __str__(self) -> str:
@@ -89,7 +92,7 @@ class Overrides(msgspec.Struct, frozen=True, omit_defaults=True):
         words: list[str] = []
         for name, value in self.given.items():
             if isinstance(value, bool):
-                words.append(f"--{name}" if value else f"--no-{name}")
+                words.append(f"--{_key(name)}" if value else f"--no-{_key(name)}")
             else:
                 values = [value] if isinstance(value, str) else value or ["none"]
                 words += [f"--{name} {one}" for one in values]

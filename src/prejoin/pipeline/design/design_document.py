@@ -26,6 +26,8 @@ from prejoin.workload.files import Form
 from prejoin.workload.model import Status, Workload
 
 _FEWEST = "Indexes and copies"
+_SAID_BY_ROWS = frozenset({codes.UNSERVED.id, codes.UNPROVEN.id, codes.ACCEPTED_UNPROVEN.id, codes.FALSE_CLAIM.id})
+"""Diagnostics that rows of their own report."""
 _KEPT = "what was there is kept"
 
 
@@ -71,6 +73,8 @@ def result_text(result: DesignResult, form: Form, before: str | None = None, fol
     request = result.request
     # Only a design that was not bound to keep another one is known to need no more structures than these.
     known = _KEPT if request.kept else claim(result.workload, result.solution) or "none is needed"
+    if result.false_claims:
+        known = "not compared"
     fewest = Validation(_FEWEST, str(result.explanation.structures), known)
     checked = validation(result.workload, result.design, result.proof, result.diagnostics, fewest)
     return design_text(request.document.file, result.workload, result.design, checked, form, before, folder)
@@ -126,10 +130,14 @@ def _validation(
         unproven = ", ".join(answer.pattern for answer in proof.failed)
         detail = f"on the embedded engine; {how}" + (f"; not proven: {unproven}" if unproven else "")
         yield Validation("Proven by running", result, detail)
+        for answer in proof.in_scope:
+            if not answer.right:
+                yield Validation("Not proven", answer.pattern, answer.wrong or f"it could not be run: {answer.problem}")
         if proof.findings:
             yield Validation("Table after the proof", "not as it should be", "; ".join(proof.findings))
     yield fewest
-    rest = [d for d in diagnostics if d.code not in {codes.UNSERVED.id, codes.UNPROVEN.id}]
+    yield from (Validation("Figures", "in doubt", d.message) for d in diagnostics if d.code == codes.FALSE_CLAIM.id)
+    rest = [d for d in diagnostics if d.code not in _SAID_BY_ROWS]
     yield Validation("Checks", tally(rest) or "nothing to say", "`prejoin check` tells each" if rest else "")
     found = fit(workload)
     yield Validation("Single table", found.verdict.value, "; ".join(found.speaks_against))

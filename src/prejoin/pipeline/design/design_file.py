@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from prejoin.design.checks import At, check_design, new_attributes
+from prejoin.design.checks import At, check_design, new_attributes, taken_names
 from prejoin.design.document.annotations import DesignReading
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.explain.phrases import count, listed
@@ -124,7 +124,8 @@ def new_since_approval(document: Document) -> tuple[Diagnostic, ...]:
     reading = parse_document(text_of(path))
     if reading.kept.status is not Status.APPROVED:
         return ()
-    return tuple(new_attributes(reading.design, document.workload, reading.design, places_of(document)))
+    design, workload, at = reading.design, document.workload, places_of(document)
+    return (*taken_names(design, workload, at), *new_attributes(design, workload, design, at))
 
 
 def outdated(file: str, workload: Workload) -> tuple[str, ...]:
@@ -164,9 +165,12 @@ def places_in(reading: DesignReading) -> At:
 
 
 def places_of(document: Document) -> At:
-    """The place of an entity, a pattern or a decision in a document: for diagnostics about its design."""
+    """The place of an entity, an attribute (`Order.status`), a pattern or a decision in a document."""
     w, places = document.workload, document.reading.places
-    known = {entity.name: ("entities", number) for number, entity in enumerate(w.entities)}
+    known: dict[str, tuple[str | int, ...]] = {e.name: ("entities", number) for number, e in enumerate(w.entities)}
+    for number, entity in enumerate(w.entities):
+        for position, attribute in enumerate(entity.attributes):
+            known[f"{entity.name}.{attribute.name}"] = ("entities", number, "attributes", position)
     known |= {read.id: ("reads", number) for number, read in enumerate(w.reads)}
     for kind, writes in (("writes", w.writes), ("deletes", w.deletes)):
         known |= {write.id: (kind, number) for number, write in enumerate(writes)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from dataclasses import replace as with_other
@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from prejoin.design import codes as design_codes
-from prejoin.design.checks import TableFit, check_design, fit, new_attributes
+from prejoin.design.checks import At, TableFit, check_design, fit, new_attributes, taken_names
 from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.bill import Bill, bill
 from prejoin.design.cost.objective import complexity
@@ -26,6 +26,7 @@ from prejoin.design.explain import (
 )
 from prejoin.design.explain import why as explain_topic
 from prejoin.design.explain import without as design_without
+from prejoin.design.explain.phrases import listed
 from prejoin.design.explain.text import WIDTH, as_text
 from prejoin.design.frontier import FrontierPoint, proposal
 from prejoin.design.layout.growth import Growth, growth
@@ -36,21 +37,21 @@ from prejoin.design.solver.program.integer_program import InfeasibleError, OutOf
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.design.tables.comparison import TableComparison, compare_tables
 from prejoin.design.tables.split import needs_own_table
-from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
+from prejoin.diagnostics import Diagnostic, Severity, has_errors, in_order
 from prejoin.engine import Embedded
 from prejoin.pipeline import codes
 from prejoin.pipeline.design.decisions import read_decision, with_decisions
 from prejoin.pipeline.design.design_file import places_of, structures
 from prejoin.pipeline.document import Document
-from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, Source
+from prejoin.pipeline.errors import InputError, InvalidArgumentError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.pipeline.summary import quantity
+from prejoin.pipeline.summary import proven_summary
 from prejoin.proof.prove import prove as run_proof
 from prejoin.proof.result import PatternProof, Proof
 from prejoin.transport import Transport
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.lookup import suggest
-from prejoin.workload.model import Pin, Workload
+from prejoin.workload.model import Pin, Unproven, Workload
 
 FEW = 3
 """Alternatives that are priced by default. More take longer."""
@@ -97,6 +98,8 @@ class DesignRequest:
     """How many other designs are priced."""
     time_limit: float | None = None
     """Seconds that the solver may take; None is no limit."""
+    allow_unproven: bool = False
+    """Whether patterns that the proof cannot run are no errors. A wrong result always is one."""
 
     @property
     def workload(self) -> Workload:
@@ -129,10 +132,17 @@ class DesignResult:
     """One table against several, if the document says that entities need a table of their own."""
     cut_short: bool = False
     """Whether the time limit ended the search, so that another run may find another design."""
+    false_claims: tuple[str, ...] = ()
+    """What the second calculation finds instead of our own figures. Then price and bound are not printed."""
 
     @property
     def unserved(self) -> tuple[Operation, ...]:
         return unserved(self.workload, self.design)
+
+    @property
+    def unproven(self) -> dict[str, str]:
+        """The patterns that are accepted although the proof could not run them, with the reasons."""
+        return accepted_unproven(self.workload, self.design, self.proof, self.request.allow_unproven)
 
     @property
     def fine(self) -> bool:
@@ -167,13 +177,15 @@ def design_table(
     prove: bool = True,
     alternatives: int = FEW,
     time_limit: float | None = None,
+    allow_unproven: bool = False,
     progress: Progress = SILENT,
 ) -> DesignResult:
     """Designs the table for a document: solves, explains, prices, checks and proves it.
 
     `decisions` are sentences (`"Order lives under User"`, `"at most 1 GSIs"`) in addition to those of the document.
     `keep` is a design whose table is in use: its keys stay, and new parts are added. A design with errors, such as a
-    pattern that is not served, is returned, and its `fine` is False.
+    pattern that is not served, is returned, and its `fine` is False. With `allow_unproven`, a pattern that the proof
+    cannot run is no error; `unproven` of the result has it.
 
     Raises an `InputError` if the document has errors, an `InvalidArgumentError` for a decision that cannot be read, and
     a `ContradictionError` if the decisions leave no design.
@@ -181,7 +193,8 @@ def design_table(
     document = document if isinstance(document, Document) else Document.of(document)
     document.require_no_errors("the document has errors; nothing was designed")
     pins = read_decisions(decisions, document.workload)
-    return solve_request(DesignRequest(document, pins, keep, prove, alternatives, time_limit), progress)
+    request = DesignRequest(document, pins, keep, prove, alternatives, time_limit, allow_unproven)
+    return solve_request(request, progress)
 
 
 def read_decisions(sentences: Iterable[str | Pin], workload: Workload) -> tuple[Pin, ...]:
@@ -200,6 +213,8 @@ def read_decisions(sentences: Iterable[str | Pin], workload: Workload) -> tuple[
 def solve_request(request: DesignRequest, progress: Progress = SILENT) -> DesignResult:
     """The same as `design_table`, for a request whose document has no errors."""
     document, workload = request.document, request.workload
+    if request.kept and (taken := taken_names(request.kept, workload, places_of(document))):
+        raise InputError(Source(document.file, document.text, taken), note="nothing was designed")
     began = time.perf_counter()
     progress.begin("choosing keys", "design")
     limit = None if request.time_limit is None else TimeLimit(request.time_limit)
@@ -224,6 +239,9 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
     if request.alternatives and not cut_short:
         offered = proposal(workload, solution, request.kept, request.time_limit)
         tables = compare_tables(workload, solution.design) if needs_own_table(workload) else None
+    wrong = tuple(false_claims(workload, solution, explanation, request.kept))
+    if wrong:  # an explanation without the solution does not say how good the design is
+        explanation = explain_design(workload, solution.design)
     found = annotate(solution.design, explanation)
     proof = prove_design(workload, found, progress=progress) if request.prove else None
     in_conflict: tuple[ConflictSet, ...] = ()
@@ -231,8 +249,8 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
         progress.begin("looking for what prevents a pattern from being served")
         in_conflict = conflicts(workload, request.kept)
     added = new_attributes(request.kept, workload, found, places_of(document)) if request.kept else []
-    wrong = false_claims(workload, solution, explanation, request.kept)
-    unfounded = [codes.FALSE_CLAIM.at(None, f"of this design, {one}", "report it, with the document") for one in wrong]
+    dropped = [_dropped_claim(claim) for claim in wrong]
+    checked = design_diagnostics(document, workload, found, proof, request.allow_unproven)
     return DesignResult(
         request,
         workload,
@@ -242,13 +260,14 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
         bill(workload, found),
         fit(workload),
         seconds,
-        in_order((*design_diagnostics(document, workload, found, proof), *added, *unfounded)),
+        in_order((*checked, *added, *dropped)),
         proof,
         growth=growth(request.kept, found, workload) if request.kept else None,
         conflicts=in_conflict,
         proposal=offered,
         tables=tables,
         cut_short=cut_short,
+        false_claims=wrong,
     )
 
 
@@ -263,7 +282,8 @@ def prove_design(
     progress.begin("running every pattern", "prove")
     with nullcontext(transport) if transport else Embedded() as place:
         proof = run_proof(workload, design, place, progress=progress.update)
-    progress.result(f"{proof.proven} of {quantity(len(proof.in_scope), 'pattern')} proven")
+    not_proven = [answer.pattern for answer in proof.in_scope if not answer.right]
+    progress.result(proven_summary(len(proof.in_scope), not_proven))
     return proof
 
 
@@ -317,39 +337,83 @@ def unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
     return tuple(o for o in design.operations if not o.served and o.pattern not in aside)
 
 
-def unproven(answer: PatternProof, span: Span | None) -> Diagnostic:
-    """The diagnostic for a pattern that the design serves and the proof does not confirm."""
-    if answer.wrong:
-        message, fix = f"{answer.pattern} was run, and {answer.wrong}", "please report it, with the document"
-    else:
-        message = f"{answer.pattern} is not proven: it could not be run, because {answer.problem}"
-        fix = "check its writes and conditions; if they are right, please report it, with the document"
-    return codes.UNPROVEN.at(span, message, answer.remedy or fix)
+def _dropped_claim(claim: str) -> Diagnostic:
+    message = f"prejoin made a wrong claim about this design, and does not print it: {claim}"
+    return codes.FALSE_CLAIM.at(None, message, "please report it, with the document; the design itself can be used")
+
+
+def accepted_unproven(workload: Workload, design: Design, proof: Proof | None, allow: bool) -> dict[str, str]:
+    """The patterns that the proof could not run and that are built nevertheless, with the reasons.
+
+    With `allow` these are all; otherwise those that the decisions of the document name. If no pattern could be run at
+    all, nothing is accepted: the generated code would not work.
+    """
+    if proof is None or proof.blocked:
+        return {}
+    served = {operation.pattern for operation in design.operations if operation.served}
+    decided = {decision.pin.pattern for decision in workload.decisions if isinstance(decision.pin, Unproven)}
+    accepted = served if allow else served & decided
+    return {pattern: reason for pattern, reason in proof.not_run.items() if pattern in accepted}
+
+
+def unproven_diagnostics(answers: Iterable[PatternProof], at: At) -> Iterator[Diagnostic]:
+    """The errors for patterns that the design serves and the proof does not confirm; one for each cause."""
+    by_cause: dict[tuple[str, str], list[PatternProof]] = {}
+    for answer in answers:
+        by_cause.setdefault((answer.wrong, answer.problem), []).append(answer)
+    for (wrong, problem), alike in by_cause.items():
+        patterns = listed(answer.pattern for answer in alike)
+        several = len(alike) > 1
+        if wrong:
+            message = f"{patterns} {'were' if several else 'was'} run, and {wrong}"
+            fix = "please report it, with the document"
+        else:
+            is_not = "are not proven: they" if several else "is not proven: it"
+            message = f"{patterns} {is_not} could not be run, because {problem}"
+            fix = "check its writes and conditions; `--allow-unproven` goes on without a proof; please report it"
+        yield codes.UNPROVEN.at(at(alike[0].pattern, ""), message, alike[0].remedy or fix)
+
+
+def accepted_diagnostics(unproven: Mapping[str, str], at: At) -> Iterator[Diagnostic]:
+    """The warnings about patterns that are built without a proof."""
+    for pattern, reason in unproven.items():
+        message = f"{pattern} is not proven: it could not be run, because {reason}"
+        fix = "test its method yourself before you use it, and please report it, with the document"
+        yield codes.ACCEPTED_UNPROVEN.at(at(pattern, ""), message, fix)
 
 
 def design_diagnostics(
-    document: Document, workload: Workload, design: Design, proof: Proof | None = None
+    document: Document, workload: Workload, design: Design, proof: Proof | None = None, allow_unproven: bool = False
 ) -> tuple[Diagnostic, ...]:
     """The diagnostics of the checks, of patterns that are not served, and of the proof."""
-    return in_order(_diagnostics(document, workload, design, proof))
+    return in_order(_diagnostics(document, workload, design, proof, allow_unproven))
 
 
-def _diagnostics(document: Document, workload: Workload, design: Design, proof: Proof | None) -> Iterator[Diagnostic]:
+def _diagnostics(
+    document: Document, workload: Workload, design: Design, proof: Proof | None, allow_unproven: bool
+) -> Iterator[Diagnostic]:
     at = places_of(document)
     lost = {operation.pattern: operation for operation in unserved(workload, design)}
-    accepted = {operation.pattern for operation in design.operations if not operation.served} - lost.keys()
     for d in check_design(design, workload, at):
         if d.code not in _NOT_SERVED or d.about not in lost:
             yield d
     for pattern, operation in lost.items():
         fix = operation.remedy or "say in its Decisions what may be done: `may use a second request`, `is out of scope`"
         yield codes.UNSERVED.at(at(pattern, ""), f"{pattern} is not served: {operation.problem}", fix)
-    if proof is not None:
-        for answer in proof.failed:
-            if answer.pattern not in lost and answer.pattern not in accepted:
-                yield unproven(answer, at(answer.pattern, ""))
-        for finding in proof.findings:
-            yield codes.UNPROVEN.at(None, f"in the proof, {finding}", "please report it, with the document")
+    if proof is None:
+        return
+    if proof.blocked:
+        patterns = listed(answer.pattern for answer in proof.in_scope)
+        message = f"nothing could be run, because {proof.blocked}; not proven: {patterns or 'the table'}"
+        yield codes.UNPROVEN.at(None, message, "please report it, with the document")
+        return
+    not_served = {operation.pattern for operation in design.operations if not operation.served}
+    accepted = accepted_unproven(workload, design, proof, allow_unproven)
+    failed = [answer for answer in proof.failed if answer.pattern not in not_served | accepted.keys()]
+    yield from unproven_diagnostics(failed, at)
+    yield from accepted_diagnostics(accepted, at)
+    for finding in proof.findings:
+        yield codes.UNPROVEN.at(None, f"in the proof, {finding}", "please report it, with the document")
 
 
 def _contradictions(document: Document, conflicts: Iterable[ConflictSet]) -> Iterator[Diagnostic]:

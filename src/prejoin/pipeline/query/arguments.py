@@ -15,12 +15,12 @@ import msgspec
 
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import InvalidArgumentError
-from prejoin.proof.arguments import read_arguments, refer_to_checked, write_arguments
+from prejoin.proof.arguments import read_arguments, write_arguments
 from prejoin.proof.brute_force import BruteForce
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.read_cases import read_cases
 from prejoin.proof.sample_table import SampleTable
-from prejoin.proof.write_cases import NothingFitsError, WriteCase, steps_of
+from prejoin.proof.write_cases import NothingFitsError, build_case
 from prejoin.render.python.method import Method, Param
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pattern, Read, Write
@@ -206,10 +206,9 @@ def example(sample: SampleTable, pattern: Pattern, method: Method) -> dict[str, 
         operation = sample.design.operation(pattern.id)
         if not isinstance(pattern, Write) or operation is None:
             return {}
-        case = WriteCase(sample, pattern, operation)
-        steps = refer_to_checked(case, steps_of(case))
+        case = build_case(sample, pattern, operation)
         ExpectedTable(sample).prepare(case)
-        found = write_arguments(method, case, steps, sample.package.record)
+        found = write_arguments(method, case, sample.package.record)
     except (NothingFitsError, LookupError):
         return {}
     return {name: value for name, value in found.items() if value is not None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from types import MappingProxyType
 
 from prejoin.design.cost.bill import PatternCost, pattern_cost
 from prejoin.design.cost.contents import contents
@@ -35,12 +36,15 @@ def query_interfaces(
     names: Mapping[str, str],
     methods: Mapping[str, Method] | None = None,
     passed: frozenset[str] | None = None,
+    unproven: Mapping[str, str] = MappingProxyType({}),
+    untested: frozenset[str] = frozenset(),
 ) -> str:
     """The page. `names` are those of the methods, by pattern; with `methods`, it has their signatures and tests, too.
 
-    A method is called tested only where its tests are among those that `passed`.
+    A method is called tested only where its tests are among those that `passed`. Patterns that are `unproven`, with the
+    reasons, are marked; those that are `untested` have no test.
     """
-    page = _Page(workload, design, names, methods, passed)
+    page = _Page(workload, design, names, methods, passed, unproven, untested)
     return "\n\n".join(part for part in page.parts() if part) + "\n"
 
 
@@ -52,14 +56,18 @@ class _Page:
         names: Mapping[str, str],
         methods: Mapping[str, Method] | None,
         passed: frozenset[str] | None,
+        unproven: Mapping[str, str],
+        untested: frozenset[str],
     ) -> None:
         self.workload = workload
         self.design = design
         self.names = names
         self.costs: Mapping[str, PatternCost] = {p.id: pattern_cost(p, design) for p in workload.patterns}
         self.methods = methods or {}
-        self.tests = {id_: [f"{TESTS}::{name}" for name in one.tests] for id_, one in self.methods.items()}
+        tested = {id_: method for id_, method in self.methods.items() if id_ not in untested}
+        self.tests = {id_: [f"{TESTS}::{name}" for name in method.tests] for id_, method in tested.items()}
         self.passed = passed
+        self.unproven = unproven
         self.coded = methods is not None
 
     def parts(self) -> Iterator[str]:
@@ -128,6 +136,8 @@ class _Page:
                 parts.insert(1, f"{len(tests)} with a test")
             else:
                 parts.insert(1, f"{sum(self.passed.issuperset(found) for found in tests)} tested")
+        if self.unproven:
+            parts.append(f"{len(self.unproven)} not proven: {', '.join(map(write_prose, self.unproven))}")
         return ", ".join(parts)
 
     def _operation(self, pattern: Pattern) -> Operation:
@@ -147,10 +157,13 @@ class _Page:
             "Asks for": write_prose(pattern.description or pattern.name),
             "Method": self._method(pattern),
             "Test": self._tests(pattern),
-            "Operation": shape(operation) if operation.served else outcome(operation),
+            "Operation": self._shape(pattern, operation) if operation.served else outcome(operation),
             "Units": _units(operation.units) if operation.served else "-",
             "A month": money(self.costs[pattern.id].dollars) if operation.served else "-",
         }
+
+    def _shape(self, pattern: Pattern, operation: Operation) -> str:
+        return f"{shape(operation)} (not proven)" if pattern.id in self.unproven else shape(operation)
 
     def _tests(self, pattern: Pattern) -> str:
         found = self.tests.get(pattern.id, [])
@@ -188,6 +201,8 @@ class _Page:
             cost = self.costs[pattern.id]
             often = f"{rate(cost.rate)}, that is {money(cost.dollars)} a month"
             yield "Costs", f"{_units(operation.units)} {_word(operation.units)} a call; {often}"
+        if reason := self.unproven.get(pattern.id):
+            yield "Not proven", write_prose(f"it could not be run, because {reason}")
         if tests := self.tests.get(pattern.id):
             ran = self.passed is not None and self.passed.issuperset(tests)
             yield "Tested by" if ran else "Test, not run", ", ".join(map(write_code, tests))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from prejoin.design.model import Design
@@ -20,6 +20,10 @@ class DocumentOptions:
     """The methods of the generated repository, by pattern; None where no code is generated."""
     passed: frozenset[str] | None = None
     """The tests that were run and passed; None where none were run."""
+    unproven: Mapping[str, str] = field(default_factory=dict)
+    """The patterns that are not proven, with the reasons."""
+    untested: frozenset[str] = frozenset()
+    """The patterns without a generated test."""
 
 
 def render_documents(
@@ -30,7 +34,7 @@ def render_documents(
     names = names_of(workload).methods
     return {
         PurePosixPath("query-interfaces.md"): query_interfaces(
-            workload, design, names, options.methods, options.passed
+            workload, design, names, options.methods, options.passed, options.unproven, options.untested
         ),
         PurePosixPath("keys.md"): key_map(workload, design),
     }

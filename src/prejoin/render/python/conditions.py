@@ -52,6 +52,51 @@ def _apart(test: Part, tests: Sequence[Part]) -> str:
     return flat(test) if len(tests) == 1 or isinstance(test, Group) else f"({flat(test)})"
 
 
+_OPPOSITE = {Op.EQ: "!=", Op.NE: "==", Op.LT: ">=", Op.LE: ">", Op.GT: "<=", Op.GE: "<"}
+
+
+def failed_comparison(op: Op, left: str, values: Sequence[str], attribute: Attribute, given: bool = False) -> str:
+    """The opposite of a comparison, in Python: when it is true, DynamoDB would find the comparison false.
+
+    What is absent is unlike everything: `<>` is true of it, every other comparison is false. `given` is whether the
+    values are parameters; for `in`, one parameter that is a list.
+    """
+    kind = attribute.type.kind
+    match op:
+        # DynamoDB has no empty set: it is an absent attribute.
+        case Op.EXISTS:
+            return f"not {left}" if kind is Kind.SET else f"{left} is None"
+        case Op.NOT_EXISTS:
+            return left if kind is Kind.SET else f"{left} is not None"
+        case Op.EQ | Op.NE if kind is Kind.BOOLEAN and not given:
+            return f"{left} {'is not' if op is Op.EQ else 'is'} {values[0]}"
+        case Op.EQ | Op.NE:
+            return f"{left} {_OPPOSITE[op]} {values[0]}"
+        case Op.IN:
+            several = values[0] if given else f"({', '.join(values)})"
+            failed = f"{left} != {values[0]}" if len(values) == 1 and not given else f"{left} not in {several}"
+        case Op.BETWEEN:
+            failed = f"not {values[0]} <= {left} <= {values[1]}"
+        case Op.BEGINS_WITH:
+            failed = f"not {_stored_text(left, attribute)}.startswith({values[0]})"
+        case Op.CONTAINS:
+            failed = f"{values[0]} not in {left}"
+        case _:
+            failed = f"{left} {_OPPOSITE[op]} {values[0]}"
+    return f"{left} is None or {failed}" if attribute.optional else failed
+
+
+def _stored_text(left: str, attribute: Attribute) -> str:
+    """The text as which a value is stored, as code."""
+    match attribute.type.kind:
+        case Kind.DATETIME:
+            return f"{left}.isoformat()"
+        case Kind.DATE | Kind.UUID:
+            return f"str({left})"
+        case _:
+            return left
+
+
 def comparison(
     op: Op, field: str, values: Sequence[str], attribute: Attribute, module: RenderContext, given: bool = False
 ) -> Part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
@@ -14,10 +14,12 @@ from prejoin.keys import Facet, Plan, Refusal
 from prejoin.render.python.entities import View
 from prejoin.render.python.layout import STEP, WIDTH, Group, Imports, Noted, Part, docstring, lay, wide
 from prejoin.render.python.names import Names
-from prejoin.workload.model import Pattern, Workload
+from prejoin.workload.model import Pattern, Workload, Write
+from prejoin.workload.optional_inputs import optional_words
 
 LOCAL = frozenset(
     {"asked", "dt", "found", "ids", "keys", "matches", "more", "o", "one", "one_id", "page", "self", "tests", "tx"}
+    | {"again", "new", "old", "was"}
     | {"add", "and_", "appended", "begins_with", "between", "cast", "contains", "eq", "exists", "ne", "one_of"}
     | {"reduce", "replace"}
 )
@@ -54,7 +56,7 @@ class KnownValue:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A parameter that is no input: `limit`, `after`, `now`, `token`."""
+    """A parameter that is no input: `limit`, `after`, `now`, `token`, `again`."""
 
     name: str
 
@@ -149,6 +151,8 @@ class Method:
     result: ReturnType
     body: tuple[str, ...]
     mismatches: tuple[ArgumentMismatch, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """Further sentences of the docstring."""
 
     @property
     def signature(self) -> str:
@@ -204,6 +208,8 @@ class RenderContext:
     views: dict[tuple[str, tuple[str, ...]], View] = field(default_factory=dict)
     plans: dict[str, Plan | Refusal] = field(default_factory=dict)
     """How the keys serve each read, by pattern."""
+    unproven: Mapping[str, str] = field(default_factory=dict)
+    """The patterns that the proof could not run, with the reasons."""
 
     @property
     def wait(self) -> str:
@@ -237,7 +243,7 @@ class RenderContext:
         return found.name
 
     def words(self, pattern: Pattern, operation: Operation) -> list[str]:
-        """The paragraphs of a method's docstring: description, operation, assumptions, price."""
+        """The paragraphs of a method's docstring: description, operation, proof, assumptions, price."""
         cost = self.bill.pattern(pattern.id)
         price = ""
         if cost is not None:
@@ -249,7 +255,12 @@ class RenderContext:
             price = f"{used} a call, ${cost.dollars:,.2f} a month"
         said = " ".join(operation_words(operation, self.design, {one.attribute for one in pattern.inputs}))
         assumed = f"It is taken that {'; '.join(operation.assumes)}" if operation.assumes else ""
-        return [pattern.description or pattern.name or pattern.id, f"{pattern.id}: {said}", assumed, price]
+        not_proven = ""
+        if reason := self.unproven.get(pattern.id):
+            not_proven = f"Not proven: the proof could not run it, because {reason}. Test it before you use it"
+        optional = optional_words(self.workload, pattern) if isinstance(pattern, Write) else ""
+        title = pattern.description or pattern.name or pattern.id
+        return [title, f"{pattern.id}: {said}", optional, not_proven, assumed, price]
 
 
 def body_lines(lines: Sequence[Part]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from prejoin.design.cost.bill import bill
@@ -17,7 +17,7 @@ from prejoin.render.python.names import Names, identifier, names_of, short_title
 from prejoin.render.python.repository import methods_of, repository_module, tenant_param
 from prejoin.render.python.schema import schema_module
 from prejoin.render.python.seed import seed_module
-from prejoin.render.python.tests import TESTS, tests_module
+from prejoin.render.python.tests import TESTS, left_out, tests_module
 from prejoin.render.stamp import stamped
 from prejoin.workload.model import Workload
 
@@ -31,6 +31,10 @@ class Options:
     style: Style = "dataclass"
     asynchronous: bool = True
     """Whether to write an async repository as well."""
+    unproven: Mapping[str, str] = field(default_factory=dict)
+    """The patterns that the proof could not run, with the reasons. Their methods say so."""
+    untested: frozenset[str] = frozenset()
+    """The patterns that get no test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def render_python(workload: Workload, design: Design, options: Options | None = 
         package / "__init__.py": docstring(f"{workload.title or 'The application'} on DynamoDB."),
         package / "keys.py": keys_module(workload, design, module.names),
         package / "seed.py": seed_module(workload, design, module.names),
-        PurePosixPath(TESTS): tests_module(module, methods, package.name),
+        PurePosixPath(TESTS): tests_module(module, methods, package.name, options.untested),
     }
     files = {package / f"{name}.py": source for name, source in rendered.modules.items()}
     files |= {path: _source(lines) for path, lines in others.items()}
@@ -100,7 +104,8 @@ def _source(lines: list[str]) -> str:
 def module_of(workload: Workload, design: Design, options: Options) -> RenderContext:
     """The input for rendering methods."""
     facets = planner_facets(design, workload)
-    return RenderContext(workload, design, names_of(workload), facets, bill(workload, design), options.style)
+    cost = bill(workload, design)
+    return RenderContext(workload, design, names_of(workload), facets, cost, options.style, unproven=options.unproven)
 
 
 def package_name(workload: Workload, options: Options) -> str:
@@ -110,6 +115,12 @@ def package_name(workload: Workload, options: Options) -> str:
 def repository_methods(workload: Workload, design: Design, options: Options | None = None) -> dict[str, Method]:
     """The methods of the repository as data, by the ids of their patterns."""
     return methods_of(module_of(workload, design, options or Options()))
+
+
+def untested_patterns(workload: Workload, design: Design, options: Options) -> dict[str, str]:
+    """The methods without a generated test, by the ids of their patterns, with the reasons."""
+    module = module_of(workload, design, options)
+    return left_out(module, methods_of(module), package_name(workload, options), options.untested)
 
 
 def repository_tenant(workload: Workload, design: Design) -> Param | None:

@@ -33,7 +33,7 @@ def repository_module(module: RenderContext, methods: dict[str, Method]) -> list
         method = methods.get(pattern.id)
         operation = module.design.operation(pattern.id)
         if method is not None and operation is not None:
-            words = [*module.words(pattern, operation), *_safe(method), *_unscoped(workload, pattern)]
+            words = [*module.words(pattern, operation), *method.remarks, *_safe(method), *_unscoped(workload, pattern)]
             lines += ["", *method.lines(words, module.aio)]
     absent = list(_absent(workload, module))
     if absent:

@@ -23,9 +23,10 @@ from prejoin.render.python.layout import (
 )
 from prejoin.render.python.names import Names
 from prejoin.render.python.values import literal
+from prejoin.workload.bounds import is_bounded
 from prejoin.workload.contents import contents_of
 from prejoin.workload.follow_links import FollowLink
-from prejoin.workload.model import VERSION, Entity, History, Workload
+from prejoin.workload.model import VERSION, Attribute, Entity, History, Workload
 from prejoin.workload.tenants import is_owned, tenant_field
 
 
@@ -101,6 +102,7 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports, foll
         imports.name("prejoin", "Large")
         store = ["store"] if design.in_store(entity.name, attribute.name) else []
         patterns.append(call("Large", string(fields[attribute.name]), *store))
+    patterns += [_bounds(a, fields, imports) for a in entity.attributes if is_bounded(a)]
     if entity.history:
         patterns += _history(entity.history, entity, fields, design, imports)
     patterns += [_follows(one, names, imports) for one in followed]
@@ -110,6 +112,13 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports, foll
     if patterns:
         parts.append(keyword("patterns", listing(patterns)))
     return call("Entity", *parts)
+
+
+def _bounds(attribute: Attribute, fields: Mapping[str, str], imports: Imports) -> Group:
+    imports.name("prejoin", "Bounds")
+    least, greatest = attribute.bounds
+    bounds = [keyword(name, str(bound)) for name, bound in (("min", least), ("max", greatest)) if bound is not None]
+    return call("Bounds", string(fields[attribute.name]), *bounds)
 
 
 def _follows(one: FollowLink, names: Names, imports: Imports) -> Group:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from prejoin.design.mapping.addressing import NEW, actions_of, known, links, looked_at, said_equal, unknown
+import msgspec
+
+from prejoin.design.mapping.addressing import unknown
 from prejoin.design.model import Operation
 from prejoin.keys import TABLE
 from prejoin.render.naming import RESERVED
@@ -13,8 +15,22 @@ from prejoin.render.python.method import LOCAL, InputValue, KnownValue, Param, R
 from prejoin.render.python.names import free, identifier, plural
 from prejoin.render.python.values import annotation, literal
 from prejoin.workload.constants import constant
-from prejoin.workload.lookup import gives_object, target
-from prejoin.workload.model import Action, Attribute, Entity, Value, Verb, Write
+from prejoin.workload.lookup import target
+from prejoin.workload.model import Action, Attribute, Change, Entity, Value, Verb, Write
+from prejoin.workload.optional_inputs import source_of
+from prejoin.workload.targets import (
+    NEW,
+    CheckedItem,
+    actions_of,
+    checked_items,
+    is_given_whole,
+    is_movable,
+    known,
+    links,
+    list_source,
+    read_lists,
+    said_equal,
+)
 from prejoin.workload.tenants import tenant_of
 
 
@@ -63,10 +79,10 @@ class Sources:
         """The attribute that the client of a tenant fills in; empty for a method without tenant."""
         self.found_first = operation.found_first
         self.read_first = operation.read_first
-        written = {action.entity for action in self.actions}
-        conditions = [check for check in write.checks if check.entity not in written]
-        self.checked = {entity.name: own for entity, own in looked_at(module.workload, conditions)}
-        """The conditions on items that are not written, by their entities."""
+        self.checked = checked_items(module.workload, write)
+        """The items that are checked and not written."""
+        self.between = read_lists(module.workload, write)
+        """The lists that are read, because others belong to their items, and not written."""
         for at, action in enumerate(self.actions):
             if action.verb in NEW:
                 self.records[at] = self.record(action)
@@ -89,16 +105,21 @@ class Sources:
         if action.many:
             self.module.imports.name("collections.abc", "Sequence")
             name, type_ = plural(name), f"Sequence[{cls}]"
-        return self.param(name, type_, RecordValue(action.entity, action.many))
+        meaning = RecordValue(action.entity, action.many)
+        if action.verb not in NEW:  # an object that exists is one parameter, however often it is used
+            same = [param for param in self.params.values() if param.meaning == meaning]
+            return same[0] if same else self.param(name, type_, meaning)
+        return self.param(name, type_, meaning)
 
-    def param(self, name: str, type_: str, meaning: InputValue | RecordValue | KnownValue) -> Param:
+    def param(self, name: str, type_: str, meaning: InputValue | RecordValue | KnownValue, default: str = "") -> Param:
         for param in self.params.values():
             if param.meaning == meaning and not isinstance(meaning, RecordValue):
-                if param.annotation == f"{type_} | None":  # it may be absent in one item, and is needed for another
+                # It may be absent in one item, and is needed for another.
+                if param.annotation != type_ and param.annotation.replace(" | None", "") == type_:
                     param = self.params[param.name] = replace(param, annotation=type_)
                 return param
         name = free(f"{name}_" if name in RESERVED | LOCAL | {"now"} else name, [*self.locals, *self.params])
-        found = self.params[name] = Param(name, type_, meaning)
+        found = self.params[name] = Param(name, type_, meaning, default)
         return found
 
     def type(self, entity: str, attribute: Attribute) -> str:
@@ -117,6 +138,8 @@ class Sources:
             return None
         if at in self.records:
             return self.over(action, self.records[at], action.entity)
+        if is_given_whole(self.write, action, self.entity(action.entity)):
+            return self.over(action, self.record(action), action.entity)
         if action.entity in self.found_first:
             return Loop(action, "one", self.found(at), action.entity)
         lists = {name for name, one in self.inputs.items() if one.many}
@@ -130,20 +153,28 @@ class Sources:
         name = free(identifier(self.module.names.classes[entity]), [*LOCAL, *self.params])
         return Loop(action, name, param.name, entity)
 
-    def found(self, at: int | str) -> str:
-        """The variable of the items that an action (by position) or a check (by entity) finds first."""
-        finding: list[tuple[int | str, str]] = [
-            (position, action.entity)
-            for position, action in enumerate(self.actions)
-            if action.entity in self.found_first and action.verb not in NEW
+    def finds(self, action: Action) -> bool:
+        """Whether the items of an action are found first."""
+        entity = self.entity(action.entity)
+        is_given = is_given_whole(self.write, action, entity)
+        return entity.name in self.found_first and action.verb not in NEW and not is_given
+
+    def found(self, at: int | CheckedItem | Action) -> str:
+        """The variable of the items that an action (by position), a check or a list that is only read finds first."""
+        finding: list[tuple[int | CheckedItem | Action, str]] = [
+            (position, action.entity) for position, action in enumerate(self.actions) if self.finds(action)
         ]
-        finding += [(name, name) for name in self.checked if name in self.found_first]
+        finding += [(action, action.entity) for action in self.between]
+        finding += [(item, item.entity.name) for item in self.checked if item.entity.name in self.found_first]
         if len(finding) == 1:
             return "found"
-        names: dict[int | str, str] = {}
+        names: list[str] = []
         for key, entity in finding:
-            names[key] = free(f"found_{identifier(self.module.names.classes[entity])}", names.values())
-        return names[at]
+            name = free(f"found_{identifier(self.module.names.classes[entity])}", names)
+            if key is at or key == at:
+                return name
+            names.append(name)
+        raise KeyError(at)
 
     # --- Values -----------------------------------------------------------------------------------------------------
 
@@ -158,7 +189,13 @@ class Sources:
             fits = attribute is not None and (like.optional or not attribute.optional)
             if attribute is not None and own is not None and fits and not self.actions[at].many and not many:
                 return f"{param.name}.{self.module.names.field(own.name, name)}"
-        type_ = self.type(entity, like)
+        if name in self.inputs and self.inputs[name].optional and not many:
+            self.module.imports.name("prejoin", "NOT_GIVEN", "NotGiven")
+            required = self.type(entity, msgspec.structs.replace(like, optional=False))
+            annotation_ = f"{required} | NotGiven{' | None' if like.optional else ''}"
+            return self.param(identifier(name), annotation_, InputValue(name), "NOT_GIVEN").name
+        # An optional attribute says that items may be without it, not that an argument may be None.
+        type_ = self.type(entity, msgspec.structs.replace(like, optional=False))
         if many:
             return self.param(plural(identifier(name, ())), self.sequence(type_), InputValue(name, many=True)).name
         return self.param(identifier(name), type_, InputValue(name)).name
@@ -168,7 +205,7 @@ class Sources:
         own = self.module.workload.entity(loop.entity) if loop.record else None
         if own and own.attribute(name) and (isinstance(meaning, InputValue) or meaning.entity == own.name):
             return LoopValue(f"{loop.record}.{self.module.names.field(own.name, name)}")
-        type_ = self.type(entity, like)
+        type_ = self.type(entity, msgspec.structs.replace(like, optional=False))
         param = self.param(plural(identifier(name, ())), self.sequence(type_), meaning)
         if loop.record:
             return param.name  # objects and a list have nothing that makes them go side by side
@@ -182,13 +219,22 @@ class Sources:
         if attribute.name in self.inputs:
             return self.input(attribute.name, entity.name, attribute, loop)
         meaning = KnownValue(entity.name, attribute.name, new=True)
-        return self.param(identifier(attribute.name), self.type(entity.name, attribute), meaning).name
+        required = msgspec.structs.replace(attribute, optional=False)
+        return self.param(identifier(attribute.name), self.type(entity.name, required), meaning).name
 
     def value(self, value: Value, entity: str, attribute: Attribute, loop: Loop | None) -> str:
         if value.param is not None:
             return self.input(value.param, entity, attribute, loop)
         self.timed = self.timed or value.now is not None
         return value_text(value, attribute, self.module)
+
+    def optional_param(self, change: Change) -> str:
+        """The parameter of a change that is left out if it is not given; empty for other changes."""
+        source = source_of(change)
+        for param in self.params.values():
+            if param.default and source is not None and param.meaning == InputValue(source):
+                return param.name
+        return ""
 
     # --- Existing items ---------------------------------------------------------------------------------------
 
@@ -205,16 +251,24 @@ class Sources:
     def given(self, at: int, action: Action, entity: Entity, loop: Loop | None) -> list[tuple[str, str]]:
         """The arguments for an existing item: its key, and further attributes that the caller knows."""
         base = self.base(entity)
-        if entity.name in self.found_first:
+        if self.finds(action):
             design, write = self.module.design, self.write
             needed = (
                 unknown(write, action, entity, design, frozenset()) if entity.name not in self.read_first else set()
             )
             record = loop.record if loop else self.found(at)
             names = [*base, *sorted(needed - {*base, self.tenant})]
-            return [(n, f"{record}.{self.module.names.field(entity.name, n)}") for n in names]
+            fields = {n: f"{record}.{self.module.names.field(entity.name, n)}" for n in names}
+            for name in self.movable(action, entity) if loop else ():
+                fields[name] = self.source(name, action, entity, loop)
+            return list(fields.items())
         names = [*base, *self.also_known(action, entity, set(base), loop)]
         return [(name, self.source(name, action, entity, loop)) for name in dict.fromkeys(names)]
+
+    def movable(self, action: Action, entity: Entity) -> list[str]:
+        """The attributes by which a list was found, and that may have changed since: they are checked for each item."""
+        source = list_source(self.module.workload, self.write, action, entity)
+        return [name for name in source.links if is_movable(entity, name, self.base(entity)) and name != self.tenant]
 
     def also_known(self, action: Action, entity: Entity, base: set[str], loop: Loop | None) -> list[str]:
         """The attributes given beside the key. Index keys need them, and they are compared with the stored ones.
@@ -225,6 +279,9 @@ class Sources:
             return []
         workload, write = self.module.workload, self.write
         linked = links(workload, write, action, entity)
+        if loop is not None and loop.record and is_given_whole(write, action, entity):
+            # Given objects need not be as they are stored. They have to belong to the items that the write names.
+            return [name for name in linked if name not in base and name != self.tenant]
         # A list of versions is that of the parts, and says nothing of the one document.
         lists = {name for name, one in self.inputs.items() if one.many} if loop is None else set()
         names = known(workload, write, action) - base - {self.tenant}
@@ -234,15 +291,16 @@ class Sources:
         """The value of an attribute of an existing item."""
         attribute = entity.attribute(name)
         assert attribute is not None  # keys are made of attributes
-        if gives_object(self.write, entity):
-            record = self.param(
-                identifier(self.module.cls(entity.name)), self.module.cls(entity.name), RecordValue(entity.name)
-            )
-            return f"{record.name}.{self.module.names.field(entity.name, name)}"
         linked = links(self.module.workload, self.write, action, entity)
+        if is_given_whole(self.write, action, entity):
+            if loop is not None and loop.record and name not in linked:
+                return LoopValue(f"{loop.record}.{self.module.names.field(entity.name, name)}")
+            if loop is None:
+                record = self.record(action)
+                return f"{record.name}.{self.module.names.field(entity.name, name)}"
         if name in linked and (loop or not self.inputs[linked[name]].many):
             return self.input(linked[name], entity.name, attribute, loop)
-        said = said_equal(self.write, entity).get(name)
+        said = said_equal(self.write, action, entity).get(name)
         if said is not None:
             return self.value(said.values[0], entity.name, attribute, loop)
         if len(attribute.type.values) == 1:
@@ -257,7 +315,7 @@ class Sources:
             return self.listed(KnownValue(entity.name, name, many=True), name, entity.name, attribute, loop)
         return self.param(identifier(name), self.type(entity.name, attribute), KnownValue(entity.name, name)).name
 
-    def base_source(self, name: str, at: int, action: Action, entity: Entity, loop: Loop) -> str:
-        if entity.name in self.found_first:
+    def base_source(self, name: str, action: Action, entity: Entity, loop: Loop) -> str:
+        if self.finds(action):
             return f"{loop.record}.{self.module.names.field(entity.name, name)}"
         return self.source(name, action, entity, loop)

@@ -5,16 +5,18 @@ New items are parameters as objects. Other values are taken from these objects i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from prejoin.design.counters import is_spread
-from prejoin.design.mapping.addressing import NEW, is_absence, known, known_of_checked, sought
+from prejoin.design.mapping.addressing import sought
 from prejoin.design.mapping.facets import ending
 from prejoin.design.mapping.shared_values import agreements, shared_inputs
 from prejoin.design.model import Call, Operation
-from prejoin.render.python.conditions import as_lambda, comparison
+from prejoin.keys import TABLE
+from prejoin.render.python.argument_checks import amount_checks
+from prejoin.render.python.conditions import as_lambda, comparison, failed_comparison
 from prejoin.render.python.layout import STEP, Group, Part, call, flat, keyword, mapping, string
 from prejoin.render.python.method import (
     LOCAL,
@@ -29,8 +31,10 @@ from prejoin.render.python.method import (
     body_lines,
 )
 from prejoin.render.python.names import free, identifier
+from prejoin.render.python.optional_changes import if_given, refuse_nothing
 from prejoin.render.python.write_sources import Loop, LoopValue, Sources
 from prejoin.types import Kind
+from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import NEXT_VERSION, changes, member_of
 from prejoin.workload.model import (
     Action,
@@ -43,6 +47,21 @@ from prejoin.workload.model import (
     Op,
     Verb,
     Write,
+)
+from prejoin.workload.optional_inputs import is_only_change
+from prejoin.workload.targets import (
+    NEW,
+    CheckedItem,
+    attribute_of_input,
+    checks_of,
+    input_checks,
+    is_given_whole,
+    is_resumable,
+    known_of_checked,
+    links,
+    list_over,
+    list_source,
+    search_attributes,
 )
 
 
@@ -59,24 +78,108 @@ class _WriteMethod:
         self.operation = operation
         self.sources = Sources(module, write, operation)
         self.batched = {e for r in operation.requests if r.call is Call.BATCH_WRITE for e in r.entities}
+        self.amount_checks: dict[str, Sequence[Part]] = {}
+        """The lines that refuse amounts before anything is sent, by their tests."""
+        self.left_out: list[list[str]] = []
+        """The parameters of each action that changes nothing if none of them is given."""
         self.token = ""
         """The parameter for the token of a transaction; empty if there is none."""
+        self.repeats = self._can_repeat()
+        """Whether the method can be called again for what an index did not show, with `again=True`."""
 
     def method(self) -> Method:
         body = list(self._body())
         mismatches: list[ArgumentMismatch] = []
-        body = [*self._belonging(mismatches), *body]
+        checks = [line for lines in self.amount_checks.values() for line in lines]
+        if len(self.left_out) == len(self.sources.actions):
+            checks += refuse_nothing([param for params in self.left_out for param in params])
+        body = [*self._belonging(mismatches), *checks, *self._refusals(), *body]
         params = self.sources.ordered
         if self.sources.timed:
             self.module.imports.module("datetime as dt")
             params.append(Param("now", "dt.datetime | None", Option("now"), "None"))
             body = ["now = now or dt.datetime.now(dt.UTC)", *body]
+        if self.repeats:
+            params.append(Param("again", "bool", Option("again"), "False"))
         if self.token:
             params.append(Param(self.token, "str | None", Option("token"), "None"))
         name = self.module.names.methods[self.write.id]
         return Method(
-            self.write, name, tuple(params), ReturnType(ReturnKind.NOTHING), body_lines(body), tuple(mismatches)
+            self.write,
+            name,
+            tuple(params),
+            ReturnType(ReturnKind.NOTHING),
+            body_lines(body),
+            tuple(mismatches),
+            self._remarks(),
         )
+
+    # --- Lists in an index ------------------------------------------------------------------------------------------
+    #
+    # An index may lack items that were written a moment ago, so a list that is found there may miss some, and DynamoDB
+    # has no way to read it consistently. Called again later, the method does only what belongs to the list. It checks
+    # that the items which it has deleted or changed the first time are so still.
+
+    def _stale_lists(self) -> list[str]:
+        """The entities whose lists are found in an index."""
+        indexed = {name for r in self.operation.finds if r.slot != TABLE for name in r.entities}
+        lists = [action for action in self.write.actions if action.many and action.verb not in NEW]
+        stale = [action.entity for action in lists if not self._must_find_all(action)]
+        return [name for name in dict.fromkeys(stale) if name in indexed]
+
+    def _must_find_all(self, action: Action) -> bool:
+        """Whether a given id that is not found refuses the write.
+
+        A delete without a transaction can be repeated: what is not found may be deleted already.
+        """
+        source = list_source(self.module.workload, self.write, action, self.sources.entity(action.entity))
+        return source.is_given and not (action.verb is Verb.DELETE and is_resumable(self.write))
+
+    def _can_repeat(self) -> bool:
+        """Whether the effect of the single actions can be checked, and the lists are set to constants or deleted."""
+        if not self._stale_lists() or not any(not action.many for action in self.sources.actions):
+            return False
+        return all(self._is_repeatable(action) for action in self.sources.actions)
+
+    def _is_repeatable(self, action: Action) -> bool:
+        if action.verb in NEW:
+            return not action.many
+        if action.many:
+            changed = changes(self.write, action, self.sources.entity(action.entity))
+            return all(change.op in (ChangeOp.SET, ChangeOp.REMOVE) for change in changed)
+        is_settled = action.verb is Verb.DELETE or (action.verb is Verb.UPDATE and bool(_settled(action)))
+        return is_settled and not self.sources.finds(action)
+
+    def _remarks(self) -> tuple[str, ...]:
+        """What the docstring says of lists that are found in an index."""
+        stale = self._stale_lists()
+        if not stale:
+            return ()
+        way = "with `again=True` a moment later" if self.repeats else "a moment later"
+        known = f"An index may lack {' and '.join(stale)} items that were written a moment ago"
+        repeatable = self.repeats or not any(not action.many for action in self.sources.actions)
+        return (f"{known}: call it again {way} for those" if repeatable else known,)
+
+    def _as_done(self, at: int, action: Action, depth: str) -> Part:
+        """The check that an item is as the write has left it."""
+        entity = self.sources.entity(action.entity)
+        base = {*self.sources.base(entity)}
+        given = [(name, value) for name, value in self.sources.given(at, action, entity, None) if name in base]
+        fields = [keyword(self.module.names.field(entity.name, name), value) for name, value in given]
+        cls = self.module.cls(entity.name)
+        if action.verb is Verb.DELETE:
+            return call(f"{depth}tx.check_absent", cls, *fields)
+        tests: list[Part] = []
+        for change in _settled(action):
+            attribute = entity.attribute(change.attribute)
+            assert attribute is not None  # checked in the document
+            field_ = self.module.names.field(entity.name, attribute.name)
+            if change.op is ChangeOp.REMOVE or change.value is None:
+                tests.append(comparison(Op.NOT_EXISTS, field_, (), attribute, self.module))
+            else:
+                value = self.sources.value(change.value, entity.name, attribute, None)
+                tests.append(comparison(Op.EQ, field_, [value], attribute, self.module))
+        return call(f"{depth}tx.check", cls, keyword("where", as_lambda(tests)), *fields)
 
     # --- What belongs together --------------------------------------------------------------------------------------
 
@@ -113,46 +216,172 @@ class _WriteMethod:
                 yield f"{loop.head}:"
             yield from lines
 
+    def _strangers(self) -> Iterator[Part]:
+        """The checks that refuse given objects which do not belong to the items that the write names."""
+        for action in self.sources.actions:
+            entity = self.sources.entity(action.entity)
+            if action.verb in NEW or not action.many or not is_given_whole(self.write, action, entity):
+                continue
+            linked = links(self.module.workload, self.write, action, entity)
+            param = self.sources.record(action)
+            loop = self.sources.over(action, param, entity.name)
+            lines: list[Part] = []
+            for name, source in linked.items():
+                attribute = entity.attribute(name)
+                if attribute is None or name == self.sources.tenant:
+                    continue
+                left = f"{loop.record}.{self.module.names.field(entity.name, name)}"
+                right = self.sources.input(source, entity.name, replace(attribute, optional=False), None)
+                lines.append(f"{STEP}if {left} != {right}:")
+                lines.append(call(f"{STEP}{STEP}raise ConditionFailed", string(f"{left} is not {right}")))
+            if lines:
+                self.module.imports.name("prejoin", "ConditionFailed")
+                yield f"{loop.head}:"
+                yield from lines
+
+    def _refusals(self) -> Iterator[Part]:
+        """The conditions that are checked before anything is sent: those on inputs, and those on new items."""
+        yield from self._strangers()
+        for check in input_checks(self.write):
+            attribute = attribute_of_input(self.module.workload, self.write, check.attribute)
+            if attribute is None or check.op is None:
+                continue
+            left = self.sources.input(check.attribute, "", replace(attribute, optional=False), None)
+            yield from self._refusal(check, left, "", replace(attribute, optional=False), None, "")
+        for at, param in self.sources.records.items():
+            action = self.sources.actions[at]
+            checks = [check for check in checks_of(self.write, action) if check.attribute]
+            if action.verb is not Verb.CREATE or not checks:
+                continue
+            entity = self.sources.entity(action.entity)
+            loop = self.sources.over(action, param, entity.name) if action.many else None
+            if loop:
+                yield f"{loop.head}:"
+            sets = dict(self._constants(action, entity, loop))
+            for check in checks:
+                attribute = entity.attribute(check.attribute)
+                assert attribute is not None  # checked in the document
+                field_ = self.module.names.field(entity.name, attribute.name)
+                left = sets.get(field_, f"{loop.record if loop else param.name}.{field_}")
+                yield from self._refusal(check, left, entity.name, attribute, loop, STEP if loop else "")
+
+    def _refusal(
+        self, check: Check, left: str, entity: str, attribute: Attribute, loop: Loop | None, depth: str
+    ) -> Iterator[Part]:
+        self.module.imports.name("prejoin", "ConditionFailed")
+        values = [self.sources.value(value, entity, attribute, loop) for value in check.values]
+        failed = failed_comparison(_operator(check), left, values, attribute, self._is_given(check))
+        text = write_checks((check,), frozenset(self.sources.inputs))
+        yield Group(f"{depth}if (", (failed,), "):", commas=False, loose=True)
+        yield call(f"{depth}{STEP}raise ConditionFailed", string(f"not fulfilled: {text}"))
+
     # --- What is done -----------------------------------------------------------------------------------------------
 
     def _body(self) -> Iterator[Part]:
         wait = self.module.wait
         checked = self.sources.checked
         several = len(self.sources.actions) > 1 or any(a.many for a in self.sources.actions)
-        together = bool(checked) or (self.write.atomic is not False and several)
+        resumable = is_resumable(self.write)
+        together = not resumable and (bool(checked) or (self.write.atomic is not False and several))
         loops = [self.sources.loop(at, action) for at, action in enumerate(self.sources.actions)]
-        for at, action in enumerate(self.sources.actions):
-            if action.entity in self.sources.found_first and action.verb not in NEW:
-                names = known(self.module.workload, self.write, action)
-                yield from self._find(self.sources.found(at), action, loops[at], names)
-        for name in checked:
-            if name in self.sources.found_first:
-                names = known_of_checked(self.module.workload, self.write, self.sources.entity(name))
-                yield from self._find(self.sources.found(name), Action(Verb.UPDATE, name), None, names)
+        for between in self.sources.between:
+            yield self._read_list(between)
+        for at in self._parents_first():
+            action = self.sources.actions[at]
+            if self.sources.finds(action):
+                names = search_attributes(self.module.workload, self.write, action)
+                yield from self._find(self.sources.found(at), action, loops, at, names)
+        for item in checked:
+            if item.entity.name in self.sources.found_first:
+                names = known_of_checked(self.module.workload, self.write, item)
+                yield from self._find(self.sources.found(item), item.action, loops, None, names)
         if together:
+            yield from self._exchanged_lists()
             self.token = self._token(checked)
             yield f"{'async ' if wait else ''}with self.db.transaction({self.token}) as tx:"
-        later: list[Part] = []
+        if resumable:
+            yield from self._check_first()
         before = ""
+        depth = STEP if together else ""
         for at, action in enumerate(self.sources.actions):
             if not together and action.entity in self.batched and action.many:
-                later += self._batch(at, action, loops[at])
+                yield from self._batch(at, action, loops[at])
+            elif self.repeats and not action.many:
+                if together and action.verb not in NEW:
+                    yield f"{depth}if again:"
+                    yield self._as_done(at, action, depth + STEP)
+                    yield f"{depth}else:"
+                else:
+                    yield f"{depth}if not again:"
+                yield from self._do(at, action, None, together, depth + STEP)
+                before = ""
             else:
-                lines = list(self._do(at, action, loops[at], together))
+                lines = list(self._do(at, action, loops[at], together, depth))
                 head = flat(lines[0]) if loops[at] else ""
                 yield from lines[1:] if head and head == before else lines  # two on the same items are one loop
                 before = head
-        for name, checks in checked.items():
-            yield from self._check(name, checks)
-        yield from later
+        if self.repeats and together and checked:
+            yield f"{depth}if not again:"
+        for item in checked if together else ():
+            yield from self._check(item, depth + STEP if self.repeats else depth)
 
-    def _token(self, checked: Iterable[str]) -> str:
+    def _check_first(self) -> Iterator[Part]:
+        """The conditions of the last actions, before the lists are written: if they do not hold, nothing is written."""
+        lines: list[Part] = []
+        done: list[Part] = []
+        depth = STEP * 2 if self.repeats else STEP
+        for at, action in enumerate(self.sources.actions):
+            if action.many or action.verb in NEW:
+                continue
+            if self.repeats:
+                done.append(self._as_done(at, action, depth))
+            entity = self.sources.entity(action.entity)
+            given = self.sources.given(at, action, entity, None)
+            where = self._where(action, entity, None, given)
+            checks = checks_of(self.write, action)
+            known = {name for name, _ in given} - {*self.sources.base(entity)}
+            if not where and not known and not _needs_item(action, checks):
+                continue
+            fields = [keyword(self.module.names.field(entity.name, name), value) for name, value in given]
+            options = [keyword("where", where)] if where else []
+            if where and not known and not _needs_item(action, checks):
+                options.append("or_absent=True")
+            lines.append(call(f"{depth}tx.check", self.module.cls(entity.name), *options, *fields))
+        for item in self.sources.checked:
+            lines += self._check(item, depth)
+        opening = f"{'async ' if self.module.wait else ''}with self.db.transaction() as tx:"
+        if done and not lines:
+            yield "if again:"
+            yield f"{STEP}{opening}"
+            yield from done
+        elif lines:
+            yield opening
+            if done:
+                yield f"{STEP}if again:"
+                yield from done
+                yield f"{STEP}else:"
+            yield from lines
+
+    def _parents_first(self) -> list[int]:
+        """The positions of the actions; a list that is found over another one comes after it."""
+        workload, actions = self.module.workload, self.sources.actions
+
+        def is_over(at: int) -> bool:
+            action = actions[at]
+            entity = self.sources.entity(action.entity)
+            is_list = action.many and action.verb not in NEW
+            return is_list and bool(list_source(workload, self.write, action, entity).over)
+
+        return sorted(range(len(actions)), key=is_over)
+
+    def _token(self, checked: Iterable[CheckedItem]) -> str:
         """The name of the token parameter; empty if a repeated transaction would differ from the first.
 
         That is where it depends on what is read before, or on the time.
         """
         write, sources = self.write, self.sources
-        touched = [sources.entity(name) for name in dict.fromkeys((*(a.entity for a in sources.actions), *checked))]
+        names = (*(a.entity for a in sources.actions), *(item.entity.name for item in checked))
+        touched = [sources.entity(name) for name in dict.fromkeys(names)]
         values = [v for check in write.checks for v in check.values]
         values += [c.value for action in write.actions for c in action.changes if c.value]
         timed = any(v.now is not None for v in values) or any(ending(self.module.design, e) for e in touched)
@@ -163,14 +392,52 @@ class _WriteMethod:
         sources.locals.add(name)
         return name
 
-    def _do(self, at: int, action: Action, loop: Loop | None, together: bool) -> Iterator[Part]:
+    def _do(self, at: int, action: Action, loop: Loop | None, together: bool, depth: str) -> Iterator[Part]:
         entity = self.sources.entity(action.entity)
-        depth = STEP if together else ""
         inner = depth + STEP if loop else depth
+        if loop and together and (key := self._exchanged_key(action, entity, loop.record)):
+            yield f"{depth}{loop.head}:"
+            yield from self._exchange(at, action, entity, loop, key, inner)
+            return
         lines = list(self._one(at, action, entity, loop, together, inner))
         if loop:
             yield f"{depth}{loop.head}:"
         yield from lines
+
+    def _exchanged_key(self, action: Action, entity: Entity, record: str) -> str:
+        """The key of an object of a list that the write deletes and creates anew; empty for other lists.
+
+        An item that is in both lists is replaced: DynamoDB takes an item only once in a transaction.
+        """
+        verbs = {other.verb for other in self.sources.actions if other.many and other.entity == entity.name}
+        if verbs != {Verb.DELETE, Verb.CREATE} or entity.history:
+            return ""
+        parts = [f"{record}.{self.module.names.field(entity.name, name)}" for name in self.sources.base(entity)]
+        return f"({', '.join(parts)})" if len(parts) > 1 else parts[0]
+
+    def _exchanged_lists(self) -> Iterator[Part]:
+        """The keys of the old and of the new items of a list that is deleted and created anew."""
+        for at, action in enumerate(self.sources.actions):
+            entity = self.sources.entity(action.entity)
+            if action.many and (key := self._exchanged_key(action, entity, "one")):
+                if action.verb is Verb.DELETE:
+                    yield Group("old = {", (f"{key}: one for one in {self.sources.found(at)}",), "}", commas=False)
+                else:
+                    yield Group("new = {", (f"{key} for one in {self.sources.records[at].name}",), "}", commas=False)
+
+    def _exchange(self, at: int, action: Action, entity: Entity, loop: Loop, key: str, depth: str) -> Iterator[Part]:
+        if action.verb is Verb.DELETE:
+            yield f"{depth}if {key} not in new:"
+            yield from self._one(at, action, entity, loop, True, depth + STEP)
+            return
+        record: Part = loop.record
+        if sets := self._constants(action, entity, loop):
+            record = self._replaced(loop.record, sets)
+        yield f"{depth}was = old.get({key})"
+        yield f"{depth}if was is None:"
+        yield call(f"{depth}{STEP}tx.insert", record)
+        yield f"{depth}else:"
+        yield call(f"{depth}{STEP}tx.put", record, keyword("was", "was"))
 
     def _one(
         self, at: int, action: Action, entity: Entity, loop: Loop | None, together: bool, depth: str
@@ -178,14 +445,14 @@ class _WriteMethod:
         cls = self.module.cls(entity.name)
         writer, wait = ("tx", "") if together else ("self.db", self.module.wait)
         if action.verb in NEW:
-            yield self._new(at, action, entity, loop, f"{depth}{wait}{writer}")
+            yield from self._new(at, action, entity, loop, f"{wait}{writer}", depth)
             return
         given = self.sources.given(at, action, entity, loop)
         if is_spread(self.module.design.counters, self.write, action, entity):
             # The item is not written, so nothing of it can be checked.
             given = [(name, value) for name, value in given if name in self.sources.base(entity)]
         read = ["read=True"] if entity.name in self.sources.read_first else []
-        where = self._where(action, entity, loop, [n for n, _ in given])
+        where = self._where(action, entity, loop, given)
         fields = [keyword(self.module.names.field(entity.name, n), v) for n, v in given]
         options = [*([keyword("where", where)] if where else []), *read]
         if action.verb is Verb.DELETE:
@@ -201,25 +468,50 @@ class _WriteMethod:
         ]
         for change, attribute in changed:
             self._change(change, entity, attribute, "", loop)  # its parameters have their names before the local has
-        taken = [*LOCAL, *self.sources.params, *self.sources.locals, *([loop.record] if loop else [])]
+        # A later action may have a parameter of the name of its input.
+        inputs = map(identifier, self.sources.inputs)
+        taken = [*LOCAL, *self.sources.params, *self.sources.locals, *inputs, *([loop.record] if loop else [])]
         local = free(identifier(cls), taken)
-        opening = f"{depth}{'async ' if wait else ''}with {writer}.{action.verb}"
+        optional = [self.sources.optional_param(change) for change, _ in changed]
+        outer = depth
+        # Of a write with one optional input and nothing else, it has to be given.
+        needed = is_only_change(self.module.workload, self.write)
+        skipped = all(optional) and len(self.sources.actions) > 1 and not needed
+        if all(optional):
+            self.left_out.append(optional)
+        if skipped:  # an update without changes is refused, and the other actions have theirs
+            yield if_given(optional, outer)
+            depth += STEP
+        verb = Verb.UPDATE if _only_existing(self.write, action) else action.verb
+        opening = f"{depth}{'async ' if wait else ''}with {writer}.{verb}"
         yield call(opening, cls, *options, *fields, tail=f") as {local}:")
-        for change, attribute in changed:
-            yield f"{depth}{STEP}{self._change(change, entity, attribute, local, loop, action.verb is Verb.UPSERT)}"
+        for (change, attribute), param in zip(changed, optional, strict=True):
+            line = self._change(change, entity, attribute, local, loop, action.verb is Verb.UPSERT)
+            if param and not needed and not (skipped and len(set(optional)) == 1):
+                yield if_given([param], depth + STEP)
+                yield f"{depth}{STEP * 2}{line}"
+            else:
+                yield f"{depth}{STEP}{line}"
+        if skipped and together and action.verb is Verb.UPDATE:  # its conditions hold, whatever is given
+            yield f"{outer}else:"
+            checked = [keyword("where", where)] if where else []
+            yield call(f"{depth}tx.check", cls, *checked, *fields)
 
-    def _new(self, at: int, action: Action, entity: Entity, loop: Loop | None, writer: str) -> Part:
+    def _new(
+        self, at: int, action: Action, entity: Entity, loop: Loop | None, writer: str, depth: str
+    ) -> Iterator[Part]:
         record = loop.record if loop else self.sources.records[at].name
         shown: Part = record
         sets = self._constants(action, entity, loop)
         if sets:
             shown = self._replaced(record, sets)
         if action.verb is Verb.CREATE:
-            return call(f"{writer}.insert", shown)
+            yield call(f"{depth}{writer}.insert", shown)
+            return
         where = self._where(action, entity, loop, [])
         options = [*([keyword("where", where)] if where else [])]
         options += ["read=True"] if entity.name in self.sources.read_first else []
-        return call(f"{writer}.put", shown, *options)
+        yield call(f"{depth}{writer}.put", shown, *options)
 
     def _constants(self, action: Action, entity: Entity, loop: Loop | None) -> list[tuple[str, str]]:
         """Attributes of a new item that the document sets, whatever the object has."""
@@ -274,19 +566,30 @@ class _WriteMethod:
     def _amount(self, change: Change, entity: Entity, attribute: Attribute, loop: Loop | None) -> str:
         if change.value is None:
             return "1"
-        return self.sources.value(change.value, entity.name, replace(attribute, optional=False), loop)
+        amount = self.sources.value(change.value, entity.name, replace(attribute, optional=False), loop)
+        self.amount_checks.update(amount_checks(self.module, self.write, change, amount, loop))
+        return amount
 
     # --- What is found first, and batches ---------------------------------------------------------------------------
 
-    def _find(self, found: str, action: Action, loop: Loop | None, names: Iterable[str]) -> Iterator[Part]:
-        """The query that finds an item to write or check, by all attributes that are known."""
+    def _find(
+        self, found: str, action: Action, loops: Sequence[Loop | None], at: int | None, names: Iterable[str]
+    ) -> Iterator[Part]:
+        """The query that finds an item to write or check, by all attributes that are known.
+
+        `at` is the position of the action; None for a check.
+        """
         entity = self.sources.entity(action.entity)
         cls, wait = self.module.cls(entity.name), self.module.wait
         request = next(r for r in self.operation.finds if entity.name in r.entities)
-        names = sought(self.write, self.module.facets, entity, frozenset(names))
+        names = sought(self.write, action, self.module.facets, entity, frozenset(names))
         names = sorted(names - {self.sources.tenant})
+        loop = loops[at] if at is not None else None
         filtered, lists = request.filtered, Loop(action)
-        sources = {n: self.sources.source(n, action, entity, lists if loop else None) for n in names}
+        over = self._over(action, entity, loops) if loop else None
+        sources = {n: self.sources.source(n, action, entity, lists if loop else None) for n in names if not over}
+        if over:
+            lists, sources = over
         equal = [keyword(self.module.names.field(entity.name, n), sources[n]) for n in names if n not in filtered]
         tests: list[Part] = []
         for name in sorted(filtered & set(names)):
@@ -296,10 +599,15 @@ class _WriteMethod:
             tests.append(comparison(Op.EQ, field_, [sources[name]], attribute, self.module, given=True))
         looped = any(isinstance(sources[name], LoopValue) for name in filtered & set(names))
         options = [keyword("filter", as_lambda(tests, looped))] if tests else []
-        if loop is not None and lists.lists:
+        options += ["consistent=True"] if loop is not None and request.consistent else []
+        if loop is not None and (lists.lists or lists.record):
             yield f"{found}: list[{cls}] = []"
             yield f"{lists.head}:"
             yield call(f"{STEP}{found} += {wait}self.db.query", cls, *options, *equal)
+            if lists.lists and not over and self._must_find_all(action):
+                self.module.imports.name("prejoin", "NotFound")
+                yield f"if len({found}) != len({next(iter(lists.lists))}):"
+                yield f'    raise NotFound("there is no such {cls}")'
             return
         if loop is not None:
             yield call(f"{found} = {wait}self.db.query", cls, *options, *equal)
@@ -313,8 +621,46 @@ class _WriteMethod:
             yield f"{found} = {many}[0] if {many} else None"
         else:
             yield call(f"{found} = {wait}self.db.get", cls, *equal)
+        self.module.imports.name("prejoin", "NotFound")
         yield f"if {found} is None:"
-        yield f'    raise LookupError("there is no such {cls}")'
+        yield f'    raise NotFound("there is no such {cls}")'
+
+    def _read_list(self, action: Action) -> Part:
+        """The query for a list that is not written, because another one belongs to its items."""
+        entity = self.sources.entity(action.entity)
+        request = next(r for r in self.operation.finds if entity.name in r.entities)
+        names = search_attributes(self.module.workload, self.write, action)
+        equal = [
+            keyword(self.module.names.field(entity.name, name), self.sources.source(name, action, entity, None))
+            for name in sorted(names - {self.sources.tenant})
+        ]
+        options = ["consistent=True"] if request.consistent else []
+        variable = self.sources.found(action)
+        return call(f"{variable} = {self.module.wait}self.db.query", self.module.cls(entity.name), *options, *equal)
+
+    def _over(self, action: Action, entity: Entity, loops: Sequence[Loop | None]) -> tuple[Loop, dict[str, str]] | None:
+        """The loop over another list, through whose items those of an action are found, and their attributes."""
+        source = list_source(self.module.workload, self.write, action, entity)
+        if not source.over:
+            return None
+        parent = self.sources.entity(source.over)
+        other = list_over(source)
+        if other is not None:
+            loop: Loop | None = Loop(other, "one", self.sources.found(other), parent.name)
+        else:
+            position = next(at for at, one in enumerate(self.sources.actions) if one.entity == parent.name)
+            other, loop = self.sources.actions[position], loops[position]
+        assert loop is not None  # it is a list
+        sources = {}
+        for name, part in source.over_links.items():
+            if loop.record:
+                sources[name] = f"{loop.record}.{self.module.names.field(parent.name, part)}"
+            else:
+                sources[name] = self.sources.source(part, other, parent, loop)
+        for name in source.links:
+            if name != self.sources.tenant:
+                sources[name] = self.sources.source(name, action, entity, loop)
+        return loop, sources
 
     def _batch(self, at: int, action: Action, loop: Loop | None) -> list[Part]:
         assert loop is not None  # batches are of many
@@ -322,70 +668,73 @@ class _WriteMethod:
         wait = self.module.wait
         if action.verb in NEW:
             return [call(f"{wait}self.db.put_many", self.sources.records[at].name)]
-        pairs = [(n, self.sources.base_source(n, at, action, entity, loop)) for n in self.sources.base(entity)]
+        pairs = [(n, self.sources.base_source(n, action, entity, loop)) for n in self.sources.base(entity)]
         key = mapping((string(self.module.names.field(entity.name, n)), v) for n, v in pairs)
         listed = Group("[", (key, loop.head), "]", commas=False)
         return [call(f"{wait}self.db.delete_many", self.module.cls(entity.name), listed)]
 
     # --- Conditions -------------------------------------------------------------------------------------------------
 
-    def _check(self, name: str, checks: Sequence[Check]) -> Iterator[Part]:
+    def _check(self, item: CheckedItem, depth: str) -> Iterator[Part]:
         """The check of an item that is not written."""
-        entity = self.sources.entity(name)
-        action = Action(Verb.UPDATE, name)
-        base = self.sources.base(entity)
+        entity = item.entity
+        name, base = entity.name, self.sources.base(entity)
         if name in self.sources.found_first:
-            found = self.sources.found(name)
+            found = self.sources.found(item)
             pairs = [(n, f"{found}.{self.module.names.field(name, n)}") for n in base]
         else:
-            pairs = [(n, self.sources.source(n, action, entity, None)) for n in base]
+            pairs = [(n, self.sources.source(n, item.action, entity, None)) for n in base]
         fields = [keyword(self.module.names.field(name, n), v) for n, v in pairs]
-        if is_absence(checks):
-            yield call(f"{STEP}tx.check_absent", self.module.cls(name), *fields)
+        if item.must_be_absent:
+            yield call(f"{depth}tx.check_absent", self.module.cls(name), *fields)
             return
-        where, _ = self._tests(checks, entity, None, ())
+        where, _ = self._tests(item.checks, entity, None, ())
         options = [keyword("where", as_lambda(where))] if where else []
-        yield call(f"{STEP}tx.check", self.module.cls(name), *options, *fields)
+        if where and all(_holds_if_absent(check) for check in item.checks):
+            options.append("or_absent=True")
+        yield call(f"{depth}tx.check", self.module.cls(name), *options, *fields)
 
-    def _where(self, action: Action, entity: Entity, loop: Loop | None, given: Iterable[str]) -> Part:
-        tests, looped = self._tests(self.write.checks, entity, loop, given)
-        meant = [c for c in self.write.checks if self._meant(c) == entity.name and not c.attribute]
-        kinds = {c.kind for c in meant}
+    def _where(self, action: Action, entity: Entity, loop: Loop | None, given: Iterable[tuple[str, str]]) -> Part:
+        """The condition on the item of an action. `given` are the attributes that are compared with the key."""
+        checks = checks_of(self.write, action)
+        tests, looped = self._tests(checks, entity, loop, dict(given))
+        kinds = {check.kind for check in checks if not check.attribute}
         # Something that every item has: of its key, unless there is only one item.
         always = [*self.sources.base(entity), *(a.name for a in entity.attributes if not a.optional)]
         attribute = entity.attribute(always[0])
         assert attribute is not None
         first = self.module.names.field(entity.name, attribute.name)
-        compared = {c.op for c in self.write.checks if c.kind is CheckKind.COMPARE and c.entity in {"", entity.name}}
         # What is not there is unlike everything: `<>` alone says nothing of whether it is.
-        if CheckKind.EXISTS in kinds and not action.updates and compared <= {Op.NE, Op.NOT_EXISTS}:
+        implied = any(check.attribute and not _holds_if_absent(check) for check in checks)
+        is_list = loop is not None and action.verb is Verb.DELETE
+        is_given = is_list and list_source(self.module.workload, self.write, action, entity).is_given
+        required = CheckKind.EXISTS in kinds or (is_given and self.write.atomic is not False)
+        if required and not action.updates and not implied:
             tests = [*tests, comparison(Op.EXISTS, first, (), attribute, self.module)]
-        if CheckKind.NOT_EXISTS in kinds and action.verb is Verb.PUT:
+        if CheckKind.NOT_EXISTS in kinds:
             tests = [*tests, comparison(Op.NOT_EXISTS, first, (), attribute, self.module)]
         return as_lambda(tests, looped) if tests else ""
 
-    def _meant(self, check: Check) -> str:
-        return check.entity or self.write.first_entity
-
     def _tests(
-        self, checks: Iterable[Check], entity: Entity, loop: Loop | None, given: Iterable[str]
+        self, checks: Iterable[Check], entity: Entity, loop: Loop | None, given: Mapping[str, str] | Iterable[str]
     ) -> tuple[list[Part], bool]:
-        """The comparisons with attributes of an item, and whether they use variables of a loop.
+        """The conditions on attributes of an item, and whether they use variables of a loop.
 
-        Attributes given with the key are left out: these are compared anyway.
+        An equality with the value that is given with the key is left out: it is compared anyway.
         """
         found: list[Part] = []
-        said, looped = set(given), False
+        said, looped = dict(given) if isinstance(given, Mapping) else {}, False
         for check in checks:
-            if check.kind is not CheckKind.COMPARE or check.op is None or check.entity not in {"", entity.name}:
-                continue
             attribute = entity.attribute(check.attribute)
-            if attribute is None or (check.op is Op.EQ and attribute.name in said):
+            if attribute is None:
                 continue
             values = [self.sources.value(v, entity.name, attribute, loop) for v in check.values]
+            if check.op is Op.EQ and said.get(attribute.name) == values[0]:
+                continue
             looped = looped or any(isinstance(value, LoopValue) for value in values)
             field_ = self.module.names.field(entity.name, attribute.name)
-            found.append(comparison(check.op, field_, values, attribute, self.module, self._is_given(check)))
+            operator = _operator(check)
+            found.append(comparison(operator, field_, values, attribute, self.module, self._is_given(check)))
         return found, looped
 
     def _is_given(self, check: Check) -> bool:
@@ -393,3 +742,42 @@ class _WriteMethod:
         names = [value.param for value in check.values if value.param is not None]
         lists = [name for name in names if name in self.sources.inputs and self.sources.inputs[name].many]
         return bool(lists if check.op is Op.IN else names)
+
+
+def _settled(action: Action) -> list[Change]:
+    """The changes of an update whose result is a constant, or that the attribute is absent."""
+    return [
+        change
+        for change in action.changes
+        if change.op is ChangeOp.REMOVE
+        or (change.op is ChangeOp.SET and change.value is not None and change.value.const is not None)
+    ]
+
+
+def _needs_item(action: Action, checks: Sequence[Check]) -> bool:
+    """Whether an action is refused if its item does not exist."""
+    if action.verb is Verb.UPSERT:
+        return any(check.kind is CheckKind.EXISTS and not check.attribute for check in checks)
+    return action.verb is Verb.UPDATE or any(not _holds_if_absent(check) for check in checks)
+
+
+def _only_existing(write: Write, action: Action) -> bool:
+    """Whether an upsert may not create an item: `Counter exists`."""
+    return any(check.kind is CheckKind.EXISTS and not check.attribute for check in checks_of(write, action))
+
+
+def _operator(check: Check) -> Op:
+    """The operator of a condition on an attribute."""
+    match check.kind:
+        case CheckKind.EXISTS:
+            return Op.EXISTS
+        case CheckKind.NOT_EXISTS:
+            return Op.NOT_EXISTS
+        case _:
+            assert check.op is not None  # a comparison has one
+            return check.op
+
+
+def _holds_if_absent(check: Check) -> bool:
+    """Whether a condition is true of an item that does not exist."""
+    return bool(check.attribute) and _operator(check) in (Op.NE, Op.NOT_EXISTS)

@@ -44,9 +44,12 @@ class WriteList(Writer):
             )
         self._writes.append(write)
 
-    def check(self, cls: type[E], /, *, where: Where[E] | None = None, **known: Any) -> None:
-        """Apply the transaction only if this item exists, has the known values and fulfils the condition."""
-        self._write(check_write(self.schema, cls, where, known))
+    def check(self, cls: type[E], /, *, where: Where[E] | None = None, or_absent: bool = False, **known: Any) -> None:
+        """Apply the transaction only if this item exists, has the known values and fulfils the condition.
+
+        With `or_absent=True` also if there is no item.
+        """
+        self._write(check_write(self.schema, cls, where, known, or_absent))
 
     def check_absent(self, cls: type[E], /, **key: Any) -> None:
         """Apply the transaction only if there is no item with this key."""

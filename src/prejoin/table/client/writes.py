@@ -82,7 +82,8 @@ class Writer(ABC):
     ) -> UpdateBlock[E]:
         """Update an object, or create it: `with db.upsert(Page, url=url) as p: p.title = "Home"`.
 
-        A new item is written as by `insert`: required attributes have to be set, and others get their defaults.
+        A new item is written as by `insert`: required attributes have to be set, and others get their defaults. The
+        condition `where` is about the stored item; if there is none, it is created.
         """
         return update_block.UpdateBlock(self, cls, where, key, {"read": read, "returning": returning, "upsert": True})
 

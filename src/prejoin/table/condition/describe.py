@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date
 from typing import Any
 
 from prejoin.table.codec.paths import path_text
 
 from .record import And, Between, Compare, Condition, Exists, Function, In, Not, Or, Path, Relate, Size, Stored
 
-_LONGEST = 40
+_LONGEST = 200
+"""The most characters of a text. Other values are never cut: half a number or half a time says something else."""
 _OPERATORS = {"=": "==", "<>": "!="}
 
 
@@ -61,5 +63,8 @@ def _value(value: Any) -> str:
         value = next(iter(value.json.values()))
     if isinstance(value, bytes):
         return f"{len(value)} bytes"
+    if isinstance(value, date):  # also a datetime, whose repr is four times as long
+        return repr(value.isoformat())
     text = repr(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    is_long = isinstance(value, str | list | dict | set | frozenset) and len(text) > _LONGEST
+    return f"{text[: _LONGEST - 1]}…" if is_long else text

@@ -58,6 +58,11 @@ class BoundEntity(msgspec.Struct, Generic[E], frozen=True):
         ]
 
     @property
+    def maintains(self) -> bool:
+        """Whether patterns maintain something that deletes and batches would leave stale."""
+        return any(not pattern.only_checks for pattern in self.patterns)
+
+    @property
     def tested(self) -> frozenset[str]:
         """The attributes that decide whether an item is visible."""
         conditions = self.visible()

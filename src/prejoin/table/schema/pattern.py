@@ -97,6 +97,9 @@ class BoundPattern:
     spreads: ClassVar[bool] = False
     """Whether the pattern may write its own items instead of the entity's (`Write.spread`). It rewrites first, and a
     write that spares the entity's item is left to it alone. `ShardedCounter` does that."""
+    only_checks: ClassVar[bool] = False
+    """Whether the pattern only checks values that are written. Deletes, and batches of puts that it has checked, do not
+    need it. `Bounds` does that."""
 
     def link(self, entities: Mapping[type[Any], BoundEntity[Any]]) -> Mapping[type[Any], BoundPattern]:
         """Return patterns to add to other entities, by class. Called with all entities before the schema is built.

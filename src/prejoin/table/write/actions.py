@@ -187,7 +187,11 @@ def check_item(schema: Schema, write: Write) -> ItemAction:
     to = Placeholders()
     key = schema.facet_key(write.entity.base, write.values)
     there = write.verb == "check"
-    text = condition(schema, write, to, there=there)
+    if write.or_absent:
+        fulfilled = condition(schema, write, to)
+        text = f"{vacancy(schema, write.entity, to)} OR ({fulfilled})"
+    else:
+        text = condition(schema, write, to, there=there)
     return action("ConditionCheck", key, {}, text, to, write, condition_error if there else exists_error)
 
 
@@ -326,6 +330,7 @@ def condition_error(write: Write, item: Json | None) -> ConditionFailed:
         return found
     message = f"{item_name(write)} does not fulfil the condition of this {write.verb}"
     expected = [_is(name, value) for name, value in write.asserted.items()] + list(conjuncts(write.where))
+    expected += conjuncts(write.if_stored)
     return ConditionFailed(f"{message}: {condition_text(expected)}" if expected else message)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any, Literal, TypeVar, cast
 
+from msgspec.structs import replace
+
 from prejoin.table.codec.paths import path_text, place
 from prejoin.table.condition.record import Where, recorded
 from prejoin.table.errors import CodecError, TableError
@@ -67,16 +69,21 @@ def update_write(
         known,
         None,
         check_changes(entity, changes, moves=bool(read) and not upsert),
-        recorded(where, entity.codec),
+        None if upsert else recorded(where, entity.codec),
         returning,
         bool(read),
+        if_stored=recorded(where, entity.codec) if upsert else None,
     )
     return rewrite(write)
 
 
-def check_write(schema: Schema, cls: type[E], where: Where[E] | None, known: Mapping[str, Any]) -> Write:
+def check_write(
+    schema: Schema, cls: type[E], where: Where[E] | None, known: Mapping[str, Any], or_absent: bool = False
+) -> Write:
     entity, known = check_known(schema, cls, known, where)
-    return Write("check", entity, known, where=recorded(where, entity.codec))
+    if or_absent and where is None:
+        raise TableError(f"a check of {entity.tag} with or_absent=True and without a condition checks nothing")
+    return Write("check", entity, known, where=recorded(where, entity.codec), or_absent=or_absent)
 
 
 def absence_check(schema: Schema, cls: type[E], known: Mapping[str, Any]) -> Write:
@@ -97,7 +104,13 @@ def delete_write(
 ) -> Write:
     entity, known = check_known(schema, cls, known, where, read, returning)
     condition = recorded(where, entity.codec)
-    return rewrite(Write("delete", entity, known, where=condition, returning=returning, read_first=bool(read)))
+    write = Write("delete", entity, known, where=condition, returning=returning, read_first=bool(read))
+    if read and condition is not None:
+        # DynamoDB deletes nothing, and succeeds, if the condition is true of a missing item. Few deletes need this.
+        from prejoin.table.condition.evaluate import holds
+
+        write = replace(write, or_absent=holds(condition, entity.codec, {}))
+    return rewrite(write)
 
 
 def as_written(write: Write, record: E) -> E:

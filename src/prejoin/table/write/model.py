@@ -87,6 +87,10 @@ class Write(msgspec.Struct, frozen=True):
     """The write that made a pattern add this one."""
     decision: ItemDecision | None = None
     """How the write depends on the stored item. Only for an update or upsert that a pattern adds."""
+    if_stored: Condition | None = None
+    """The condition of an upsert, which is about the stored item: one that does not exist is created."""
+    or_absent: bool = False
+    """Whether an item that does not exist fulfils the condition of a check or a delete."""
     spread: Mapping[str, Any] = {}
     """Amounts that a pattern adds to items of its own, instead of the entity's item."""
 
@@ -203,7 +207,10 @@ _TEXTS = dict[str, str].values
 def check_actions(actions: Sequence[ItemAction]) -> Sequence[ItemAction]:
     """Return the actions; raise TooMany or SchemaError if DynamoDB would not accept them in one transaction."""
     if len(actions) > TRANSACTION_ACTIONS:
-        raise TooMany(f"a transaction takes at most {TRANSACTION_ACTIONS} actions, and this one has {len(actions)}")
+        raise TooMany(
+            f"a transaction takes at most {TRANSACTION_ACTIONS} actions, and this one has {len(actions)}. Write fewer "
+            "items at a time, or write them without a transaction"
+        )
     if len({action.key for action in actions}) < len(actions):
         seen: dict[tuple[str, ...], ItemAction] = {}
         for action in actions:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from prejoin.keys import TABLE
 from prejoin.protocol.expressions import Substitutions, apply, bind_update
 from prejoin.table.codec.values import Json
+from prejoin.table.condition.record import both
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import CodecError, ConditionFailed, NotFound, TableError
@@ -60,7 +61,8 @@ def with_item(schema: Schema, write: Write, item: Json | None) -> Write | None:
     if wrong := missing_parent_error(write, item):
         raise wrong
     after = entity.codec.values(entity.codec.read(_updated(write, item), entity.tag, key))
-    return replace(write, verb="update", stored=StoredObject(was, item, after))
+    where = write.where if write.if_stored is None else both(write.where, write.if_stored)
+    return replace(write, verb="update", stored=StoredObject(was, item, after), where=where, if_stored=None)
 
 
 def _without(write: Write) -> Write | None:
@@ -68,8 +70,8 @@ def _without(write: Write) -> Write | None:
         case "put":
             return replace(write, verb="insert")
         case "upsert":
-            return replace(write, verb="insert", values=new_values(write))
-        case "delete" if not write.asserted and write.where is None:
+            return replace(write, verb="insert", values=new_values(write), if_stored=None)
+        case "delete" if not write.asserted and (write.where is None or write.or_absent):
             return None
         case _:
             raise NotFound(f"there is no {item_name(write)}")

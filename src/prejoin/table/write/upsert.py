@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from prejoin.keys import TABLE, Facet
-from prejoin.table.condition.render import Placeholders
+from prejoin.table.condition.render import Placeholders, render_part
 from prejoin.table.errors import TableError, UnknownValue
 from prejoin.table.schema.key_attributes import key_json
 from prejoin.table.schema.schema import Schema
@@ -14,7 +14,7 @@ from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import Computed, First, Joined
 from prejoin.types import Kind
 
-from .actions import action, condition, condition_error, expression
+from .actions import absent, action, condition, condition_error, expression
 from .model import ItemAction, Write
 
 _READ = "pass read=True to read the item first"
@@ -44,6 +44,9 @@ def upsert_item(schema: Schema, write: Write) -> ItemAction:
     changes = Changes({**key, **changed.sets, **rest}, changed.adds, changed.removes, changed.deletes)
     body = {"UpdateExpression": expression(write, changes, to, sets, removes)}
     text = condition(schema, write, to)
+    if write.if_stored is not None:
+        fulfilled = f"({absent(schema, to)} OR {render_part(write.if_stored, entity.codec, to)})"
+        text = f"({text}) AND {fulfilled}" if text else fulfilled
     return action("Update", schema.facet_key(entity.base, write.values), body, text, to, write, condition_error)
 
 

@@ -9,9 +9,12 @@ from prejoin.workload.checks.follows import check_follows
 from prejoin.workload.checks.history import check_histories
 from prejoin.workload.checks.names import check_names
 from prejoin.workload.checks.omissions import check_forgotten
+from prejoin.workload.checks.optional_inputs import check_optional_inputs
 from prejoin.workload.checks.reporter import Reporter
+from prejoin.workload.checks.stored_names import check_stored_names
 from prejoin.workload.checks.tenants import check_tenants
 from prejoin.workload.checks.types import check_types
+from prejoin.workload.checks.write_items import check_write_items
 from prejoin.workload.model import Workload
 from prejoin.workload.read_result import Places
 
@@ -20,6 +23,13 @@ def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic,
     """All diagnostics about a workload, in the order of their places."""
     reporter = Reporter(workload, places or Places())
     about_parts = (check_names, check_tenants, check_types, check_follows, check_histories, check_decisions)
-    for one in (*about_parts, check_completeness, check_forgotten):
-        one(reporter)
+    about_the_whole = (
+        check_write_items,
+        check_optional_inputs,
+        check_stored_names,
+        check_completeness,
+        check_forgotten,
+    )
+    for check_part in (*about_parts, *about_the_whole):
+        check_part(reporter)
     return in_order(reporter.diagnostics)

@@ -12,7 +12,19 @@ from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.document.tables import normal
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, identified, unaddressed
-from prejoin.workload.model import Action, Attribute, ChangeOp, Combine, Entity, Read, Result, Verb, Write
+from prejoin.workload.model import (
+    Action,
+    Attribute,
+    ChangeOp,
+    CheckKind,
+    Combine,
+    Entity,
+    Read,
+    Result,
+    Verb,
+    Workload,
+    Write,
+)
 from prejoin.workload.read_result import Path
 
 _LONG = 5_000
@@ -221,8 +233,9 @@ def _used(r: Reporter) -> None:
         if a.verb in {Verb.CREATE, Verb.PUT, Verb.UPSERT}
     }
     inexact = any("Items Written" in p.verbatim for p in r.workload.writes)
+    locks = _locks(r.workload)
     for index, entity in enumerate(r.workload.entities):
-        if r.workload.reads and entity.name not in read:
+        if r.workload.reads and entity.name not in read and entity.name not in locks:
             r.say(
                 codes.NEVER_READ,
                 ("entities", index),
@@ -237,3 +250,19 @@ def _used(r: Reporter) -> None:
                 message,
                 "add the write that creates it; if another program does, add that as a write",
             )
+
+
+def _locks(workload: Workload) -> set[str]:
+    """Entities that only writes need: a condition asks for them, or they are taken and released by a natural id."""
+    writes = (*workload.writes, *workload.deletes)
+    asked = {
+        check.entity or write.first_entity
+        for write in writes
+        for check in write.checks
+        if check.kind is not CheckKind.UNIQUE
+    }
+    actions = [action for write in writes for action in write.actions]
+    created = {action.entity for action in actions if action.verb in {Verb.CREATE, Verb.PUT, Verb.UPSERT}}
+    removed = {action.entity for action in actions if action.verb in {Verb.DELETE, Verb.EXPIRE}}
+    natural = {e.name for e in workload.entities if e.id and not any(a.generated for a in e.id)}
+    return asked | (created & removed & natural)

@@ -26,6 +26,7 @@ from prejoin.workload.model import (
     Read,
     Spread,
     Under,
+    Unproven,
 )
 from prejoin.workload.read_result import Path
 
@@ -72,6 +73,8 @@ def _about(pin: Pin) -> Hashable:
             return ("content", pin.entity, pin.attribute)
         case Accept() | OutOfScope():
             return ("pattern", pin.pattern)
+        case Unproven():
+            return ("unproven", pin.pattern)
         case Under():
             return ("under", pin.entity)
         case _:

@@ -25,11 +25,13 @@ from prejoin.workload.model import (
     RelationshipKind,
     Spread,
     Under,
+    Unproven,
     Value,
     Without,
     Write,
 )
 from prejoin.workload.read_result import Path
+from prejoin.workload.targets import NEW, attribute_of_input, list_source
 
 _AFFIXES = (
     (re.compile(r"(.+?)_?prefix", re.IGNORECASE), "{} begins_with"),
@@ -100,7 +102,7 @@ def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[En
     plain = bare_name(name)
     if r.full or any(f"`{plain}`" in e.verbatim.get("Attributes", "") for e in found):
         return  # Its line could not be read, which is reported.
-    names = [a.name for e in found for a in e.attributes]
+    names = list(dict.fromkeys(a.name for e in found for a in e.attributes))
     prefix = name.removesuffix(plain)
     where = " or ".join(f"`{e.name}`" for e in found) or "any entity"
     for affix, form in _AFFIXES:
@@ -218,8 +220,12 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         if entity is None:
             continue
         used |= set(action.by)
+        if action.many and action.verb not in NEW:
+            source = list_source(r.workload, write, action, entity)
+            used |= {*source.links.values(), *source.unwritten.values()}
         for name in action.by:
-            if name not in inputs:
+            # Of a list, `by` names the attribute that says to which item it belongs.
+            if name not in inputs and not (action.many and entity.attribute(name)):
                 message = f"`{name}` is not among the inputs"
                 r.say(codes.NOT_GIVEN, (*path, "actions"), message, f"add `{name}` to the inputs", name)
         for change in changes(write, action, entity):
@@ -233,7 +239,8 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                     fix = f"add `{change.attribute}` to the inputs, or give a constant: `{change.attribute} = …`"
                     r.say(codes.NOT_GIVEN, (*path, "actions"), message, fix)
     for check in write.checks:
-        _check(r, path, check, touched)
+        used |= {check.by} | ({check.attribute} if not check.entity else set())
+        _check(r, path, write, check, touched, inputs)
         for value in check.values:
             used |= _value(r, (*path, "checks"), value, inputs)
     for name in sorted(inputs - used):
@@ -253,8 +260,16 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             r.say(codes.WHOSE, (*path, "inputs"), message, fix, name)
 
 
-def _check(r: Reporter, path: Path, check: Check, touched: list[Entity]) -> None:
+def _check(r: Reporter, path: Path, write: Write, check: Check, touched: list[Entity], inputs: set[str]) -> None:
     place = (*path, "checks")
+    if not check.entity and check.attribute in inputs and check.op:
+        if attribute_of_input(r.workload, write, check.attribute) is None:
+            message = (
+                f"nothing says what `{check.attribute}` is: it is no attribute, and no change or condition uses it"
+            )
+            fix = "compare it with an attribute, or add it to one: `update Stock (pieces -= n)`"
+            r.say(codes.UNKNOWN_ATTRIBUTE, place, message, fix, check.attribute)
+        return  # a condition on an input
     if check.entity and not _known_entity(r, place, check.entity):
         return
     named = r.workload.entity(check.entity) if check.entity else None
@@ -332,7 +347,7 @@ def _decisions(r: Reporter) -> None:
             case OwnTable():
                 for name in decision.pin.entities:
                     _known_entity(r, path, name)
-            case Accept() | OutOfScope():
+            case Accept() | OutOfScope() | Unproven():
                 _known_pattern(r, path, decision.pin.pattern)
             case _:
                 pass

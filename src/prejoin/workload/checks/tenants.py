@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.lookup import bare_name, suggest
-from prejoin.workload.model import FixedKey, Input, Op, Pattern, Tenant
+from prejoin.workload.model import FixedKey, Input, Op, Pattern, Read, Result, Tenant
 from prejoin.workload.read_result import Path
 
 _LINE: Path = ("context", "tenant")
+_WORLDWIDE = re.compile(r"e-?mail|login|user_?name|nick|handle|phone|mobile|slug|domain", re.IGNORECASE)
+"""Names of attributes that people expect to be unique everywhere."""
 
 
 def check_tenants(r: Reporter) -> None:
@@ -24,6 +28,7 @@ def check_tenants(r: Reporter) -> None:
     _check_entity(r, tenant)
     for path, pattern in r.patterns():
         _check_pattern(r, path, pattern, tenant)
+    _tell_scope(r, tenant)
     for index, decision in enumerate(r.workload.decisions):
         pin = decision.pin
         owned = isinstance(pin, FixedKey) and pin.entity in r.workload.owned
@@ -66,3 +71,44 @@ def _check_pattern(r: Reporter, path: Path, pattern: Pattern, tenant: Tenant) ->
 def _is_one(one: Input) -> bool:
     """Whether an input is the caller's own tenant."""
     return one == Input(one.attribute) and one.op is Op.EQ
+
+
+def _tell_scope(r: Reporter, tenant: Tenant) -> None:
+    """Say once what is meant within one tenant, where a reader may expect it over all of them."""
+    unique = _unique_names(r, tenant)
+    lists = [read.id for index, read in enumerate(r.workload.reads) if _reads_all(r, index, read, tenant)]
+    if not unique and not lists:
+        return
+    parts = []
+    if unique:
+        parts.append(f"{name_list(unique)} {'is' if len(unique) == 1 else 'are'} unique within it")
+    if lists:
+        parts.append(f"{name_list(lists)} {'reads' if len(lists) == 1 else 'read'} the items of one")
+    fix = (
+        f"if it is meant over all tenants, use an entity that belongs to none, with its own writes and reads: "
+        f"`Tenant: {tenant.attribute}, except Login`"
+    )
+    r.say(codes.WITHIN_TENANT, _LINE, f"`{tenant.attribute}` is the tenant: {'; '.join(parts)}", fix)
+
+
+def _unique_names(r: Reporter, tenant: Tenant) -> list[str]:
+    """Unique attributes of tenants that look like the name of a person or a place in the whole world."""
+    exempt = [e for e in r.workload.entities if e.name not in r.workload.owned]
+    held = {a.name for entity in exempt for a in entity.attributes if a.id or a.unique}
+    names = []
+    for entity in r.workload.entities:
+        for group in entity.unique if entity.name in r.workload.owned else ():
+            own = [name for name in group if name != tenant.attribute]
+            if len(own) == 1 and _WORLDWIDE.search(own[0]) and own[0] not in held:
+                names.append(f"{entity.name}.{own[0]}")
+    return names
+
+
+def _reads_all(r: Reporter, index: int, read: Read, tenant: Tenant) -> bool:
+    """Whether a read has no inputs but the tenant, which its author has not written."""
+    others = [one for one in read.inputs if one.attribute != tenant.attribute and not one.filter]
+    scoped = any(name in r.workload.owned for name in read.entities)
+    if others or not scoped or read.result is Result.ONE:
+        return False
+    cell = r.places.find(("reads", index, "inputs"))
+    return cell is None or tenant.attribute not in cell.text

@@ -33,11 +33,23 @@ from prejoin.workload.model import (
     Write,
 )
 from prejoin.workload.read_result import Path
+from prejoin.workload.targets import attribute_of_input, input_checks
 
 _TTL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATETIME})
 _UNTEXTUAL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN})
+_UNCONTAINING = _UNTEXTUAL | {Kind.DATE, Kind.DATETIME, Kind.UUID}
 _MANY = frozenset({Kind.LIST, Kind.SET})
 _WHOLE = frozenset({Verb.CREATE, Verb.PUT})
+_READ_FIX = (
+    "keep the result of the comparison as an attribute that each write sets, such as `missing` or `isLow`, and ask for "
+    "that; or read more and compare in your code"
+)
+_CONDITION_FIX = (
+    "keep the difference as an attribute that each write changes, such as `available`, and compare that: "
+    "`available >= amount`; or give the value as an input"
+)
+_SAME_FIX = "give the value as an input, or keep the result of the comparison as an attribute that each write sets"
+_CHANGE_FIX = "give the value as an input, or write a constant"
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d{1,3})?\Z", re.ASCII)
 
 
@@ -118,7 +130,7 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
     for one in read.inputs:
         attribute = _meant(r, read.entities, one.attribute)
         if attribute:
-            _input(r, (*path, "inputs"), one, attribute)
+            _input(r, (*path, "inputs"), one, attribute, read.entities)
             if _passed(attribute, one.op, one.values) and read.id not in r.out_of_scope:
                 message = f"`{one.attribute}` is the TTL attribute, and expired items are not found"
                 fix = (
@@ -169,7 +181,7 @@ def _passed(a: Attribute, op: Op | None, values: tuple[Value, ...]) -> bool:
     return a.ttl and before and bool(values) and all(v.now is not None and v.now <= 0 for v in values)
 
 
-def _input(r: Reporter, path: Path, one: Input, a: Attribute) -> None:
+def _input(r: Reporter, path: Path, one: Input, a: Attribute, entities: tuple[str, ...]) -> None:
     kind = a.type.kind
     if one.op in {Op.EXISTS, Op.NOT_EXISTS} or (one.op is Op.CONTAINS and kind is not Kind.CONTENT):
         pass
@@ -186,7 +198,8 @@ def _input(r: Reporter, path: Path, one: Input, a: Attribute) -> None:
     if one.many and one.op is not Op.EQ:
         r.say(codes.CONTRADICTION, path, f"`{a.name}[]` is a list of values and has an operator", f"write `{a.name}[]`")
     for value in one.values:
-        _constant(r, path, value, a, partial=one.op in {Op.BEGINS_WITH, Op.CONTAINS})
+        if not _compares_attributes(r, path, value, a, entities, _READ_FIX):
+            _constant(r, path, value, a, partial=one.op in {Op.BEGINS_WITH, Op.CONTAINS})
 
 
 def _write(r: Reporter, path: Path, write: Write) -> None:
@@ -209,7 +222,8 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             elif change.value:
                 # An increment need not be within the bounds.
                 added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
-                _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
+                if not _compares_attributes(r, place, change.value, attribute, (entity.name,), _CHANGE_FIX):
+                    _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
             required = not (attribute.optional or attribute.id or attribute.default is not None)
             if change.op is ChangeOp.REMOVE and action.updates and required:
                 marked = write_attribute(replace(attribute, optional=True, text=""))
@@ -226,13 +240,48 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             else tuple(dict.fromkeys((*write.entities, *(a.entity for a in write.actions))))
         )
         attribute = _meant(r, names, check.attribute) if check.attribute else None
+        if not check.entity and check in input_checks(write):
+            attribute = attribute_of_input(r.workload, write, check.attribute)
         if attribute:
             for value in check.values:
+                if _compares_attributes(
+                    r,
+                    (*path, "checks"),
+                    value,
+                    attribute,
+                    names,
+                    _CONDITION_FIX if attribute.type.numeric else _SAME_FIX,
+                ):
+                    continue
                 _constant(r, (*path, "checks"), value, attribute, partial=check.op in {Op.BEGINS_WITH, Op.CONTAINS})
+            if check.op is not None and (unfit := _unfit(check.op, check.values, attribute)):
+                r.say(codes.UNFIT_TYPE, (*path, "checks"), *unfit, check.attribute)
             if _passed(attribute, check.op, check.values) and write.id not in r.out_of_scope:
                 message = f"`{check.attribute}` is the TTL attribute, and an expired item is not found"
                 fix = "leave the condition out: `create` replaces an item that has expired, and nothing else finds it"
                 r.say(codes.ASKS_EXPIRED, (*path, "checks"), message, fix, check.attribute)
+
+
+def _unfit(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str] | None:
+    """Why a condition cannot be asked of an attribute's type, and what to write instead; None if it can.
+
+    DynamoDB orders texts, numbers and bytes, and finds a part only in a text, a list or a set.
+    """
+    kind = a.type.kind
+    if op in {Op.EXISTS, Op.NOT_EXISTS}:
+        return None
+    if op is Op.CONTAINS and kind in _UNCONTAINING:
+        return f"`{a.name}` is {a.type}, which contains nothing", f"write `{a.name} = …`"
+    if op is Op.CONTAINS and kind is not Kind.CONTENT:
+        return None
+    if not a.type.scalar and (op in RANGES or any(value.param is None for value in values)):
+        fix = f"write `{a.name} contains …`" if kind in _MANY else f"write `{a.name} exists`"
+        return f"`{a.name}` is {a.type}, which cannot be compared", fix
+    if op is Op.BEGINS_WITH and (kind in _UNTEXTUAL or a.ttl):  # a TTL is stored as a number
+        return f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`"
+    if op in RANGES and kind is Kind.BOOLEAN:
+        return f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`"
+    return None
 
 
 def _senseless(r: Reporter, path: Path, write: Write, action: Action, change: Change) -> None:
@@ -265,6 +314,34 @@ def _changeable(r: Reporter, path: Path, entity: Entity, a: Attribute) -> None:
             f"{name} changes and is not marked mutable",
             f"mark it: `` {write_attribute(replace(a, mutable=True, text=''))} ``",
         )
+
+
+def _compares_attributes(
+    r: Reporter, path: Path, value: Value, a: Attribute, entities: tuple[str, ...], fix: str
+) -> bool:
+    """Whether a value is the name of another attribute, which is reported. In quotes it is a text."""
+    const = value.const or ""
+    if a.type.kind is Kind.ENUM and const in a.type.values:
+        return False
+    owner, dot, name = const.rpartition(".")
+    holders = [owner] if dot else entities
+    other = next((e for e in map(r.workload.entity, holders) if e and e.attribute(name)), None)
+    if other is None or (_problem(const, a) is None and not _is_bare_word(r, path, const)):
+        return False
+    message = f"`{const}` is an attribute, and `{a.name}` can be compared only with an input or a constant"
+    if fix is _CHANGE_FIX:
+        message = f"`{const}` is an attribute, and `{a.name}` can be set only to an input or a constant"
+    quoted = "" if a.type.kind is not Kind.STRING else f'; the text itself is written `"{const}"`'
+    r.say(codes.CONSTANT, path, message, f"{fix}{quoted}", const)
+    return True
+
+
+def _is_bare_word(r: Reporter, path: Path, const: str) -> bool:
+    """Whether a constant stands in its cell without quotes. In YAML and JSON a constant is marked as one."""
+    cell = r.places.find(path)
+    if cell is None or not re.search(rf"(?<![\w.]){re.escape(const)}(?![\w.])", cell.text):
+        return False
+    return not re.search(rf"""["'“”]{re.escape(const)}["'“”]""", cell.text)
 
 
 def _constant(r: Reporter, path: Path, value: Value, a: Attribute, partial: bool = False) -> None:

@@ -88,6 +88,11 @@ class MarkdownBlock:
     def text(self) -> Text:
         return Text(self.raw, self.line, 1)
 
+    @property
+    def height(self) -> int:
+        """The number of its lines."""
+        return self.raw.count("\n") + 1
+
 
 @dataclass(frozen=True, slots=True)
 class MarkdownSection:

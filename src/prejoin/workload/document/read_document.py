@@ -13,7 +13,8 @@ from prejoin.workload.document.markdown import DocumentTooLargeError, ListItem, 
 from prejoin.workload.document.read_entities import read_entity, split_label
 from prejoin.workload.document.read_patterns import read_table
 from prejoin.workload.document.settle_names import settle
-from prejoin.workload.document.tables import CONTEXT_LABELS, READS, SECTIONS, WRITES, KnownNames
+from prejoin.workload.document.tables import COLLECTIONS, CONTEXT_LABELS, READS, SECTIONS, WRITES, KnownNames, normal
+from prejoin.workload.document.unread_lines import Region, report_unread_lines
 from prejoin.workload.grammar.answers import read_yes_no
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_count
@@ -38,7 +39,14 @@ from prejoin.workload.tenants import expand, move_places
 MOST_CHARACTERS = 2_000_000
 _SECTIONS = KnownNames((*SECTIONS, "Notes and Decisions"))
 _TABLES = {"Reads", "Writes", "Deletes"}
+_ANYWHERE = _TABLES | {"Context", "Entities", "Access Patterns", "Item Collection Candidates", "Decisions"}
+"""Sections that are read at any level, because nothing that the author writes for people hides them."""
+_PATTERN_COLUMNS = KnownNames((*READS, *WRITES))
+_COLLECTION_COLUMNS = KnownNames(COLLECTIONS)
 _CONTEXT = KnownNames(CONTEXT_LABELS)
+_BARE_CONTEXT_LABEL = re.compile(
+    rf"[*_]{{0,2}}({'|'.join(CONTEXT_LABELS)})(?:[*_]{{0,2}}\s*:[*_]{{0,2}}|[*_]{{1,2}})\s*", re.IGNORECASE
+)
 _HEADER_LINE = re.compile(r"\s*+(?:>|[-*]\s)?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
 _PIN_WORDS = re.compile(
     r"\b(GSIs?|indexe?s?|under|lives?\s+with|keys?|cop(?:y|ies)|scan|filter|shards?|buckets?|structures?|minimi[sz]e"
@@ -70,6 +78,8 @@ class _Document:
     """The known sections so far, in order."""
     headings: dict[str, Text] = field(default_factory=dict)
     """The first heading of each of them."""
+    regions: list[Region] = field(default_factory=list)
+    """The lines of each section, with the known section that they belong to."""
 
     def keep(self, place: str, text: str) -> None:
         if text.strip():
@@ -122,6 +132,7 @@ def read_document(source: str) -> WorkloadReading:
     ):
         if not found and not any(d.code == codes.NO_COLUMN.id for d in notes.diagnostics):
             _missing(name, document)
+    report_unread_lines(source, document.regions, notes)
     written = with_contents(settle(document.workload()))
     workload = expand(written)
     move_places(notes.places, written, workload)
@@ -152,15 +163,31 @@ def _grouped(sections: tuple[MarkdownSection, ...]) -> Iterator[tuple[MarkdownSe
         known = _SECTIONS.find(section.title.text)
         if section.level >= 2 and known != "Access Patterns":
             while at < len(sections) and sections[at].level > section.level:
-                if known is None and _SECTIONS.find(sections[at].title.text) in _TABLES:
-                    break  # a section of the author's own does not hide patterns
+                if _stands_alone(sections[at], known):
+                    break
                 below.append(sections[at])
                 at += 1
         yield section, below
 
 
+def _stands_alone(section: MarkdownSection, above: str | None) -> bool:
+    """Whether a deeper section is a known one, at the wrong level, and not a part of the section above it."""
+    title = _SECTIONS.find(section.title.text)
+    if above == "Entities":
+        # `### Notes` may be an entity, and below an entity it is the author's own. No entity has a table of patterns.
+        return title in (_TABLES | {"Access Patterns", "Item Collection Candidates"}) and _is_about_patterns(section)
+    return title in _ANYWHERE
+
+
+def _is_about_patterns(section: MarkdownSection) -> bool:
+    return _SECTIONS.find(section.title.text) == "Access Patterns" or any("|" in block.raw for block in section.blocks)
+
+
 def _section(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     title = section.title
+    last = below[-1].last if below else section.last
+    name = _SECTIONS.find(title.text) or (document.seen[-1] if document.seen else "")
+    document.regions.append(Region(title.line, last, name, own=_SECTIONS.find(title.text) is None))
     if section.level == 0 or (section.level == 1 and not document.title and not document.seen):
         _front(section, document)
         return
@@ -185,21 +212,36 @@ def _section(section: MarkdownSection, below: list[MarkdownSection], document: _
 
 def _own(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     """Keep a section of the author's own without reading it."""
-    if near := _SECTIONS.near(section.title.text):
+    if near := _SECTIONS.near(section.title.text) or _begins_with_known(section.title.text):
         message = f"the section `{section.title.text}` is not read"
         document.notes.say(codes.HEADING, section.title, message, f"did you mean `{near}`?", near)
-    for block in (b for s in (section, *below) for b in s.blocks if b.kind == "table"):
-        if {"ID", "Entity"} <= {KnownNames((*READS, *WRITES)).find(cell.text) for cell in block.header}:
-            message = f"the patterns below `{section.title.text}` are not read"
-            where = Text(block.raw.split("\n")[0], block.line, 1)
-            document.notes.say(
-                codes.STRAY_PATTERNS,
-                where,
-                message,
-                "put `### Reads`, `### Writes` or `### Deletes` above them",
-            )
+    for part in (section, *below):
+        _own_tables(part, section.title.text, document)
     after = document.seen[-1] if document.seen else ""
     document.sections.append(Section(section.title.text, whole_text(section, below), after, max(section.level, 2)))
+
+
+def _begins_with_known(title: str) -> str | None:
+    """The known section whose name a title begins with: `Decisions of the team`."""
+    return next((name for name in sorted(_ANYWHERE) if normal(title).startswith(f"{name.lower()} ")), None)
+
+
+def _own_tables(section: MarkdownSection, title: str, document: _Document) -> None:
+    """The tables in a section of the author's own are not read. Tables of patterns are reported."""
+    for block in section.blocks:
+        if block.kind != "table":
+            continue
+        document.notes.mark_read(block.line, block.height)
+        columns = {_PATTERN_COLUMNS.find(cell.text) for cell in block.header}
+        collections = {_COLLECTION_COLUMNS.find(cell.text) for cell in block.header}
+        if {"ID", "Entity"} <= columns or {"Group", "Entities", "Access Patterns"} <= collections:
+            where = Text(block.raw.split("\n")[0], block.line, 1)
+            fix = "put `### Reads`, `### Writes` or `### Deletes` above them"
+            message = f"the patterns below `{title}` are not read"
+            if "ID" not in columns:
+                fix = "put `## Item Collection Candidates` above it"
+                message = f"the table below `{title}` is not read"
+            document.notes.say(codes.STRAY_PATTERNS, where, message, fix)
 
 
 def _front(section: MarkdownSection, document: _Document) -> None:
@@ -267,7 +309,7 @@ def _context(section: MarkdownSection, below: list[MarkdownSection], document: _
             document.keep("Context", block.raw)
             continue
         for item in block.items:
-            labelled = split_label(item.text)
+            labelled = split_label(item.text, _BARE_CONTEXT_LABEL)
             if labelled is None:
                 document.keep("Context", "- " + item.flat().replace("\n", "<br>"))
                 continue
@@ -290,7 +332,8 @@ def _context_line(
     label = _CONTEXT.find(title.text)
     if label is None:
         if near := _CONTEXT.near(title.text):
-            document.notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
+            code = codes.LABEL.as_error if near == "Tenant" else codes.LABEL
+            document.notes.say(code, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
     else:
         document.notes.places.mark(("context", _FIELDS[label][0]), text)
         # Ignoring a tenant line would give a table without tenants.
@@ -358,6 +401,7 @@ def _access_patterns(section: MarkdownSection, below: list[MarkdownSection], doc
             where = Text(block.raw.split("\n")[0], block.line, 1)
             fix = "put `### Reads`, `### Writes` or `### Deletes` above it"
             document.notes.say(codes.STRAY_PATTERNS, where, "this table does not say what kind of patterns it has", fix)
+            document.notes.mark_read(block.line, block.height)
         document.keep("Access Patterns", block.raw)
 
 
@@ -374,6 +418,7 @@ def _patterns(section: MarkdownSection, below: list[MarkdownSection], document: 
         if not rows and block.rows:
             document.keep(known, block.raw)
     for extra in below:
+        _own_tables(extra, extra.title.text, document)
         document.keep(known, f"{'#' * extra.level} {extra.title.text}\n\n{extra.raw}")
 
 
@@ -388,7 +433,9 @@ def _decisions(section: MarkdownSection, below: list[MarkdownSection], document:
             continue
         for item in block.items:
             document.notes.places.mark(("decisions", len(document.decisions)), item.text)
-            decision = read_decision(item.flat())
+            decision = _decision(item)
+            if decision.pin is not None:
+                document.notes.mark_read(item.text.line)
             document.decisions.append(decision)
             if not remarks and decision.pin is None and _PIN_WORDS.search(item.text.text):
                 document.notes.say(
@@ -399,6 +446,17 @@ def _decisions(section: MarkdownSection, below: list[MarkdownSection], document:
                 )
     for extra in below:
         document.keep("Decisions", f"{'#' * extra.level} {extra.title.text}\n\n{extra.raw}")
+
+
+def _decision(item: ListItem) -> Decision:
+    """The decision of a list item. What stands below it is a part of its reason."""
+    below = item.flat().removeprefix(item.text.lines()).strip("\n")
+    decision = read_decision(item.text.lines())
+    if not below:
+        return decision
+    if decision.pin is None:
+        return Decision(text=item.flat())
+    return Decision(decision.pin, "\n".join(part for part in (decision.text, below) if part))
 
 
 def read_decision(text: str) -> Decision:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.document.markdown import ListItem, MarkdownBlock, MarkdownSection, Text
 from prejoin.workload.document.tables import ENTITY_LABELS, KnownNames
@@ -23,7 +24,14 @@ _TYPED_NAME = re.compile(r"`[^`]+`\s*\([^()]*\)")
 _REFERENCE = re.compile(r"`[^`]++`\s*+\(\s*+(?:→|->)")
 _BETWEEN = re.compile(r"\)\s*+,\s*+(?=`[^`]++`\s*+\()")
 """The separator of attributes on one line."""
-_BARE_LABEL = re.compile(rf"({'|'.join(ENTITY_LABELS)})\s*:\s*", re.IGNORECASE)
+_BARE_LABEL = re.compile(
+    rf"[*_]{{0,2}}({'|'.join(ENTITY_LABELS)})(?:[*_]{{0,2}}\s*:[*_]{{0,2}}|[*_]{{1,2}})\s*", re.IGNORECASE
+)
+"""A known label without the stars, or with other marks: `Attributes:`, `__Attributes__:`, `*Attributes*:`."""
+_RULES = frozenset({"Attributes", "Unique", "Excludes", "History"})
+"""Labels of lines that decide what is stored and what is refused. Others are figures and words."""
+_NESTED = frozenset({Kind.MAP, Kind.LIST})
+"""Types whose parts may be listed below the attribute."""
 
 
 @dataclass(slots=True)
@@ -35,6 +43,8 @@ class _Draft:
     description: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verbatim: dict[str, list[str]] = field(default_factory=dict)
+    labels: set[str] = field(default_factory=set)
+    """The labels that were read."""
 
 
 def read_entity(head: MarkdownSection, below: Sequence[MarkdownSection], notes: Notes, path: Path) -> Entity:
@@ -48,7 +58,9 @@ def read_entity(head: MarkdownSection, below: Sequence[MarkdownSection], notes: 
             label = None
             continue
         label = _heading_label(block)
-        if label is None:
+        if label is not None:
+            notes.mark_read(block.line)
+        else:
             _block(block, draft, notes, path)
     for section in below:
         label = _LABELS.find(section.title.text)
@@ -103,13 +115,13 @@ def _entry(item: ListItem, draft: _Draft, notes: Notes, path: Path) -> bool:
     if labelled := split_label(item.text, _BARE_LABEL):
         _label_or_keep(labelled[0], labelled[1], item.items, draft, notes, path, item.rest)
         return True
-    if _is_attribute(item.text.text):  # it needs no label above it
+    if is_attribute(item.text.text):  # it needs no label above it
         _attributes(item, draft, notes, path)
         return True
     return False
 
 
-def _is_attribute(text: str) -> bool:
+def is_attribute(text: str) -> bool:
     """Whether a list item is meant as an attribute: as a whole, or up to its type, so that the rest is reported."""
     if _REFERENCE.match(text):
         return True
@@ -141,17 +153,33 @@ def _label_or_keep(
         parts = (text.lines(), *(i.flat() for i in items), rest)
         draft.verbatim.setdefault(title.text, []).extend(part for part in parts if part)
         return
+    notes.mark_read(title.line)
     if rest:
         draft.notes.append(rest)
-    _label(label, text, items, draft, notes, path)
+    _label(label, text, items, draft, notes, path, title)
 
 
 def _report_misspelt(title: Text, notes: Notes) -> None:
     if near := _LABELS.near(title.text):
-        notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
+        code = codes.LABEL.as_error if near in _RULES else codes.LABEL
+        notes.say(code, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
 
 
-def _label(label: str, text: Text, items: tuple[ListItem, ...], draft: _Draft, notes: Notes, path: Path) -> None:
+def _label(
+    label: str,
+    text: Text,
+    items: tuple[ListItem, ...],
+    draft: _Draft,
+    notes: Notes,
+    path: Path,
+    title: Text | None = None,
+) -> None:
+    if label in draft.labels:
+        # Probably the heading of another entity is missing: its attributes would be those of this one.
+        message = f"`{draft.name}` has `{label}` twice"
+        notes.say(codes.SAME_LABEL, title or text, message, "write it once; another entity begins with `### Name`")
+    if label != "Relationships":
+        draft.labels.add(label)
     entries = [ListItem(text), *items] if text else list(items)
     match label:
         case "Attributes":
@@ -159,6 +187,8 @@ def _label(label: str, text: Text, items: tuple[ListItem, ...], draft: _Draft, n
                 _attributes(item, draft, notes, path)
         case "Relationships":
             for item in entries:
+                if LABEL.match(item.text.text):
+                    continue  # a label at the wrong place, which is reported
                 read = notes.attempt(codes.RELATIONSHIP, item.text, lambda t: read_relationship(t, draft.name))
                 if read:
                     notes.places.mark((*path, "relationships", len(draft.relationships)), item.text)
@@ -197,9 +227,17 @@ def _attribute(item: ListItem, draft: _Draft, notes: Notes, path: Path) -> None:
         draft.verbatim.setdefault("Attributes", []).append(item.flat())
         return
     notes.places.mark((*path, "attributes", len(draft.attributes)), item.text)
+    if read.type.kind in _NESTED:
+        _mark_all(item.items, notes)
     more = [i.flat() for i in item.items] + ([item.rest] if item.rest else [])
     text = "\n".join([Text(read.text, 0, 0).lines(), *more]).strip()
     draft.attributes.append(Attribute(**{**{f: getattr(read, f) for f in read.__struct_fields__}, "text": text}))
+
+
+def _mark_all(items: Iterable[ListItem], notes: Notes) -> None:
+    for item in items:
+        notes.mark_read(item.text.line)
+        _mark_all(item.items, notes)
 
 
 def _quantity(label: str, text: Text, draft: _Draft, notes: Notes, path: Path) -> None:
@@ -217,12 +255,12 @@ def _quantity(label: str, text: Text, draft: _Draft, notes: Notes, path: Path) -
         if (kept := notes.attempt(codes.QUANTITY, text, read_retention)) is not None:
             fields = {"retention": kept}
     elif label == "History":
-        if history := notes.attempt(codes.QUANTITY, text, read_history):
+        if history := notes.attempt(codes.QUANTITY.as_error, text, read_history):
             fields = {"history": history}
     elif label == "Unique":
-        if groups := notes.attempt(codes.WORDING, text, _groups):
+        if groups := notes.attempt(codes.WORDING.as_error, text, _groups):
             fields = {"unique": groups}
-    elif names := notes.attempt(codes.WORDING, text, read_names):
+    elif names := notes.attempt(codes.WORDING.as_error, text, read_names):
         fields = {"excludes": names}
     if fields is None:
         draft.verbatim.setdefault(label, []).append(text.lines())

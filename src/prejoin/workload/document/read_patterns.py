@@ -38,7 +38,7 @@ from prejoin.workload.read_result import Notes, Path
 T = TypeVar("T")
 NONE = frozenset({"-", "–", "—", "n/a", "none"})
 """Text for "none". An empty cell means "not said"."""
-_SAY = TableCodes(codes.COLUMN, codes.NO_COLUMN, codes.TOO_MANY_CELLS)
+_SAY = TableCodes(codes.COLUMN, codes.NO_COLUMN, codes.TOO_MANY_CELLS, codes.TOO_FEW_CELLS)
 _COLUMNS = {
     "reads": KnownNames((*READS, NAME)),
     "writes": KnownNames((*WRITES, NAME)),
@@ -86,6 +86,7 @@ def read_table(
     block: MarkdownBlock, kind: str, notes: Notes, count: int
 ) -> list[Read] | list[Write] | list[ItemCollection]:
     """The patterns of one table; `count` is the number of patterns of this kind before it."""
+    notes.mark_read(block.line, block.height)
     found = read_rows(block, _COLUMNS[kind], _MUST[kind], notes, _SAY)
     rows = []
     for index, one in enumerate(found or ()):

@@ -32,6 +32,8 @@ class TableCodes:
     near: Code
     missing: Code
     too_many: Code
+    too_few: Code | None = None
+    """None where a row may leave out its last cells."""
 
 
 def read_rows(
@@ -54,6 +56,10 @@ def _row(
         message = f"this row has {len(cells)} cells, the table {len(header)} columns"
         notes.say(say.too_many, extra, message, "write `\\|` for a `|` inside a cell")
         own[OVERFLOW] = " | ".join(c.text for c in cells[len(header) :])
+    elif len(cells) < len(header) and say.too_few:
+        missing = ", ".join(f"`{name}`" for name in header[len(cells) :])
+        message = f"this row has {len(cells)} cells, the table {len(header)} columns: {missing} would be empty"
+        notes.say(say.too_few, cells[0], message, "write all of them; `-` stands for none")
     own |= {name: cell.lines() for name, cell in named.items() if cell and name not in columns.known}
     return TableRow(cells[0] if cells else Text("", block.line, 1), named, own)
 
@@ -62,11 +68,13 @@ def _header(
     block: MarkdownBlock, columns: KnownNames, must: Sequence[str], notes: Notes, say: TableCodes
 ) -> list[str] | None:
     names: list[str] = []
+    in_table = {columns.find(cell.text) for cell in block.header}
     for cell in block.header:
         name = columns.find(cell.text)
         if name in names:
+            notes.say(say.near, cell, f"the column `{cell.text}` is there twice", "give one of them another name")
             name = None
-        if name is None and (near := columns.near(cell.text)) and near not in names:
+        elif name is None and (near := columns.near(cell.text)) and near not in in_table:
             notes.say(say.near, cell, f"the column `{cell.text}` is not read", f"did you mean `{near}`?", near)
         title = name or cell.text or OVERFLOW
         while title in names:
@@ -149,6 +157,8 @@ class KnownNames:
         return self.by_name.get(normal(title))
 
     def near(self, title: str) -> str | None:
-        """The known name that a title probably means."""
+        """The known name that a title probably means: `Condition` or `Conditions (all)` for `Conditions`."""
+        if before := self.by_name.get(normal(title).partition(" (")[0]):
+            return before
         match = get_close_matches(normal(title)[:60], self.by_name, 1, 0.8)
         return self.by_name[match[0]] if match else None

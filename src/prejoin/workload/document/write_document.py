@@ -16,6 +16,7 @@ from prejoin.workload.grammar.statements import write_pin, write_relationship, w
 from prejoin.workload.grammar.values import write_history
 from prejoin.workload.grammar.writes import write_actions, write_checks
 from prejoin.workload.model import Context, Decision, Entity, ItemCollection, Read, Workload, Write
+from prejoin.workload.shorthand import with_implied_names
 from prejoin.workload.tenants import contract, expand
 
 
@@ -29,7 +30,7 @@ def write_document(workload: Workload) -> str:
     >>> write_document(Workload(title="Shop")).splitlines()[0]
     '# Shop'
     """
-    workload = expand(workload)
+    workload = expand(with_implied_names(workload))
     document = "\n\n".join(part.strip("\n") for part in _parts(contract(workload)) if part.strip()) + "\n"
     again = read_document(document).workload
     if again != workload:
@@ -60,9 +61,9 @@ def _parts(w: Workload) -> Iterator[str]:
     yield w.prose.get("front", "")
     yield from _own(w, "")
     tables = {
-        "Reads": _table(READS, [_read(r) for r in w.reads]),
-        "Writes": _table(WRITES, [_write(p, "Items Written") for p in w.writes]),
-        "Deletes": _table(DELETES, [_write(p, "Items Deleted") for p in w.deletes]),
+        "Reads": _table(READS, [_read(r, w) for r in w.reads]),
+        "Writes": _table(WRITES, [_write(p, "Items Written", w) for p in w.writes]),
+        "Deletes": _table(DELETES, [_write(p, "Items Deleted", w) for p in w.deletes]),
     }
     patterns = any(tables[name] or w.prose.get(name) or any(_own(w, name)) for name in tables)
     bodies = {
@@ -135,9 +136,9 @@ def _entity(e: Entity) -> str:
     return "\n\n".join(part for part in (f"### {e.name}", e.description, "\n".join(entries), e.notes) if part)
 
 
-def _read(r: Read) -> Mapping[str, str]:
+def _read(r: Read, workload: Workload) -> Mapping[str, str]:
     return {
-        **_head(r),
+        **_head(r, workload),
         "Result": write_result(r.result, r.needs, r.limit) if r.result else "",
         "Sort": write_sort(r.sort) or "-",
         "Paginated": "" if r.paginated is None else write_page(r.paginated, r.page),
@@ -147,10 +148,10 @@ def _read(r: Read) -> Mapping[str, str]:
     }
 
 
-def _write(p: Write, items: str) -> Mapping[str, str]:
-    inputs = frozenset(i.attribute for i in p.inputs)
+def _write(p: Write, items: str, workload: Workload) -> Mapping[str, str]:
+    inputs = frozenset(i.attribute for i in p.inputs) | _attribute_names(p, workload)
     return {
-        **_head(p),
+        **_head(p, workload),
         items: write_actions(p.actions, inputs),
         "Transaction": _yes_no(p.atomic) or "",
         "Conditions": write_checks(p.checks, inputs) or "-",
@@ -158,13 +159,26 @@ def _write(p: Write, items: str) -> Mapping[str, str]:
     }
 
 
-def _head(p: Read | Write) -> Mapping[str, str]:
+def _attribute_names(p: Read | Write, workload: Workload) -> frozenset[str]:
+    """Attributes of a pattern's entities: a constant of such a name is in quotes, because it is not the attribute."""
+    actions = () if isinstance(p, Read) else p.actions
+    entities = [workload.entity(name) for name in (*p.entities, *(action.entity for action in actions))]
+    names = {attribute.name for entity in entities if entity for attribute in entity.attributes}
+    checks = () if isinstance(p, Read) else p.checks
+    values = [value for one in p.inputs for value in one.values]
+    values += [value for check in checks for value in check.values]
+    values += [change.value for action in actions for change in action.changes if change.value]
+    # An input that is missing is written `:name`, which only a name that is not among them is.
+    return frozenset(names) - {value.param for value in values if value.param}
+
+
+def _head(p: Read | Write, workload: Workload) -> Mapping[str, str]:
     return {
         "ID": p.id,
         "Entity": ", ".join(write_name(e) for e in p.entities),
         NAME: p.name,
         "Description": p.description,
-        "Input Parameters": write_inputs(p.inputs) or "-",
+        "Input Parameters": write_inputs(p.inputs, _attribute_names(p, workload)) or "-",
         "Frequency": write_rate(p.rate) if p.rate else "",
     }
 

@@ -74,8 +74,10 @@ def _input(tokens: CellTokens) -> Input:
     return Input(attribute, op or Op.EQ, values, optional, many, filtered, read_keeps(tokens))
 
 
-def write_inputs(inputs: tuple[Input, ...]) -> str:
-    return ", ".join(" or ".join(map(_write, _once(group))) for group in alternatives(inputs))
+def write_inputs(inputs: tuple[Input, ...], names: frozenset[str] = frozenset()) -> str:
+    """The inputs as written. Constants that are among `names` are in quotes."""
+    groups = [[_write(one, names) for one in _once(group)] for group in alternatives(inputs)]
+    return ", ".join(" or ".join(group) for group in groups)
 
 
 def _once(group: tuple[Input, ...]) -> list[Input]:
@@ -83,18 +85,18 @@ def _once(group: tuple[Input, ...]) -> list[Input]:
     return [group[0], *(replace(one, filter=False) for one in group[1:])]
 
 
-def _write(i: Input) -> str:
+def _write(i: Input, names: frozenset[str]) -> str:
     keeps = f" (keeps {plain_number(i.keeps)}%)" if i.keeps is not None else ""
-    return _condition(i) + keeps
+    return _condition(i, names) + keeps
 
 
-def _condition(i: Input) -> str:
+def _condition(i: Input, names: frozenset[str]) -> str:
     name = ("filter " if i.filter else "") + _name(i.attribute) + ("[]" if i.many else "") + ("?" if i.optional else "")
     if i.op is Op.EQ and not i.values:
         return name
     if i.op is Op.GE and len(i.values) == 1 and (ago := i.values[0].now) is not None and ago < 0:
         return f"{name} last {write_comparison(i.op, i.values, _NO_INPUTS).removeprefix('>= now - ')}"
-    return f"{name} {write_comparison(i.op, i.values, _NO_INPUTS)}"
+    return f"{name} {write_comparison(i.op, i.values, names)}"
 
 
 def _name(attribute: str) -> str:

@@ -24,6 +24,7 @@ from prejoin.workload.model import (
     Spread,
     Tenant,
     Under,
+    Unproven,
     Without,
 )
 
@@ -36,7 +37,8 @@ PIN_FIX = (
     "`no shards for Order`, `Order in 8 shards`, `Page.views in 4 shards`, `Sample in buckets of a day`, "
     "`Document.body in a store`, "
     "`` Order has key `USER#{userId}` and `ORDER#{orderId}` ``, `minimise money`, `AP-007 may filter`, "
-    "`AP-030 is out of scope`, `` the partition key is named `PK` ``, `Payment needs its own restore`"
+    "`AP-030 is out of scope`, `AP-012 unproven`, `` the partition key is named `PK` ``, "
+    "`Payment needs its own restore`"
 )
 _NAME = r"(`[^`]+`|[^\W\d]\w*)"
 _RELATIONSHIP = re.compile(
@@ -182,6 +184,7 @@ _MINIMISE = _pattern(r"minimi[sz]e\s+(structures|money)")
 _INDEX_KEYS = _pattern(r"(natural|composite)\s+index\s+keys")
 _ACCEPT = _pattern(rf"(\S+)\s+may\s+({'|'.join(_HOW)})")
 _SCOPE = _pattern(r"(\S+)\s+is\s+out\s+of\s+scope")
+_UNPROVEN = _pattern(r"(\S+)\s+(?:may\s+be\s+)?unproven")
 _OWN = re.compile(r" needs? (?:its|their) own ", re.IGNORECASE)
 _NAMED = _pattern(rf"the\s+{_PLACES}\s+is\s+named\s+{_KEY}")
 
@@ -215,6 +218,8 @@ def read_pin(text: str) -> Pin | None:
         return Accept(m[1].strip("`"), _HOW[m[2].lower()])
     if m := _SCOPE.match(text):
         return OutOfScope(m[1].strip("`"))
+    if m := _UNPROVEN.match(text):
+        return Unproven(m[1].strip("`"))
     if m := _NAMED.match(text):
         return Naming(m[1].lower(), m[2])
     if m := _OWN.search(text):
@@ -271,6 +276,8 @@ def write_pin(pin: Pin) -> str:
             return f"{pin.pattern} may {_ACCEPTED.get(pin.how, f'use a {pin.how}')}"
         case OutOfScope():
             return f"{pin.pattern} is out of scope"
+        case Unproven():
+            return f"{pin.pattern} unproven"
         case Naming():
             return f"the {pin.what} is named `{pin.name}`"
         case OwnTable():

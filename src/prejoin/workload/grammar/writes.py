@@ -20,14 +20,24 @@ CHECK_FIX = (
     "write conditions, separated by semicolons: `User exists`, `Order not exists`, `email unique`, "
     "`stock >= quantity`, `status = PENDING`"
 )
+OR_FIX = (
+    "all conditions of a row have to hold: write one row for each case, with the same items and one of the conditions; "
+    "or, for values of one attribute, `status in (OPEN, DRAFT)`"
+)
+ARITHMETIC_FIX = (
+    "keep the result as an attribute, such as `due`, which each write changes (`due -= amount`), and compare that: "
+    "`due >= amount`"
+)
+_ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _CHANGE_SIGNS = {"=": ChangeOp.SET, "+=": ChangeOp.ADD, "-=": ChangeOp.SUBTRACT}
 
 
 def read_actions(text: str, inputs: frozenset[str], verb_meant: Verb = Verb.CREATE) -> tuple[Action, ...]:
     """The actions of a pattern. `verb_meant` is the verb to suggest if none is given.
 
-    >>> read_actions("create Order; update User (orderCount += 1)", frozenset())[1].changes
-    (Change(attribute='orderCount', op=<ChangeOp.ADD: '+='>, value=Value(const='1', param=None, now=None)),)
+    >>> action = read_actions("create Order; update User (orderCount += 1)", frozenset())[1]
+    >>> [(change.attribute, change.op.value) for change in action.changes]
+    [('orderCount', '+=')]
     """
     tokens = CellTokens(text)
     actions = []
@@ -88,7 +98,7 @@ def _change(tokens: CellTokens, inputs: frozenset[str]) -> Change:
     for sign, op in _CHANGE_SIGNS.items():
         if tokens.sign(sign):
             return Change(attribute, op, _value(tokens, inputs))
-    return Change(attribute)
+    return Change(attribute, optional=tokens.sign("?"))
 
 
 def _value(tokens: CellTokens, inputs: frozenset[str]) -> Value:
@@ -116,20 +126,23 @@ def _write_change(change: Change, inputs: frozenset[str]) -> str:
     value = write_value(change.value, inputs) if change.value else ""
     if change.op in {ChangeOp.REMOVE, ChangeOp.APPEND}:
         return f"{change.op} {name}" + (f" = {value}" if value else "")
-    return f"{name} {change.op} {value}" if value else name
+    return f"{name} {change.op} {value}" if value else f"{name}{'?' * change.optional}"
 
 
 def read_checks(text: str, inputs: frozenset[str]) -> tuple[Check, ...]:
     """The conditions of a write.
 
-    >>> read_checks("User exists; stock >= quantity", frozenset({"quantity"}))[0]
-    Check(kind=<CheckKind.EXISTS: 'exists'>, entity='User', attribute='', op=None, values=())
+    >>> [check.kind.value for check in read_checks("User exists; stock >= quantity", frozenset({"quantity"}))]
+    ['exists', 'compare']
     """
     tokens = CellTokens(text)
     checks: list[Check] = []
     tokens.separators()
     while not tokens.done:
         checks += _check(tokens, inputs)
+        if tokens.next.text.lower() == "or":
+            raise tokens.inexact("`or` is not supported in conditions", OR_FIX)
+        _refuse_arithmetic(tokens)
         if not tokens.separators() and not tokens.word("and"):
             tokens.expect_end(CHECK_FIX)
     return tuple(checks)
@@ -141,6 +154,7 @@ def _check(tokens: CellTokens, inputs: frozenset[str]) -> list[Check]:
     if tokens.peek().named and tokens.word("unique"):
         return [Check(CheckKind.UNIQUE, *_split(tokens.name("an attribute")))]
     names = _names(tokens)
+    _refuse_arithmetic(tokens)
     if kind := _presence(tokens):
         return [Check(kind, *_split(name, whole=True)) for name in names]
     if any(tokens.words(phrase) for phrase in ("must be unique", "both unique", "is unique", "are unique", "unique")):
@@ -152,6 +166,13 @@ def _check(tokens: CellTokens, inputs: frozenset[str]) -> list[Check]:
     if op is None or not values:
         raise tokens.inexact(f"`{tokens.text.strip()}` is not an exact condition", CHECK_FIX, start)
     return [Check(CheckKind.COMPARE, *_split(name), op, values) for name in names]
+
+
+def _refuse_arithmetic(tokens: CellTokens) -> None:
+    """DynamoDB compares attributes and values in a condition, and cannot compute with them."""
+    if tokens.next.text in _ARITHMETIC:
+        message = f"a condition cannot compute: `{tokens.next.raw}` is not supported in `{tokens.text.strip()}`"
+        raise tokens.inexact(message, ARITHMETIC_FIX)
 
 
 def _presence(tokens: CellTokens) -> CheckKind | None:
@@ -181,7 +202,8 @@ def write_checks(checks: tuple[Check, ...], inputs: frozenset[str]) -> str:
 
 
 def _write_check(check: Check, inputs: frozenset[str]) -> str:
-    parts = [part for part in (check.entity, check.attribute) if part]
+    owner = "" if check.implied else check.by or check.entity
+    parts = [part for part in (owner, check.attribute) if part]
     name = write_name(".".join(parts)) if parts else ""
     if check.kind is CheckKind.COMPARE and check.op:
         return f"{name} {write_comparison(check.op, check.values, inputs)}"

@@ -14,7 +14,6 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.layout.key_words import Alike
-from prejoin.design.mapping.addressing import known
 from prejoin.design.solver.candidates import MOST_PERMUTED, Candidate, base_candidates, index_candidates, serves
 from prejoin.design.solver.needs import Need, ReadNeeds, item_changes
 from prejoin.design.solver.placement import (
@@ -32,6 +31,7 @@ from prejoin.design.solver.program.pricing import Answer, Price, Prices
 from prejoin.design.solver.taste import Taste
 from prejoin.workload.lookup import root
 from prejoin.workload.model import Action, Entity, Write
+from prejoin.workload.targets import known
 
 
 class Option(msgspec.Struct, frozen=True, eq=False):

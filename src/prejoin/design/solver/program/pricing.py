@@ -23,7 +23,7 @@ from prejoin.design.cost.upkeep import items_of, writes_of
 from prejoin.design.counters import counters_of, with_kept
 from prejoin.design.layout.key_words import Alike, KeyWords
 from prejoin.design.layout.lay_out import guards_of
-from prejoin.design.mapping.addressing import actions_of, finding, known, looked_at, unknown
+from prejoin.design.mapping.addressing import finding, unknown
 from prejoin.design.mapping.facets import planner_facet
 from prejoin.design.mapping.map_reads import group_text, map_read
 from prejoin.design.mapping.map_writes import entity_actions
@@ -49,6 +49,7 @@ from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
 from prejoin.workload.lookup import alternatives
 from prejoin.workload.model import Action, Combine, Entity, Workload, Write
+from prejoin.workload.targets import actions_of, checked_items, known
 
 _INDEX = "index"
 _COPY = "copy"
@@ -240,8 +241,7 @@ class Prices:
         return self._together(self._probe(self._own, guards=tuple(guards_of(self._workload, self._entity, self._ids))))
 
     def _is_plain(self, write: Write) -> bool:
-        written = {action.entity for action in write.actions}
-        if any(entity.name not in written for entity, _ in looked_at(self._workload, write.checks)):
+        if checked_items(self._workload, write):
             return False
         if write.atomic is not False and len(actions_of(self._workload, write)) > 1:
             return False

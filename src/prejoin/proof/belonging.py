@@ -1,0 +1,198 @@
+"""Which items a list of a write means, from the document alone.
+
+`delete Project; delete Task[]` with the input `projectId` means the tasks whose `projectId` is that of the project. The
+proof finds this by itself, and not by the functions from which the design and the code are made, so that a mistake in
+those is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from prejoin.workload.lookup import chain, changes, gives_object, target, touched_entities
+from prejoin.workload.model import Action, Entity, Verb, Workload, Write
+from prejoin.workload.tenants import is_owned, own_id
+
+_NEW = (Verb.CREATE, Verb.PUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Belonging:
+    """How the items of a list are known."""
+
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that have the value of an input."""
+    parents: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """Attributes that have the value of an attribute of a single item: the position of its action, and its name."""
+    over: int | None = None
+    """The position of another list whose items these belong to."""
+    over_attributes: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that have the value of an attribute of the other list's item."""
+    between: str = ""
+    """The entity of a list that is not written, and whose items these belong to."""
+    between_inputs: Mapping[str, str] = field(default_factory=dict)
+    """Attributes of that entity that have the value of an input."""
+    is_given: bool = False
+    """Whether the caller gives the items, as objects or by their ids."""
+
+
+def belonging(workload: Workload, write: Write, actions: Sequence[Action], at: int) -> Belonging:
+    """How the items of an update or delete of many are known."""
+    action = actions[at]
+    entity = workload.entity(action.entity)
+    assert entity is not None  # the write is served
+    tenant = workload.tenant.attribute if workload.tenant and is_owned(workload, entity.name) else ""
+    changed = {change.attribute for change in changes(write, action, entity)}
+    parents: dict[str, tuple[int, str]] = {}
+    named: dict[str, str] = {}
+    for other, one in enumerate(actions):
+        parent = workload.entity(one.entity)
+        # Nothing that exists belongs to an item which is only created now.
+        if one.many or parent is None or one.verb is Verb.CREATE or not _is_named(write, one, parent):
+            continue
+        held = references(workload, entity, parent, action)
+        if held is not None and not changed & set(held.values()) and not _names_other(action, one, held):
+            parents |= {own: (other, part) for part, own in held.items()}
+    for parent in _entities_not_written(workload, write):
+        held = references(workload, entity, parent, action) if _is_named(write, None, parent) else None
+        if held is not None and not changed & set(held.values()):
+            named |= {own: part for part, own in held.items() if own not in parents}
+    named |= {name: name for name in _own_inputs(workload, write, action, entity) if name not in parents}
+    is_given = _is_given(workload, write, actions, entity)
+    bound = {*parents, *named} - {tenant}
+    if not bound and not is_given:
+        named |= _input_references(workload, write, entity)
+        bound = {*parents, *named} - {tenant}
+    if tenant and tenant not in parents:
+        named.setdefault(tenant, tenant)
+    if bound or is_given:
+        return Belonging(named, parents, is_given=is_given)
+    over = _over(workload, actions, at, entity)
+    if over is None:
+        return _over_unwritten(workload, write, action, entity, named) or Belonging(named, parents)
+    position, attributes = over
+    attributes = {own: part for own, part in attributes.items() if own not in named and own not in parents}
+    return Belonging(named, parents, position, attributes)
+
+
+def _over_unwritten(
+    workload: Workload, write: Write, action: Action, entity: Entity, named: Mapping[str, str]
+) -> Belonging | None:
+    """A list whose items belong to those of another one, which is not written: files of the tasks of a project."""
+    inputs = {one.attribute for one in write.inputs if not one.many}
+    tenant = {workload.tenant.attribute} if workload.tenant else set()
+    written = {one.entity for one in write.actions}
+    for parent in workload.entities:
+        held = references(workload, entity, parent, action) if parent.name not in written else None
+        known = {a.name: a.name for a in parent.attributes if a.name in inputs - tenant}
+        if held is not None and known:
+            known |= {name: name for name in tenant if parent.attribute(name)}
+            attributes = {own: part for part, own in held.items() if own not in named}
+            return Belonging(named, over_attributes=attributes, between=parent.name, between_inputs=known)
+    return None
+
+
+def references(workload: Workload, entity: Entity, parent: Entity, action: Action) -> dict[str, str] | None:
+    """For each part of a parent's id, the attribute of an entity that holds it; None if it does not refer to it."""
+    own = {part.name for part in own_id(workload, parent)}
+    related = {
+        name
+        for relationship in (*parent.relationships, *entity.relationships)
+        if {relationship.left, relationship.right} == {parent.name, entity.name}
+        for name in relationship.via
+    }
+    held: dict[str, str] = {}
+    for part in parent.id:
+        if part.name not in own:  # the tenant
+            if entity.attribute(part.name) is None:
+                return None
+            held[part.name] = part.name
+            continue
+        refers = [a.name for a in entity.attributes if (parent.name, part.name) in chain(workload, entity, a)[1:]]
+        preferred = [
+            [name for name in refers if name in action.by],
+            [name for name in refers if name == part.name],
+            [name for name in refers if name in related],
+            refers,
+        ]
+        first = next((names for names in preferred if names), [])
+        if not first:
+            return None
+        held[part.name] = first[0]
+    return held
+
+
+def _is_named(write: Write, action: Action | None, parent: Entity) -> bool:
+    """Whether the inputs of a write name an item of an entity."""
+    inputs = {one.attribute for one in write.inputs if not one.many}
+    if action and action.by:
+        return set(action.by) <= inputs
+    return bool(parent.id) and (action is not None or all(part.name in inputs for part in parent.id))
+
+
+def _names_other(action: Action, parent: Action, held: Mapping[str, str]) -> bool:
+    """Whether a list is said to belong to another item of the same entity: `delete Transfer[] by fromAccountId`."""
+    return bool(action.by and parent.by) and not set(action.by) & set(parent.by) & set(held.values())
+
+
+def _entities_not_written(workload: Workload, write: Write) -> Iterator[Entity]:
+    written = {action.entity for action in write.actions}
+    for name in write.entities:
+        entity = workload.entity(name)
+        if entity is not None and name not in written:
+            yield entity
+
+
+def _own_inputs(workload: Workload, write: Write, action: Action, entity: Entity) -> list[str]:
+    """The attributes of a list's items that inputs of the same name are about."""
+    inputs = {one.attribute for one in write.inputs if not one.many}
+    changed = {change.attribute for change in changes(write, action, entity)}
+    new = [workload.entity(one.entity) for one in write.actions if one.verb in _NEW]
+    elsewhere = {a.name for other in new if other for a in other.attributes if not a.id and not a.references}
+    names = [a.name for a in entity.attributes if a.name in inputs - changed - elsewhere]
+    own = {a.name for a in own_id(workload, entity)}
+    # The whole id is that of a single item, not of a list.
+    return [name for name in names if name not in own] if own <= set(names) else names
+
+
+def _is_given(workload: Workload, write: Write, actions: Sequence[Action], entity: Entity) -> bool:
+    if any(one.entity == entity.name and one.verb in _NEW for one in actions):
+        return False  # the objects, or their ids, are those of the new items
+    lists = {one.attribute for one in write.inputs if one.many}
+    if gives_object(write, entity):
+        return True
+    ids = {(entity.name, part.name) for part in own_id(workload, entity)}
+    for other in touched_entities(workload, write):
+        for name in lists:
+            attribute = other.attribute(name)
+            if attribute and ids & set(chain(workload, other, attribute)):
+                return True
+    return False
+
+
+def _input_references(workload: Workload, write: Write, entity: Entity) -> dict[str, str]:
+    """The attributes that refer to the same item as an input: `delete Visit[]` with the input `ownerId`."""
+    found: dict[str, str] = {}
+    for one in write.inputs:
+        for other in touched_entities(workload, write) if not one.many else ():
+            attribute = other.attribute(one.attribute)
+            held = target(workload, attribute) if attribute and attribute.references else None
+            if held is None:
+                continue
+            place = (held[0].name, held[1].name)
+            refers = [a.name for a in entity.attributes if place in chain(workload, entity, a)[1:]]
+            if len(refers) == 1:
+                found.setdefault(refers[0], one.attribute)
+    return found
+
+
+def _over(workload: Workload, actions: Sequence[Action], at: int, entity: Entity) -> tuple[int, dict[str, str]] | None:
+    for position, other in enumerate(actions):
+        parent = workload.entity(other.entity)
+        if parent is None or parent is entity or not other.many or other.verb in _NEW:
+            continue
+        held = references(workload, entity, parent, actions[at])
+        if held is not None:
+            return position, {own: part for part, own in held.items()}
+    return None

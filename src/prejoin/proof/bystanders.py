@@ -1,0 +1,77 @@
+"""Bystanders of a case: items that a call must not touch, though they are much like those that it is about."""
+
+from __future__ import annotations
+
+from prejoin.proof.data import Values
+from prejoin.proof.write_cases import WriteCase
+from prejoin.proof.write_model import Slot, is_unique
+from prejoin.workload.lookup import target
+from prejoin.workload.model import Entity
+from prejoin.workload.targets import known
+from prejoin.workload.tenants import is_owned
+
+
+def add_bystanders(case: WriteCase) -> None:
+    """Adds items to a case before it is run.
+
+    For each item that exists before the call: one of the same parents and one of other parents, with values of their
+    own, and one of another tenant with the same id and the same values.
+    """
+    seen: set[int] = set()
+    for slot in case.model.slots:
+        if slot.before is None or not slot.is_stored or slot.entity.singleton or slot.place[0] in seen:
+            continue
+        seen.add(slot.place[0])
+        _add_cousin(case, slot)
+        _add_twin(case, slot)
+
+
+def _add_cousin(case: WriteCase, slot: Slot) -> None:
+    """An item of another parent, otherwise with equal values."""
+    before = slot.before or {}
+    alike: Values = {}
+    bound = _list_attributes(case, slot)
+    for attribute in slot.entity.attributes:
+        is_own = attribute.id or is_unique(slot.entity, attribute.name) or attribute.name in bound
+        if not is_own and target(case.sample.workload, attribute) is None and attribute.name in before:
+            alike[attribute.name] = before[attribute.name]
+    if slot.entity.name in case.operation.found_first and not slot.action.many:
+        alike = {}  # it is found by what the caller knows of it, and no other item may have the same
+    tenant = case.sample.workload.tenant
+    if tenant and tenant.attribute in before and is_owned(case.sample.workload, slot.entity.name):
+        alike[tenant.attribute] = before[tenant.attribute]
+    cousin = case.sample.generator.another(slot.entity, alike)
+    if slot.entity.name in case.operation.found_first and not slot.action.many and cousin is not None:
+        names = known(case.sample.workload, case.write, slot.action)
+        if all(cousin.get(name) == before.get(name) for name in names):
+            return  # it would be found as well
+    _add(case, slot.entity, cousin)
+
+
+def _list_attributes(case: WriteCase, slot: Slot) -> set[str]:
+    """The attributes that say which items a list means; none for a single item."""
+    belonging = case.model.lists.get(slot.place[0])
+    return {*belonging.inputs, *belonging.parents, *belonging.over_attributes} if belonging else set()
+
+
+def _add_twin(case: WriteCase, slot: Slot) -> None:
+    """The item of another tenant with the same id and values."""
+    tenant = case.sample.workload.tenant
+    before = slot.before or {}
+    if tenant is None or not is_owned(case.sample.workload, slot.entity.name):
+        return
+    items = [item for items in case.sample.items.values() for item in items]
+    tenants = [item[tenant.attribute] for item in items if tenant.attribute in item]
+    other = next((one for one in tenants if one != before[tenant.attribute]), None)
+    if other is not None:
+        _add(case, slot.entity, {**before, tenant.attribute: other})
+
+
+def _add(case: WriteCase, entity: Entity, item: Values | None) -> None:
+    if item is None or case.sample.generator.is_taken(entity, item):
+        return  # a type with few values
+    case.sample.generator.keep(entity, item)
+    if any(item is one for at in case.model.lists for one in case.list_items(at)):
+        case.sample.items[entity.name].remove(item)  # a reference that was drawn leads to the items of the case
+        return
+    case.missing.append((entity, item))

@@ -1,0 +1,747 @@
+"""A write as a small model: its items, the values that must be equal, and the constraints on the others.
+
+From `update Account by fromAccountId (available -= amount)` with `fromAccountId.available >= amount` come one slot (the
+account), an equality (its id is the input `fromAccountId`) and a constraint (its `available` is at least `amount`). A
+variation breaks one of them. A case is built from what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from msgspec.structs import replace
+
+from prejoin.design.mapping.shared_values import agreements, shared_inputs
+from prejoin.design.model import Operation
+from prejoin.proof.belonging import Belonging, belonging
+from prejoin.proof.brute_force import compare, value_of
+from prejoin.proof.constraints import Constraint, Variable, comparison
+from prejoin.proof.data import Values
+from prejoin.proof.sample_table import SampleTable
+from prejoin.types import Kind, Type
+from prejoin.workload.bounds import input_bounds
+from prejoin.workload.follow_links import follow_links
+from prejoin.workload.grammar.writes import write_checks
+from prejoin.workload.lookup import changes, member_of, target
+from prejoin.workload.model import (
+    Action,
+    Attribute,
+    Change,
+    ChangeOp,
+    Check,
+    CheckKind,
+    Entity,
+    Op,
+    Verb,
+    Write,
+)
+from prejoin.workload.targets import (
+    NEW,
+    CheckedItem,
+    actions_of,
+    attribute_of_input,
+    checked_items,
+    checks_of,
+    input_checks,
+    links,
+)
+from prejoin.workload.tenants import is_owned
+
+SEVERAL = 2
+"""How many items a list has, unless a variation says otherwise."""
+
+Place = tuple[int, int]
+"""The position of an action, or of a checked item after them, and the number of the item in its list."""
+
+
+class Break(Enum):
+    """What a variation breaks."""
+
+    NOTHING = auto()
+    CONDITION = auto()
+    """A condition is false, though its attribute has a value."""
+    ATTRIBUTE = auto()
+    """A condition is false, because its attribute is absent."""
+    ITEM = auto()
+    """An item that must exist does not, or one that must not exist does."""
+    UNIQUE = auto()
+    """Another item has the same unique values."""
+    LINK = auto()
+    """An item has another value than the input that it is known by."""
+    AGREEMENT = auto()
+    """Two objects of the call do not belong together."""
+    VALUE = auto()
+    """A value is beyond the bounds of its attribute."""
+    AMOUNT = auto()
+    """An amount is beyond its bounds, or not positive."""
+    RESULT = auto()
+    """The sum of the stored number and an amount is beyond its bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """A case of a write. Without a text it is one that must succeed."""
+
+    text: str = ""
+    kind: Break = Break.NOTHING
+    place: Place = (-1, 0)
+    check: Check | None = None
+    names: tuple[str, ...] = ()
+    """The attributes that are broken."""
+    value: Any = None
+    """The value that is beyond a bound."""
+    count: int = SEVERAL
+    """The number of items of each list."""
+    is_other: bool = False
+    """Whether a put replaces an item, an upsert creates one, and values are at the other end of a condition."""
+    is_again: bool = False
+    """Whether the method is called again, for items of its lists that an index did not show the first time."""
+    is_above: bool = False
+    """Whether a value is above the range of a condition that is broken, and not below."""
+
+    def breaks(self, kind: Break, place: Place) -> bool:
+        return self.kind is kind and self.place == place
+
+
+@dataclass(eq=False, slots=True)
+class Slot:
+    """One item of a case."""
+
+    place: Place
+    entity: Entity
+    action: Action
+    checks: tuple[Check, ...] = ()
+    is_checked: bool = False
+    """Whether it is only checked, and not written."""
+    is_stored: bool = False
+    """Whether it exists before the call."""
+    before: Values | None = None
+    """The item before the call; of one that does not exist, the values by which it is named."""
+    record: Values | None = None
+    """The object that the caller gives."""
+    replaces: Place | None = None
+    """The item of a deleted list whose id a new item has: in `delete Slot[]; create Slot[]` it is replaced."""
+
+    @property
+    def is_new(self) -> bool:
+        return self.action.verb in NEW and not self.is_checked
+
+    @property
+    def compares_new(self) -> bool:
+        """Whether conditions are about the new item, and not about the stored one."""
+        return self.action.verb is Verb.CREATE and not self.is_checked
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """Two variables that have the same value."""
+
+    one: Variable
+    other: Variable
+    place: Place
+    """The item whose attribute it is about."""
+    name: str
+    is_link: bool = False
+    """Whether the code compares the stored value with the input."""
+    is_agreement: bool = False
+    """Whether the method refuses objects for which it does not hold."""
+
+
+def stored(place: Place, name: str) -> Variable:
+    """The variable of an attribute before the write."""
+    return ("stored", place, name)
+
+
+def given(place: Place, name: str) -> Variable:
+    """The variable of an attribute of an object that the caller gives."""
+    return ("given", place, name)
+
+
+def input_variable(name: str, index: int | None = None) -> Variable:
+    """The variable of an input, or of one element of an input that is a list."""
+    return ("input", name) if index is None else ("input", name, index)
+
+
+@dataclass(slots=True)
+class WriteModel:
+    """The items, equalities and constraints of a case."""
+
+    sample: SampleTable
+    write: Write
+    operation: Operation
+    variation: Variation
+    slots: list[Slot] = field(default_factory=list)
+    actions: tuple[Action, ...] = ()
+    checked: list[CheckedItem] = field(default_factory=list)
+    lists: dict[int, Belonging] = field(default_factory=dict)
+    """How the items of each list are known, by the position of its action; not of new items."""
+    equalities: list[Equality] = field(default_factory=list)
+    broken: list[Equality] = field(default_factory=list)
+    """The equalities that the variation breaks."""
+    constraints: list[Constraint] = field(default_factory=list)
+    attributes: dict[Variable, list[Attribute]] = field(default_factory=dict)
+    fixed: dict[Variable, Any] = field(default_factory=dict)
+    """Variables that have a value beyond their bounds."""
+
+    @classmethod
+    def of(cls, sample: SampleTable, write: Write, operation: Operation, variation: Variation) -> WriteModel:
+        model = cls(sample, write, operation, variation)
+        model.actions = tuple(a for a in actions_of(sample.workload, write) if a.verb is not Verb.EXPIRE)
+        model.checked = checked_items(sample.workload, write)
+        model.lists = {
+            at: belonging(sample.workload, write, model.actions, at)
+            for at, action in enumerate(model.actions)
+            if action.many and action.verb not in NEW
+        }
+        model.slots = list(model._slots())
+        for equality in model._equalities():
+            (model.broken if model._is_cut(equality) else model.equalities).append(equality)
+        for slot in model.slots:
+            model._name_attributes(slot)
+        model.constraints = list(model._constraints())
+        return model
+
+    # --- Items ------------------------------------------------------------------------------------------------------
+
+    def _slots(self) -> Iterator[Slot]:
+        for at, action in enumerate(self.actions):
+            entity = self.sample.entity(action.entity)
+            for index in range(self.variation.count if action.many else 1):
+                slot = Slot((at, index), entity, action, checks_of(self.write, action))
+                slot.is_stored = self._is_stored(slot)
+                deleted = self._deleted_list(slot)
+                if deleted is not None and self.variation.is_other and index == 0:
+                    slot.replaces = (deleted, 0)
+                yield slot
+        for at, item in enumerate(self.checked, len(self.actions)):
+            slot = Slot((at, 0), item.entity, item.action, item.checks, is_checked=True)
+            slot.is_stored = self._is_stored(slot)
+            yield slot
+        first = len(self.actions) + len(self.checked)
+        for at, known in enumerate((known for known in self.lists.values() if known.between), first):
+            entity = self.sample.entity(known.between)
+            yield Slot((at, 0), entity, Action(Verb.DELETE, entity.name), is_checked=True, is_stored=True)
+
+    def _between(self, belonging: Belonging) -> Place:
+        """The place of the item that a list belongs to, of a list that is not written."""
+        others = [known for known in self.lists.values() if known.between]
+        return len(self.actions) + len(self.checked) + others.index(belonging), 0
+
+    def _is_stored(self, slot: Slot) -> bool:
+        """Whether the item of a slot exists before the call."""
+        is_broken = self.variation.breaks(Break.ITEM, slot.place)
+        whole = {check.kind for check in slot.checks if not check.attribute}
+        if slot.entity.singleton:
+            return True
+        if slot.is_checked:
+            return (CheckKind.NOT_EXISTS in whole) is is_broken
+        if self.is_done(slot):
+            return is_broken if slot.action.verb is Verb.DELETE else not slot.is_new and not is_broken
+        is_compared = self.variation.kind in (Break.CONDITION, Break.ATTRIBUTE) and self.variation.place == slot.place
+        match slot.action.verb:
+            case Verb.CREATE:
+                return is_broken
+            case Verb.PUT:
+                needs = any(needs_item(check) for check in slot.checks)
+                return is_compared or (needs or self.variation.is_other) is not is_broken
+            case Verb.UPSERT:
+                if CheckKind.NOT_EXISTS in whole:
+                    return is_broken
+                creates = self.variation.is_other and CheckKind.EXISTS not in whole
+                can_create = not slot.action.many and slot.entity.name not in self.operation.found_first
+                return is_compared or (not (creates and can_create) and not is_broken)
+            case _:
+                return not is_broken
+
+    def is_done(self, slot: Slot) -> bool:
+        """Whether the call finds an item as an earlier call has left it."""
+        return self.variation.is_again and not slot.is_checked and not slot.action.many
+
+    def _deleted_list(self, slot: Slot) -> int | None:
+        """The position of the list that a write deletes beside the one that it creates: `delete X[]; create X[]`."""
+        for at, known in self.lists.items():
+            action = self.actions[at]
+            is_same = action.entity == slot.entity.name and action.verb is Verb.DELETE
+            if is_same and slot.compares_new and slot.action.many and not known.is_given:
+                return at
+        return None
+
+    def slot(self, place: Place) -> Slot:
+        return next(slot for slot in self.slots if slot.place == place)
+
+    @property
+    def input_checks(self) -> list[Check]:
+        """The conditions on inputs that are no attributes: `n > 0`."""
+        return [check for check in input_checks(self.write) if check.kind is CheckKind.COMPARE]
+
+    @property
+    def single(self) -> list[Slot]:
+        return [slot for slot in self.slots if not slot.action.many]
+
+    def own_attribute(self, slot: Slot, name: str) -> Variable:
+        """The variable of an attribute that the caller knows of an item: of its object, or of the stored item."""
+        return given(slot.place, name) if slot.is_new else stored(slot.place, name)
+
+    # --- Equalities -------------------------------------------------------------------------------------------------
+
+    def _equalities(self) -> Iterator[Equality]:
+        for slot in self.slots:
+            yield from self._tenant(slot)
+            if slot.is_new:
+                yield from self._of_new(slot)
+            elif slot.action.many:
+                yield from self._of_list(slot)
+            else:
+                yield from self._of_stored(slot)
+        yield from self._agreements()
+        yield from self._references()
+        yield from self._followed()
+        yield from self._params()
+        yield from self._conditions()
+
+    def _is_cut(self, equality: Equality) -> bool:
+        broken = self.variation
+        if equality.place != broken.place or equality.name not in broken.names:
+            return False
+        if broken.kind is Break.LINK:
+            return not equality.is_agreement
+        return broken.kind is Break.AGREEMENT
+
+    def _tenant(self, slot: Slot) -> Iterator[Equality]:
+        tenant = self.sample.workload.tenant
+        if tenant and is_owned(self.sample.workload, slot.entity.name):
+            name = tenant.attribute
+            yield Equality(self.own_attribute(slot, name), input_variable(name), slot.place, name)
+            if slot.is_new:
+                yield Equality(given(slot.place, name), stored(slot.place, name), slot.place, name)
+
+    def _of_new(self, slot: Slot) -> Iterator[Equality]:
+        lists = {one.attribute for one in self.write.inputs if one.many}
+        linked = links(self.sample.workload, self.write, slot.action, slot.entity)
+        settled = {c.attribute for c in slot.action.changes if c.value and c.value.param != c.attribute}
+        shared = {a.name for a in shared_inputs(self.sample.workload, self.write, slot.action)}
+        for name, source in linked.items():
+            if name in settled:
+                continue
+            if slot.action.many and source in lists:
+                yield Equality(given(slot.place, name), input_variable(source, slot.place[1]), slot.place, name)
+            elif name in shared or (not slot.action.many and source not in lists):
+                is_agreement = name in shared and name in self._asked
+                variable = input_variable(source)
+                yield Equality(given(slot.place, name), variable, slot.place, name, is_agreement=is_agreement)
+        if slot.is_stored:
+            base = self.sample.base(slot.entity)
+            for attribute in slot.entity.attributes:
+                name = attribute.name
+                if attribute.id or name in base:
+                    # `create Change (at = changedAt)`: its key has the input, whatever the object has.
+                    values = [c.value for c in slot.action.changes if c.value and c.attribute == name]
+                    param = values[0].param if values else None
+                    own = self.value_variable(slot, param) if param else given(slot.place, name)
+                    yield Equality(own, stored(slot.place, name), slot.place, name)
+        if slot.replaces is not None:
+            for attribute in slot.entity.id:
+                name = attribute.name
+                yield Equality(given(slot.place, name), stored(slot.replaces, name), slot.place, name)
+
+    @property
+    def _asked(self) -> set[str]:
+        """The inputs that the method has a parameter for, beside its objects."""
+        method = self.sample.package.methods.get(self.write.id)
+        return {getattr(param.meaning, "input", "") for param in method.params} if method else set()
+
+    def _of_stored(self, slot: Slot) -> Iterator[Equality]:
+        lists = {one.attribute for one in self.write.inputs if one.many}
+        base = self.sample.base(slot.entity)
+        for name, source in links(self.sample.workload, self.write, slot.action, slot.entity).items():
+            if source in lists:
+                continue
+            compares = not slot.is_checked and slot.action.verb is not Verb.UPSERT and name not in base
+            yield Equality(stored(slot.place, name), input_variable(source), slot.place, name, is_link=compares)
+
+    def _of_list(self, slot: Slot) -> Iterator[Equality]:
+        at, index = slot.place
+        known = self.lists[at]
+        base = self.sample.base(slot.entity)
+        for name, source in known.inputs.items():
+            is_link = known.is_given and name not in base
+            yield Equality(stored(slot.place, name), input_variable(source), slot.place, name, is_link)
+        for name, (position, part) in known.parents.items():
+            is_link = known.is_given and name not in base
+            parent = self.own_attribute(self.slot((position, 0)), part)
+            yield Equality(stored(slot.place, name), parent, slot.place, name, is_link)
+        if known.over is not None:
+            # All belong to the first item of the other list, so that the others have none.
+            for name, part in known.over_attributes.items():
+                yield Equality(stored(slot.place, name), stored((known.over, 0), part), slot.place, name)
+        if known.between:
+            place = self._between(known)
+            for name, part in known.over_attributes.items():
+                yield Equality(stored(slot.place, name), stored(place, part), slot.place, name)
+            for name, source in known.between_inputs.items():
+                yield Equality(stored(place, name), input_variable(source), place, name)
+        lists = {one.attribute for one in self.write.inputs if one.many}
+        linked = links(self.sample.workload, self.write, slot.action, slot.entity)
+        for name, source in linked.items():
+            if source in lists:
+                yield Equality(stored(slot.place, name), input_variable(source, index), slot.place, name)
+
+    def _agreements(self) -> Iterator[Equality]:
+        for one in agreements(self.sample.workload, self.write, self.actions):
+            for slot in self.slots:
+                if slot.place[0] == one.part and not slot.is_checked:
+                    owner = given((one.owner, 0), one.owner_attribute)
+                    name = one.part_attribute
+                    yield Equality(given(slot.place, name), owner, slot.place, name, is_agreement=True)
+
+    def _references(self) -> Iterator[Equality]:
+        """References between items of the write that no input says: they belong together in a usual call.
+
+        A method takes the key of a checked item from a new item that refers to it.
+        """
+        workload = self.sample.workload
+        counts: dict[str, int] = {}
+        for slot in self.single:
+            counts[slot.entity.name] = counts.get(slot.entity.name, 0) + 1
+        for slot in self.slots:
+            for other in self.single:
+                if other is slot or counts[other.entity.name] > 1 or other.is_new or other.entity is slot.entity:
+                    continue
+                if slot.action.many and not slot.is_new:
+                    continue
+                refers = [a for a in slot.entity.attributes if _refers_to(target(workload, a), other.entity)]
+                parts = [held[1].name for a in refers if (held := target(workload, a))]
+                for attribute, part in zip(refers, parts, strict=True):
+                    if parts.count(part) > 1 and attribute is not refers[parts.index(part)]:
+                        continue
+                    if slot.is_new and not slot.action.many:
+                        pass
+                    elif parts.count(part) > 1 or _is_changed(self.write, slot, attribute.name):
+                        continue
+                    variable = self.own_attribute(slot, attribute.name)
+                    yield Equality(variable, stored(other.place, part), slot.place, attribute.name)
+
+    def _followed(self) -> Iterator[Equality]:
+        """Attributes of new items that follow those of an item of the write."""
+        for link in follow_links(self.sample.workload):
+            for slot in self.slots:
+                for other in self.single:
+                    if link.entity is slot.entity and link.source is other.entity and slot.is_new and not other.is_new:
+                        for own, origin in link.attributes.items():
+                            yield Equality(given(slot.place, own), stored(other.place, origin), slot.place, own)
+
+    def _params(self) -> Iterator[Equality]:
+        """Values that changes and conditions take from an object: `available -= amount` of a new Transfer."""
+        for name in self._used_params():
+            for slot in self.single:
+                if slot.is_new and slot.entity.attribute(name) and not self._is_list(name):
+                    yield Equality(input_variable(name), given(slot.place, name), slot.place, name)
+                    break
+        # The value of `create Change (at = changedAt)` is an input of another name.
+        for slot in self.slots:
+            for change in slot.action.changes if slot.is_new else ():
+                named = change.value.param if change.value else None
+                if named and named != change.attribute and self._is_compared(slot, change.attribute):
+                    variable = self.value_variable(slot, named)
+                    yield Equality(given(slot.place, change.attribute), variable, slot.place, change.attribute)
+
+    def _conditions(self) -> Iterator[Equality]:
+        """The conditions that an attribute is equal to an input, unless the variation breaks them."""
+        for slot in self.slots:
+            for check in slot.checks:
+                named = check.values[0].param if check.op is Op.EQ and check.values else None
+                is_broken = self.variation.check is check and self.variation.place == slot.place
+                if named is None or is_broken or not slot.entity.attribute(check.attribute):
+                    continue
+                if self.is_done(slot) and not slot.compares_new:
+                    continue
+                if slot.compares_new or slot.is_stored:
+                    make = given if slot.compares_new else stored
+                    variable = self.value_variable(slot, named)
+                    yield Equality(make(slot.place, check.attribute), variable, slot.place, check.attribute)
+
+    def _is_compared(self, slot: Slot, name: str) -> bool:
+        return any(check.attribute == name for check in slot.checks)
+
+    def _used_params(self) -> list[str]:
+        values = [value for check in self.write.checks for value in check.values]
+        values += [change.value for action in self.actions for change in action.changes if change.value]
+        names = [value.param for value in values if value.param]
+        return list(dict.fromkeys(names))
+
+    def _is_list(self, name: str) -> bool:
+        return any(one.attribute == name and one.many for one in self.write.inputs)
+
+    def value_variable(self, slot: Slot, name: str) -> Variable:
+        """The variable of an input, as an item uses it: of a list, the element with the number of the item."""
+        if self._is_list(name) and slot.action.many:
+            return input_variable(name, slot.place[1])
+        return input_variable(name)
+
+    # --- Constraints ------------------------------------------------------------------------------------------------
+
+    def _name_attributes(self, slot: Slot) -> None:
+        for attribute in slot.entity.attributes:
+            like = like_attribute(slot.entity, attribute)
+            self.attributes[stored(slot.place, attribute.name)] = [like]
+            self.attributes[given(slot.place, attribute.name)] = [like]
+
+    def attributes_of(self, variable: Variable) -> list[Attribute]:
+        """The attributes that have the type of a variable."""
+        if variable in self.attributes or variable[0] != "input":
+            return self.attributes.get(variable, [])
+        like = attribute_of_input(self.sample.workload, self.write, variable[1])
+        return [like] if like else []
+
+    def _constraints(self) -> Iterator[Constraint]:
+        for slot in self.slots:
+            if self.is_done(slot) and not slot.compares_new:
+                yield from self._of_done(slot)
+                continue
+            for check in slot.checks:
+                constraint = self._of_check(slot, check)
+                if constraint is not None:
+                    yield constraint
+            yield from self._of_changes(slot)
+            if self.variation.place == slot.place:
+                yield from self._of_break(slot)
+                yield from self._of_bound(slot)
+        for check in self.input_checks:
+            attribute = attribute_of_input(self.sample.workload, self.write, check.attribute)
+            if attribute is not None and check.op is not None:
+                is_broken = self.variation.check is check and self.variation.kind is Break.CONDITION
+                variables = [input_variable(check.attribute)]
+                yield self._comparison(check, check.op, attribute, variables, self.slots[0], is_broken)
+
+    def _of_check(self, slot: Slot, check: Check) -> Constraint | None:
+        """The constraint of a condition on an attribute; None if it says nothing of this item."""
+        attribute = slot.entity.attribute(check.attribute)
+        if attribute is None or check.kind is CheckKind.UNIQUE:
+            return None
+        if not slot.compares_new and not slot.is_stored:
+            return None  # an absent item has no values
+        variable = given(slot.place, attribute.name) if slot.compares_new else stored(slot.place, attribute.name)
+        is_broken = self.variation.place == slot.place and self.variation.check is check
+        if is_broken and self.variation.kind is Break.ATTRIBUTE:
+            return Constraint(self.text(check), (variable,), lambda value: value is None)
+        is_violated = is_broken and self.variation.kind is Break.CONDITION
+        if is_violated and check.op is Op.BETWEEN:
+            beyond = check.values[1] if self.variation.is_above else check.values[0]
+            op = Op.GT if self.variation.is_above else Op.LT
+            return self._comparison(replace(check, op=op, values=(beyond,)), op, attribute, [variable], slot, False)
+        return self._comparison(check, operator_of(check), attribute, [variable], slot, is_violated)
+
+    def _comparison(
+        self, check: Check, op: Op, attribute: Attribute, variables: list[Variable], slot: Slot, is_violated: bool
+    ) -> Constraint:
+        like = member_of(attribute) if op is Op.CONTAINS and attribute.type.kind in (Kind.SET, Kind.LIST) else attribute
+        constants = [value_of(value, like, self.sample.now) for value in check.values if value.param is None]
+        params = [value.param for value in check.values if value.param is not None]
+        if len(params) == len(check.values) or not params:
+            for name in params:
+                variable = self.value_variable(slot, name)
+                self.attributes.setdefault(variable, []).append(like)
+                variables.append(variable)
+            constraint = comparison(self.text(check), op, variables, constants, is_violated)
+            if is_violated and op not in (Op.EXISTS, Op.NOT_EXISTS):
+                test = constraint.test
+                # An absent attribute is another case.
+                return Constraint(
+                    constraint.text,
+                    constraint.variables,
+                    lambda value, *rest: value is not None and test(value, *rest),
+                    constraint.constants,
+                )
+            return constraint
+        return self._mixed(check, op, like, variables, slot, is_violated)
+
+    def _mixed(
+        self, check: Check, op: Op, like: Attribute, variables: list[Variable], slot: Slot, is_violated: bool
+    ) -> Constraint:
+        """A comparison with constants and inputs: `n between 1 and most`."""
+        sources: list[Any] = []
+        for value in check.values:
+            if value.param is None:
+                sources.append((None, value_of(value, like, self.sample.now)))
+                continue
+            variable = self.value_variable(slot, value.param)
+            self.attributes.setdefault(variable, []).append(like)
+            variables.append(variable)
+            sources.append((len(variables) - 2, None))
+
+        def test(value: Any, *rest: Any) -> bool:
+            asked = [constant if at is None else rest[at] for at, constant in sources]
+            return None not in asked and compare(op, value, asked) is not is_violated
+
+        constants = tuple(constant for at, constant in sources if at is None)
+        return Constraint(self.text(check), tuple(variables), test, constants)
+
+    def _of_changes(self, slot: Slot) -> Iterator[Constraint]:
+        """Sums stay within their bounds, and a change should change something."""
+        if slot.is_checked:
+            return
+        for change in changes(self.write, slot.action, slot.entity):
+            attribute = slot.entity.attribute(change.attribute)
+            if attribute is None or slot.is_new:
+                continue
+            variable = stored(slot.place, attribute.name)
+            if change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT):
+                yield from self._of_sum(slot, attribute, change)
+            elif change.op is ChangeOp.SET and slot.is_stored and not attribute.references:
+                text = f"{slot.entity.name}.{attribute.name} changes"
+                if change.value is not None and change.value.param is None:
+                    constant = value_of(change.value, attribute, self.sample.now)
+                    yield comparison(text, Op.NE, [variable], [constant], is_preferred=True)
+                elif self.lists.get(slot.place[0]) is None or slot.place[1] == 0:
+                    new = self.new_value(slot, change)
+                    self.attributes.setdefault(new, []).append(like_attribute(slot.entity, attribute))
+                    yield comparison(text, Op.NE, [variable, new], [], is_preferred=True)
+
+    def _of_done(self, slot: Slot) -> Iterator[Constraint]:
+        """The values that an earlier call has set; of a broken case, another value of the first."""
+        is_broken = self.variation.breaks(Break.CONDITION, slot.place)
+        for change in slot.action.changes if slot.action.verb is Verb.UPDATE else ():
+            attribute = slot.entity.attribute(change.attribute)
+            is_constant = change.op is ChangeOp.SET and change.value is not None and change.value.param is None
+            if attribute is None or change.value is None or not is_constant:
+                continue
+            text = f"{slot.entity.name}.{attribute.name} is set already"
+            constant = value_of(change.value, attribute, self.sample.now)
+            yield comparison(text, Op.NE if is_broken else Op.EQ, [stored(slot.place, attribute.name)], [constant])
+            is_broken = False
+
+    def _of_bound(self, slot: Slot) -> Iterator[Constraint]:
+        """The value of a variable that is beyond its bounds."""
+        broken = self.variation
+        if broken.kind is Break.AMOUNT:
+            variable = self.value_variable(slot, broken.names[0])
+        elif broken.kind is Break.VALUE and slot.is_new:
+            variable = given(slot.place, broken.names[0])
+        elif broken.kind is Break.VALUE:
+            changed = changes(self.write, slot.action, slot.entity)
+            change = next(change for change in changed if change.attribute == broken.names[0])
+            variable = self.new_value(slot, change)
+        else:
+            return
+        self.fixed[variable] = broken.value
+        self.attributes.setdefault(variable, []).append(Attribute(broken.names[0], Type(Kind.NUMBER)))
+        yield comparison(broken.text, Op.EQ, [variable], [broken.value])
+
+    def _of_sum(self, slot: Slot, attribute: Attribute, change: Change) -> Iterator[Constraint]:
+        """The sum of the stored number and an amount is within its bounds, unless the variation breaks that."""
+        least, most = self.sample.generator.bounds(attribute)
+        if not slot.is_stored and slot.action.verb is not Verb.UPSERT:
+            least = most = None  # there is no sum
+        sign = 1 if change.op is ChangeOp.ADD else -1
+        named = change.value.param if change.value else None
+        text = f"{attribute.name} {change.op} {named or (change.value.const if change.value else 1)}"
+        variable = stored(slot.place, attribute.name)
+        broken = self.variation
+        is_broken = broken.breaks(Break.RESULT, slot.place) and broken.names == (attribute.name,)
+
+        def test(value: Any, amount: Any) -> bool:
+            total = ((value or 0) if slot.is_stored else 0) + sign * amount
+            is_within = (least is None or total >= least) and (most is None or total <= most)
+            return is_within is not is_broken
+
+        if named is None:
+            amount = 1 if change.value is None else value_of(change.value, attribute, self.sample.now)
+            if least is not None or most is not None:
+                yield Constraint(text, (variable,), lambda value: test(value, amount), (amount,))
+            return
+        source = self.value_variable(slot, named)
+        self.attributes.setdefault(source, []).append(_unbounded(attribute))
+        if not (broken.kind is Break.AMOUNT and broken.names == (named,)):
+            yield from self._of_amount(named, source)
+        if least is not None or most is not None:
+            yield Constraint(text, (variable, source), test)
+
+    def _of_amount(self, name: str, variable: Variable) -> Iterator[Constraint]:
+        """An amount is positive, unless the document has a condition on it, and within its bounds."""
+        least, most = input_bounds(self.sample.workload, self.write, name)
+        if not any(check.attribute == name for check in self.input_checks) and (least is None or least > 0):
+            yield Constraint(f"{name} > 0", (variable,), lambda value: value > 0, (0,))
+        if least is not None:
+            yield comparison(f"{name} >= {least}", Op.GE, [variable], [least])
+        if most is not None:
+            yield comparison(f"{name} <= {most}", Op.LE, [variable], [most])
+
+    def _of_break(self, slot: Slot) -> Iterator[Constraint]:
+        """The values of a broken link or agreement differ."""
+        text = self.variation.text
+        for equality in self.broken:
+            if equality.place == slot.place:
+                yield comparison(text, Op.NE, [equality.one, equality.other], [])
+        deleted = self._deleted_list(slot)
+        if deleted is not None and self.variation.kind is Break.ITEM:
+            # The item that is there already is not one of the list, which would be deleted.
+            known = self.lists[deleted]
+            names = [*known.inputs, *known.parents, *known.over_attributes]
+            own = [stored(slot.place, name) for name in names]
+            items = [given(slot.place, name) for name in names]
+
+            def is_apart(*values: Any) -> bool:
+                return values[: len(own)] != values[len(own) :]
+
+            yield Constraint(text, (*own, *items), is_apart)
+
+    def new_value(self, slot: Slot, change: Change) -> Variable:
+        """The variable of the value that a change sets."""
+        if change.value is not None and change.value.param is not None:
+            return self.value_variable(slot, change.value.param)
+        if any(one.attribute == change.attribute for one in self.write.inputs):
+            return self.value_variable(slot, change.attribute)
+        return ("set", slot.place[0], change.attribute)
+
+    def text(self, check: Check) -> str:
+        return write_checks((check,), frozenset(one.attribute for one in self.write.inputs))
+
+
+# --- Conditions -----------------------------------------------------------------------------------------------------
+
+
+def operator_of(check: Check) -> Op:
+    """The operator of a condition on an attribute."""
+    match check.kind:
+        case CheckKind.EXISTS:
+            return Op.EXISTS
+        case CheckKind.NOT_EXISTS:
+            return Op.NOT_EXISTS
+        case _:
+            return check.op or Op.EQ
+
+
+def needs_item(check: Check) -> bool:
+    """Whether a condition is false of an item that does not exist; `<>` is true of it."""
+    if check.kind is CheckKind.UNIQUE:
+        return False
+    if not check.attribute:
+        return check.kind is CheckKind.EXISTS
+    return operator_of(check) not in (Op.NE, Op.NOT_EXISTS)
+
+
+def is_unique(entity: Entity, name: str) -> bool:
+    attribute = entity.attribute(name)
+    return bool(attribute and attribute.unique) or any(name in group for group in entity.unique)
+
+
+def like_attribute(entity: Entity, attribute: Attribute) -> Attribute:
+    """The attribute, as unique if it is so together with others: a value that nobody has is sure to do."""
+    return replace(attribute, unique=True) if is_unique(entity, attribute.name) else attribute
+
+
+def _refers_to(held: tuple[Entity, Attribute] | None, entity: Entity) -> bool:
+    return held is not None and held[0] is entity
+
+
+def _is_changed(write: Write, slot: Slot, name: str) -> bool:
+    """Whether an update changes an attribute: its input is the new value, and not the stored one."""
+    return slot.action.updates and any(c.attribute == name for c in changes(write, slot.action, slot.entity))
+
+
+def _unbounded(attribute: Attribute) -> Attribute:
+    """An amount has the type of the attribute that it is added to, and not its bounds."""
+    return Attribute(attribute.name, attribute.type)

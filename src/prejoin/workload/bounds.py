@@ -1,0 +1,94 @@
+"""The bounds of numbers: which attributes have them, and what they say about the inputs of writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prejoin.workload.lookup import changes
+from prejoin.workload.model import Attribute, Change, ChangeOp, Entity, Workload, Write
+
+
+def is_bounded(attribute: Attribute) -> bool:
+    """Whether an attribute has a least or a greatest value that writes uphold."""
+    return attribute.type.numeric and not attribute.ttl and attribute.bounds != (None, None)
+
+
+def input_attribute(workload: Workload, write: Write, name: str) -> Attribute | None:
+    """The attribute that an input of a write is, of any entity of the row. One with bounds comes first."""
+    names = dict.fromkeys((*write.entities, *(action.entity for action in write.actions)))
+    entities = [entity for name in names if (entity := workload.entity(name))]
+    attributes = [attribute for entity in entities if (attribute := entity.attribute(name))]
+    return next(filter(is_bounded, attributes), next(iter(attributes), None))
+
+
+def input_bounds(workload: Workload, write: Write, name: str) -> tuple[int | None, int | None]:
+    """The bounds of an input, which are those of the attribute that it is."""
+    attribute = input_attribute(workload, write, name)
+    return attribute.bounds if attribute is not None and is_bounded(attribute) else (None, None)
+
+
+def must_be_positive(workload: Workload, write: Write, change: Change) -> bool:
+    """Whether `-= n` is refused if n is 0 or less.
+
+    It is, because taking away a negative amount adds it. The document may allow it: with bounds of the attribute that n
+    is, or with a condition on n.
+    """
+    name = change.value.param if change.value and change.op is ChangeOp.SUBTRACT else None
+    if name is None or input_bounds(workload, write, name)[0] is not None:
+        return False
+    if input_attribute(workload, write, name) is not None:
+        return True
+    return not any(check.attribute == name and not check.entity for check in write.checks)
+
+
+def usual_amount(workload: Workload, write: Write, name: str) -> int:
+    """A small amount that an input allows: 1, or the bound that is nearest to it."""
+    least, greatest = input_bounds(workload, write, name)
+    amount = 1 if least is None else max(1, least)
+    return amount if greatest is None else min(amount, greatest)
+
+
+def is_within(attribute: Attribute, value: Any) -> bool:
+    """Whether a value is within the bounds of its attribute."""
+    least, greatest = attribute.bounds
+    return (least is None or value >= least) and (greatest is None or value <= greatest)
+
+
+def room_for(attribute: Attribute, amount: Any) -> Any:
+    """A value to which an amount can be added, so that both are within the bounds; None if there is none."""
+    least, greatest = attribute.bounds
+    # What is taken away must be there, and what is added must have room.
+    starts = [] if least is None else [least - min(amount, 0)]
+    starts += [] if greatest is None else [greatest - max(amount, 0)]
+    fitting = [start for start in starts if is_within(attribute, start) and is_within(attribute, start + amount)]
+    return type(amount)(fitting[0]) if fitting else None
+
+
+def may_leave_bounds(workload: Workload, entity: Entity, attribute: Attribute) -> str:
+    """The first write that may add to a number so that it leaves its bounds; empty if none may.
+
+    A number that only grows cannot fall below its least value.
+    """
+    if not is_bounded(attribute):
+        return ""
+    for write in (*workload.writes, *workload.deletes):
+        for action in write.actions:
+            if action.entity != entity.name:
+                continue
+            for change in changes(write, action, entity):
+                if change.attribute != attribute.name or change.op not in (ChangeOp.ADD, ChangeOp.SUBTRACT):
+                    continue
+                if attribute.max is not None or not _only_grows(workload, write, change):
+                    return write.id
+    return ""
+
+
+def _only_grows(workload: Workload, write: Write, change: Change) -> bool:
+    if change.op is ChangeOp.SUBTRACT:
+        return False
+    if change.value is None:
+        return True
+    if change.value.const is not None:
+        return not change.value.const.startswith("-")
+    least = input_bounds(workload, write, change.value.param or "")[0]
+    return least is not None and least >= 0

@@ -1,0 +1,79 @@
+"""Optional inputs of writes, `name?`: a change is left out if the caller does not give its value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from prejoin.workload.lookup import changes
+from prejoin.workload.model import Action, Change, ChangeOp, Entity, Input, Workload, Write
+
+
+def source_of(change: Change) -> str | None:
+    """The input that a change takes its value from; None for a constant, a time, or a removal."""
+    if change.op is ChangeOp.REMOVE:
+        return None
+    return change.attribute if change.value is None else change.value.param
+
+
+def is_optional(write: Write, change: Change) -> bool:
+    """Whether a change is left out if the caller does not give its value."""
+    source = source_of(change)
+    return change.optional or any(one.optional and one.attribute == source for one in write.inputs)
+
+
+def with_optional_inputs(write: Write) -> Write:
+    """The write with `name?` as an input for each change `(name?)`, so that both spellings are one."""
+    optional = [change for action in write.actions for change in action.changes if change.optional]
+    sources = {change.attribute for change in optional}
+    if not sources:
+        return write
+    inputs = [replace(one, optional=True) if one.attribute in sources else one for one in write.inputs]
+    inputs += [Input(name, optional=True) for name in sorted(sources - {one.attribute for one in inputs})]
+    return replace(write, inputs=tuple(inputs))
+
+
+def optional_changes(workload: Workload, write: Write) -> Iterator[tuple[Action, Entity, Change]]:
+    """The changes of a write that are left out if their values are not given."""
+    for action in write.actions:
+        entity = workload.entity(action.entity)
+        if entity is None or not action.updates:
+            continue
+        for change in changes(write, action, entity):
+            if is_optional(write, change):
+                yield action, entity, change
+
+
+def is_only_change(workload: Workload, write: Write) -> bool:
+    """Whether a write consists of updates that all take one optional input, so that it has to be given after all."""
+    sources: set[str | None] = set()
+    for action in write.actions:
+        entity = workload.entity(action.entity)
+        if entity is None or not action.updates:
+            return False
+        for change in changes(write, action, entity):
+            sources.add(source_of(change) if is_optional(write, change) else None)
+    return len(sources) == 1 and None not in sources
+
+
+def optional_words(workload: Workload, write: Write) -> str:
+    """The sentences about optional inputs, for people; empty if there are none."""
+    inputs: dict[str, None] = {}
+    removable: dict[str, None] = {}
+    for _, entity, change in optional_changes(workload, write):
+        source = source_of(change)
+        attribute = entity.attribute(change.attribute)
+        if source is not None and attribute is not None:
+            inputs[source] = None
+            if attribute.optional:
+                removable[source] = None
+    if not inputs:
+        return ""
+    words = f"{_and(inputs)} may be left out: what is not given stays as it is"
+    return f"{words}; None removes {_and(removable)}" if removable else words
+
+
+def _and(names: dict[str, None]) -> str:
+    *first, last = [f"`{name}`" for name in names]
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,39 @@
+"""Every form of condition with every verb: accepted and refused as an oracle says, and nothing else changes."""
+
+from __future__ import annotations
+
+import pytest
+from tests.exam.conditions import FORMS, SHAPES, Form, combinations, plan, plans
+from tests.exam.documents import TENANCIES
+from tests.exam.harness import NOW, Plan, failures
+from tests.exam.oracle import accepts
+
+EVERYDAY = FORMS[::8]
+
+
+def _some() -> list[Plan]:
+    """Some forms of condition, with some layouts of actions; each shape of ids and each tenancy."""
+    chosen = list(combinations())[::9]
+    return [
+        plan(TENANCIES[number % 3], SHAPES[number % 2], layout, placement, EVERYDAY)
+        for number, (layout, placement) in enumerate(chosen)
+    ]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.text("", {}))
+def test_items_fulfil_each_form_and_others_do_not(form: Form) -> None:
+    """Otherwise the cases of a form would show nothing."""
+    items = [*form.states.values(), None]
+    verdicts = {accepts("check", item, None, form.conditions, form.arguments, NOW) for item in items}
+    assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize("document", _some(), ids=str)
+def test_some_conditions(document: Plan) -> None:
+    assert failures(document) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", plans()[::7], ids=str)  # all of them: python -m tests.exam.report conditions
+def test_conditions(document: Plan) -> None:
+    assert failures(document) == []

@@ -1,0 +1,73 @@
+"""Values for conditions: the search finds some for every operator and type, unless the conditions contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+import pytest
+
+from prejoin.proof.brute_force import compare
+from prejoin.proof.constraints import ContradictionError, Unknown, comparison, solve
+from prejoin.proof.data import DataGenerator
+from prejoin.types import Kind, Type
+from prejoin.workload.model import Attribute, Op, Workload
+
+NOW = datetime(2028, 2, 29, 23, 59, 59, 999_999, tzinfo=UTC)
+CONSTANTS: dict[Kind, tuple[Any, Any]] = {
+    Kind.INTEGER: (2, 5),
+    Kind.DECIMAL: (Decimal("0.5"), Decimal(9)),
+    Kind.STRING: ("b", "d"),
+    Kind.DATETIME: (NOW, NOW.replace(year=2029, day=1)),
+    Kind.DATE: (date(2028, 2, 28), date(2028, 2, 29)),
+}
+ORDERED = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
+ITEM, INPUT = ("item",), ("input",)
+
+
+def values(kind: Kind, *constraints: Any) -> dict[Any, Any]:
+    attribute = Attribute("a", Type(kind))
+    generator = DataGenerator(Workload(), NOW, edge_values=True)
+    unknowns = {variable: Unknown([attribute]) for variable in (ITEM, INPUT)}
+    return solve(constraints, unknowns, generator.value, generator.bounds)
+
+
+@pytest.mark.parametrize("kind", CONSTANTS)
+@pytest.mark.parametrize("is_violated", [False, True])
+def test_every_comparison_with_constants_can_be_true_and_false(kind: Kind, is_violated: bool) -> None:
+    low, high = CONSTANTS[kind]
+    cases: Sequence[tuple[Op, list[Any]]] = [
+        *((op, [low]) for op in ORDERED),
+        (Op.BETWEEN, [low, high]),
+        (Op.IN, [low, high]),
+    ]
+    for op, constants in cases:
+        found = values(kind, comparison(f"a {op}", op, [ITEM], constants, is_violated))[ITEM]
+        assert compare(op, found, constants) is not is_violated
+
+
+@pytest.mark.parametrize("kind", CONSTANTS)
+def test_two_comparisons_hold_together_or_contradict(kind: Kind) -> None:
+    """Of an item with an input and of the input with a constant: some value is always left."""
+    constant = CONSTANTS[kind][0]
+    for first, second in product(ORDERED, ORDERED):
+        one = comparison(f"item {first} input", first, [ITEM, INPUT], [])
+        other = comparison(f"input {second} constant", second, [INPUT], [constant])
+        found = values(kind, one, other)
+        assert compare(first, found[ITEM], [found[INPUT]])
+        assert compare(second, found[INPUT], [constant])
+
+
+@pytest.mark.parametrize("kind", CONSTANTS)
+def test_a_contradiction_names_both_conditions(kind: Kind) -> None:
+    low, high = CONSTANTS[kind]
+    with pytest.raises(ContradictionError, match=r"`a < low` and `a > high` contradict each other"):
+        values(
+            kind,
+            comparison("a < low", Op.LT, [ITEM], [low]),
+            comparison("a <> low", Op.NE, [ITEM], [low]),
+            comparison("a > high", Op.GT, [ITEM], [high]),
+        )

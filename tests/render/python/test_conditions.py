@@ -1,0 +1,158 @@
+"""The generated tests of writes with conditions: each operator, form of value, type and verb."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from tests.solutions import solve
+
+from prejoin.diagnostics import has_errors
+from prejoin.pipeline.build.generated_tests import TestRun, run_tests
+from prejoin.render.python.package import Options, render_python, untested_patterns
+from prejoin.workload.files import read_text
+
+DOCUMENT = """# Things
+
+## Entities
+
+### Thing
+
+- **Attributes**:
+  - `thingId` (ulid, generated)
+  - `note` (string, mutable)
+  - `value` (TYPE, mutable)
+- **Cardinality**: ~100 total
+
+### Other
+
+- **Attributes**:
+  - `otherId` (ulid, generated)
+  - `thingId` (ulid, immutable, → Thing)
+  - `count` (integer, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result |
+| --- | --- | --- | --- | --- |
+| AP-001 | Thing | One | thingId | Single |
+| AP-002 | Other | One | otherId | Single |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Transaction | Conditions |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
+ROWS = {
+    "update": "Thing | Does | thingId, noteINPUTS | update Thing (note) | No",
+    "delete": "Thing | Does | thingIdINPUTS | delete Thing | No",
+    "create": "Thing | Does | ThingINPUTS | create Thing | No",
+    "put": "Thing | Does | ThingINPUTS | put Thing | No",
+    "upsert": "Thing | Does | thingId, note, valueINPUTS | upsert Thing (note, value) | No",
+    "check": "Other, Thing | Does | OtherINPUTS | create Other | Yes",
+    "transaction": "Other, Thing | Does | otherId, thingId, noteINPUTS "
+    "| update Other (count += 1); update Thing (note) | Yes",
+}
+CONSTANTS = {
+    "integer": ("2", "5"),
+    "integer, min 0, max 9": ("2", "5"),
+    "number": ("2", "5"),
+    "decimal": ("1.5", "5.5"),
+    "string": ("ab", "abc"),
+    "datetime": ("2026-01-19T10:00:00Z", "2026-01-20T10:00:00Z"),
+    "date": ("2026-01-19", "2026-01-20"),
+    "boolean": ("true", "false"),
+    "A | B | C": ("A", "B"),
+    "ulid": ("01ARZ3NDEKTSV4RRFFQ69G5FAA", "01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+    "uuid": ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"),
+    "list of string": ("ab", "abc"),
+    "set of string": ("ab", "abc"),
+    "integer, ttl": ("4102444700", "4102444800"),
+    "datetime, ttl": ("2100-01-19T10:00:00Z", "2100-01-20T10:00:00Z"),
+}
+"""A lesser and a greater constant of each type."""
+TIMES = {"integer", "number", "decimal", "string", "datetime", "date", "integer, ttl", "datetime, ttl"}
+MANY = {"list of string", "set of string"}
+NOW = (("now - 7 days", "now"), ("now", "now"), ("now", "now + 1 day"))
+
+
+def operators(type_: str) -> list[str]:
+    """The operators that suit a type."""
+    if type_ in MANY:
+        return ["contains"]
+    same = ["=", "<>", "in"]
+    ranges = [] if type_ == "boolean" else ["<", "<=", ">", ">=", "between"]
+    return [*same, *ranges, *(["begins_with", "contains"] if type_ in {"string", "A | B | C", "ulid"} else [])]
+
+
+def conditions(type_: str) -> list[tuple[str, str]]:
+    """Every condition on an attribute of a type, with the inputs that it needs."""
+    found = [("value exists", "")]
+    forms = [CONSTANTS[type_], ("given", "second"), *(NOW if type_ in TIMES else ())]
+    for least, most in forms:
+        for operator in operators(type_):
+            texts = {"in": f"in ({least}, {most})", "between": f"between {least} and {most}"}
+            condition = f"value {texts.get(operator, f'{operator} {most}')}"
+            # An item expires at a time in the past, and is not found any more.
+            expired = "ttl" in type_ and operator in {"<", "<=", "between"} and "now" in least and most == "now"
+            inputs = [name for name in ("given", "second") if name in condition.split("value ")[1]]
+            if not expired:
+                found.append((condition, "".join(f", {name}" for name in inputs)))
+    return found
+
+
+def ran(type_: str, verb: str) -> TestRun:
+    """The generated tests of a document with a write for each condition."""
+    rows = []
+    for number, (condition, inputs) in enumerate(conditions(type_)):
+        about = f"Thing.{condition}" if verb in {"check", "transaction"} else condition
+        rows.append(f"| AP-{number + 100} | {ROWS[verb].replace('INPUTS', inputs)} | {about} |\n")
+    reading = read_text(DOCUMENT.replace("TYPE", type_) + "".join(rows), "md")
+    assert not has_errors(reading.diagnostics), reading.diagnostics
+    design = solve(reading.workload).design
+    assert [operation.problem for operation in design.operations if not operation.served] == []
+    assert untested_patterns(reading.workload, design, Options("things")) == {}
+    return run_tests(render_python(reading.workload, design, Options("things")), "things")
+
+
+CASES = sorted(product(CONSTANTS, ROWS), key=lambda case: case != ("datetime", "update"))
+
+
+@pytest.mark.everyday(1)
+@pytest.mark.parametrize(("type_", "verb"), CASES)
+def test_the_generated_test_of_a_condition_passes(type_: str, verb: str) -> None:
+    result = ran(type_, verb)
+    assert result.failed == {}
+    assert len(result.passed) == len(conditions(type_)) + 2
+
+
+@pytest.mark.parametrize(
+    ("type_", "condition", "message"),
+    [
+        ("integer", "value contains 5", "`value` is integer, which contains nothing"),
+        ("datetime", "value contains given", "`value` is datetime, which contains nothing"),
+        ("boolean", "value < true", "`value` is boolean, which has no range"),
+        ("list of string", "value > abc", "`value` is list of string, which cannot be compared"),
+        ("set of string", "value = abc", "`value` is set of string, which cannot be compared"),
+        ("decimal", "value begins_with 5", "`value` is decimal; `begins_with` is for text"),
+        ("datetime, ttl", "value begins_with 2100", "`value` is datetime; `begins_with` is for text"),
+    ],
+)
+def test_a_condition_that_does_not_suit_the_type_is_an_error(type_: str, condition: str, message: str) -> None:
+    row = f"| AP-020 | {ROWS['update'].replace('INPUTS', ', given')} | {condition} |\n"
+    reading = read_text(DOCUMENT.replace("TYPE", type_) + row, "md")
+    assert message in [diagnostic.message for diagnostic in reading.diagnostics if diagnostic.code == "PJ208"]
+
+
+def test_a_write_whose_conditions_nothing_is_known_to_fulfil_has_no_test() -> None:
+    """The test file says so, and the other tests are there."""
+    row = "| AP-020 | Thing | Does | thingId, note | update Thing (note) | No | value > 5; value < 3 |\n"
+    workload = read_text(DOCUMENT.replace("TYPE", "integer") + row, "md").workload
+    design = solve(workload).design
+    assert list(untested_patterns(workload, design, Options("things"))) == ["AP-020"]
+    files = render_python(workload, design, Options("things"))
+    text = next(text for path, text in files.items() if path.name == "test_repository.py")
+    assert "# AP-020, `does`, has no test: no value of value is known for which its conditions hold." in text
+    assert len(run_tests(files, "things").passed) == 2
