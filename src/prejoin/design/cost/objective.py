@@ -56,8 +56,8 @@ class Objective(msgspec.Struct, frozen=True, order=True):
     complexity: Decimal
     """The sum of `WEIGHTS` over all structures and fan-out reads."""
     reading_writes: int
-    """Writes that take more than one request, because they have to read first. A write that finds its item by another
-    key counts twice: an index is only eventually consistent.
+    """Writes that take more than one request, because they have to read first. Each read by which a write finds items,
+    and which is not consistent, counts once more: an index may lack the newest items.
     """
     queries_each: int
     """Joins that send a Query for each item, because the id of the item is not its key in the table."""
@@ -75,12 +75,16 @@ def objective(workload: Workload, design: Design) -> Objective:
     return Objective(
         weight_of(workload, lost),
         _complexity(workload, design, hot),
-        sum((len(o.requests) > 1) + len(o.finds) for o in design.operations if not _is_read(workload, o)),
+        sum(_reads_first(o) for o in design.operations if not _is_read(workload, o)),
         sum(queries_each(o) for o in design.operations if _is_read(workload, o)),
         bill(workload, design).total.quantize(Decimal("0.01")),
         sum(not o.served for o in design.operations),
         hot,
     )
+
+
+def _reads_first(write: Operation) -> int:
+    return (len(write.requests) > 1) + sum(not request.consistent for request in write.finds)
 
 
 def pattern_weight(pattern: Pattern) -> int:

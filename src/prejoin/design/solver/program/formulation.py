@@ -31,7 +31,7 @@ objective.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise, product
 from typing import TypeVar
@@ -76,6 +76,8 @@ class ComponentProgram(msgspec.Struct):
     """How a read is answered, where that makes a difference."""
     found: dict[tuple[str, str], int]
     """Writes that find an entity's items first."""
+    stale: dict[tuple[str, str], int]
+    """Writes that find a list of items in an index, which may lack the newest ones."""
     first: dict[tuple[str, str], int]
     """Writes that read an entity's item first."""
     twice: dict[str, int]
@@ -101,6 +103,8 @@ class Formulation:
         self._options = options
         self._new = options.new
         self._units: dict[str, float] = {}
+        self._lists = {(write.id, action.entity) for write, action in item_changes(self._workload) if action.many}
+        """Writes and entities of which they find a list."""
         self.candidates = options.candidates
         """The number of keys to choose from."""
         self.most_indexes = max(map(len, options.needs.values()), default=0) + problem.fixed.indexes
@@ -157,8 +161,12 @@ class Formulation:
                 yield at, price
 
     def reading(self, model: ComponentProgram) -> dict[int, int]:
-        """The number of writes that have to read first, and of items that they find by another key."""
-        return dict.fromkeys((*model.twice.values(), *model.found.values()), 1)
+        """The number of writes that have to read first, and of items that they find by another key.
+
+        A list counts as found only if it is in an index: one in the table is read consistently.
+        """
+        found = [at for key, at in model.found.items() if key not in self._lists]
+        return dict.fromkeys((*model.twice.values(), *found, *model.stale.values()), 1)
 
     def queries_each(self, model: ComponentProgram) -> dict[int, int]:
         """The number of joins that send a Query for each item of an entity."""
@@ -171,6 +179,11 @@ class Formulation:
         found = {at: price.dollars for at, price in self._priced(model)}
         found |= {at: answer.dollars for (_, answer), at in model.answers.items()}
         found |= {at: self._options.prices[name].find(writes[id_]) for (id_, name), at in model.found.items()}
+        for key, at in model.stale.items():
+            # A list in the table is read consistently, which takes twice the units.
+            eventual = found[model.found[key]]
+            found[model.found[key]] = 2 * eventual
+            found[at] = -eventual
         found |= {at: self._options.prices[name].read_first(writes[id_]) for (id_, name), at in model.first.items()}
         for (id_, name), at in model.atomic.items():
             found[at] = self._options.prices[name].transaction(writes[id_])
@@ -210,7 +223,7 @@ class Formulation:
         for one, other in pairwise(used):
             program.at_least(0, {one: 1, other: -1})
         unserved = {q.read.id: program.choice() for q in self._options.component.reads}
-        model = ComponentProgram(program, {}, {}, {}, {}, {}, {}, {}, unserved, used, [], [], split)
+        model = ComponentProgram(program, {}, {}, {}, {}, {}, {}, {}, {}, unserved, used, [], [], split)
         chosen: dict[Option, int] = {}
         for entity in self._options.component.entities:
             self._place(model, chosen, entity, copies)
@@ -363,6 +376,17 @@ class Formulation:
                 model.program.at_least(0, {model.unserved[write.id]: 1, sought: 1, at: -1})
             model.program.at_least(0, {**ways, sought: -1})
             model.program.at_least(0, {**dict.fromkeys(blind, 1), sought: -1})
+            if key in self._lists:
+                in_table = [at for option, at in own.items() if key in option.finds and option.place.slot == BASE]
+                self._prefer_table(model, key, in_table)
+
+    def _prefer_table(self, model: ComponentProgram, key: tuple[str, str], in_table: Collection[int]) -> None:
+        """A list is stale if it is found, and no key in the table finds it. The planner takes the table, if it can."""
+        model.stale[key] = stale = model.program.choice()
+        model.program.at_least(0, {**dict.fromkeys(in_table, 1), stale: 1, model.found[key]: -1})
+        for at in in_table:
+            model.program.at_most(1, {at: 1, stale: 1})
+        model.program.at_least(0, {model.found[key]: 1, stale: -1})
 
     def _read_first(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
         """Writes that have to find or read an item first, because they do not know all of its keys."""
