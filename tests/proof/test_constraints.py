@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -28,11 +28,10 @@ ORDERED = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
 ITEM, INPUT = ("item",), ("input",)
 
 
-def values(kind: Kind, *constraints: Any) -> dict[Any, Any]:
+def values(kind: Kind, *constraints: Any, unknowns: Sequence[Any] = (ITEM, INPUT)) -> dict[Any, Any]:
     attribute = Attribute("a", Type(kind))
     generator = DataGenerator(Workload(), NOW, edge_values=True)
-    unknowns = {variable: Unknown([attribute]) for variable in (ITEM, INPUT)}
-    return solve(constraints, unknowns, generator.value, generator.bounds)
+    return solve(constraints, {one: Unknown([attribute]) for one in unknowns}, generator.value, generator.bounds)
 
 
 @pytest.mark.parametrize("kind", CONSTANTS)
@@ -71,3 +70,33 @@ def test_a_contradiction_names_both_conditions(kind: Kind) -> None:
             comparison("a <> low", Op.NE, [ITEM], [low]),
             comparison("a > high", Op.GT, [ITEM], [high]),
         )
+
+
+@pytest.mark.parametrize("kind", CONSTANTS)
+@pytest.mark.parametrize("length", [2, 5, 12])
+def test_a_chain_of_comparisons_has_values(kind: Kind, length: int) -> None:
+    """`a0 < a1`, `a1 < a2` and so on need as many different values as there are unknowns."""
+    chain = [("a", number) for number in range(length)]
+    below = [comparison(f"{one} < {other}", Op.LT, [one, other], []) for one, other in pairwise(chain)]
+    found = values(kind, *reversed(below), unknowns=chain)
+    assert all(found[one] < found[other] for one, other in pairwise(chain))
+
+
+@pytest.mark.parametrize("kind", [Kind.DECIMAL, Kind.STRING, Kind.DATETIME])
+def test_several_values_lie_between_two_constants(kind: Kind) -> None:
+    low, high = {**CONSTANTS, Kind.DECIMAL: (Decimal(3), Decimal(4))}[kind]
+    chain = [("a", number) for number in range(4)]
+    constraints = [comparison("below", Op.LT, [one, other], []) for one, other in pairwise(chain)]
+    constraints += [comparison("low", Op.GT, [chain[0]], [low]), comparison("high", Op.LT, [chain[-1]], [high])]
+    found = values(kind, *constraints, unknowns=chain)
+    assert low < found[chain[0]] < found[chain[1]] < found[chain[2]] < found[chain[3]] < high
+
+
+@pytest.mark.parametrize("broken", range(8))
+def test_one_of_many_comparisons_with_the_same_inputs_can_be_broken(broken: int) -> None:
+    low, high = ("low",), ("high",)
+    items = [("a", number) for number in range(8)]
+    constraints = [comparison(f"{one} >= low", Op.GE, [one, low], []) for one in items]
+    constraints += [comparison(f"{one} <= high", Op.LE, [one, high], [], one == items[broken]) for one in items]
+    found = values(Kind.INTEGER, *constraints, unknowns=[low, high, *items])
+    assert [one for one in items if found[one] > found[high]] == [items[broken]]

@@ -2,12 +2,13 @@
 
 `stock >= n` and `n > 0` are two constraints on two unknowns. The unknowns that share a constraint form a component. For
 each component the search tries the compared constants, their neighbours in the order of the type, and a few other
-values, until all constraints hold. k comparisons need at most k + 2 ordered values, so if the search finds nothing, the
-constraints contradict each other.
+values, until all constraints hold. k unknowns need at most k values between two constants, so if the search finds
+nothing, the constraints contradict each other.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -25,10 +26,12 @@ Variable = tuple[Any, ...]
 _NUMBERS = (1, 2, 3, 0, 5, -1, 100)
 _FEWEST = 4
 """The least number of values that are drawn for an unknown without constants."""
+_MOST_TRIED = 300_000
+"""The most values that a search tries. Conditions as people write them need some hundred."""
 
 
 class ContradictionError(Exception):
-    """No values satisfy all constraints."""
+    """No values satisfy all constraints, or too many would have to be tried to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +127,7 @@ def _components(constraints: Sequence[Constraint]) -> list[list[Constraint]]:
 
 def _search(constraints: Sequence[Constraint], domains: Mapping[Variable, Sequence[Any]]) -> dict[Variable, Any] | None:
     """The first values that satisfy the constraints, in the order of the candidates."""
-    order = list(dict.fromkeys(variable for constraint in constraints for variable in constraint.variables))
-    order.sort(key=lambda variable: len(domains[variable]))
+    order = _search_order(constraints, domains)
     place = {variable: at for at, variable in enumerate(order)}
     # Each constraint is tested as soon as its last variable has a value.
     tests: list[list[Constraint]] = [[] for _ in order]
@@ -136,17 +138,36 @@ def _search(constraints: Sequence[Constraint], domains: Mapping[Variable, Sequen
             continue
         tests[max(place[variable] for variable in constraint.variables)].append(constraint)
     values: dict[Variable, Any] = {}
+    tried = 0
 
     def assign(at: int) -> bool:
+        nonlocal tried
         if at == len(order):
             return True
         for candidate in domains[order[at]]:
+            tried += 1
+            if tried > _MOST_TRIED:
+                raise ContradictionError("there are too many conditions on one another to find values for all of them")
             values[order[at]] = candidate
             if all(one.test(*(values[v] for v in one.variables)) for one in tests[at]) and assign(at + 1):
                 return True
         return False
 
     return values if assign(0) else None
+
+
+def _search_order(constraints: Sequence[Constraint], domains: Mapping[Variable, Sequence[Any]]) -> list[Variable]:
+    """The variables in an order in which a wrong value is noticed early.
+
+    Those with the most constraints come first, and among these the neighbours of others.
+    """
+    degrees = Counter(variable for constraint in constraints for variable in constraint.variables)
+    order: list[Variable] = []
+    while len(order) < len(degrees):
+        near = {v for constraint in constraints if set(constraint.variables) & set(order) for v in constraint.variables}
+        left = [variable for variable in degrees if variable not in order]
+        order.append(min(left, key=lambda variable: (-degrees[variable], variable not in near, len(domains[variable]))))
+    return order
 
 
 def _contradiction(constraints: Sequence[Constraint], domains: Mapping[Variable, Sequence[Any]]) -> str:
@@ -177,11 +198,12 @@ def _domains(
     is_ordered = any(not constraint.is_preferred for constraint in constraints)
     limits = [limit for v in variables for a in unknowns[v].attributes for limit in bounds(a) if limit is not None]
     domains: dict[Variable, list[Any]] = {}
+    steps = max(len(variables), min(len(constraints), 4)) + 1
     # The members of a set are compared with values that are no sets: both have the same candidates.
     drawn: dict[Kind, list[Any]] = {}
     for variable in variables:
         unknown = unknowns[variable]
-        candidates = _candidates(unknown, constants, limits, is_ordered, draw, drawn, len(constraints))
+        candidates = _candidates(unknown, constants, limits, is_ordered, draw, drawn, steps)
         if unknown.is_list:
             candidates = [[one] for one in candidates] + [candidates[:2]]
         within = [v for v in candidates if unknown.fixed is not None or _is_within(unknown, v, bounds)]
@@ -196,8 +218,9 @@ def _candidates(
     is_ordered: bool,
     draw: Callable[[Attribute], Any],
     drawn: dict[Kind, list[Any]],
-    count: int,
+    steps: int,
 ) -> list[Any]:
+    """The values to try, so many around each constant as there are steps."""
     if unknown.fixed is not None:
         return list(unknown.fixed)
     attribute = next((a for a in unknown.attributes if a.id or a.unique), unknown.attributes[0])
@@ -209,16 +232,14 @@ def _candidates(
         case Kind.BOOLEAN:
             return list(dict.fromkeys((*(c for c in constants if isinstance(c, bool)), False, True)))
         case Kind.SET | Kind.LIST:
-            return _collections(attribute, constants, draw, drawn, count)
+            return _collections(attribute, constants, draw, drawn, steps)
         case Kind.INTEGER | Kind.NUMBER | Kind.DECIMAL if is_ordered:
-            return _numbers(attribute, constants, limits, count)
+            return _numbers(attribute, constants, limits, steps)
     compared = [value for value in constants if _is_like(value, kind)]
-    near = [
-        neighbour for value in compared for neighbour in _neighbours(value, min(count, 4) + 1) if kind is not Kind.ULID
-    ]
-    own = [draw(attribute) for _ in range(_FEWEST)]
+    near = [neighbour for value in compared for neighbour in _neighbours(value, steps) if kind is not Kind.ULID]
+    own = [draw(attribute) for _ in range(max(_FEWEST, steps) if kind is Kind.ULID else _FEWEST)]
     if kind not in drawn:
-        drawn[kind] = _ladder(own, count + 2)
+        drawn[kind] = _ladder(own, kind, steps + 1)
     shared = drawn[kind] if is_ordered else []
     if attribute.id or attribute.unique:
         return _distinct([*compared, *near, *own, *shared])  # two items have different ones
@@ -227,10 +248,9 @@ def _candidates(
     return _distinct([*compared, *near, *shared, *own])
 
 
-def _ladder(values: Sequence[Any], steps: int) -> list[Any]:
+def _ladder(values: Sequence[Any], kind: Kind, steps: int) -> list[Any]:
     """Values of which each is greater than the one before, from the first of some; else these values, in order."""
     first = values[0]
-    steps = min(steps, 6)
     match first:
         case datetime():
             return [first + timedelta(minutes=step) for step in range(steps)]
@@ -240,6 +260,8 @@ def _ladder(values: Sequence[Any], steps: int) -> list[Any]:
             return [_as_text(moment + timedelta(minutes=step)) for step in range(steps)]
         case bytes():
             return [first + b"x" * step for step in range(steps)]
+        case str() if kind is Kind.STRING:
+            return sorted(_distinct([*values, *(first + "x" * step for step in range(1, steps))]))
     return sorted(_distinct(values), key=str)
 
 
@@ -248,13 +270,13 @@ def _collections(
     constants: Sequence[Any],
     draw: Callable[[Attribute], Any],
     drawn: dict[Kind, list[Any]],
-    count: int,
+    steps: int,
 ) -> list[Any]:
     """Sets or lists with and without each member that is looked for."""
     member = member_of(attribute)
     kind = member.type.kind
     if kind not in drawn:
-        drawn[kind] = [draw(member) for _ in range(max(_FEWEST, min(count, 3) + 2))]
+        drawn[kind] = [draw(member) for _ in range(max(_FEWEST, min(steps, 5)))]
     looked_for = [value for value in constants if _is_like(value, kind)]
     members = _distinct([*looked_for, *drawn[kind]])
     groups = [[one] for one in members] + [list(pair) for pair in combinations(members, 2)] + [members]
@@ -264,12 +286,17 @@ def _collections(
     return [*whole, *(set(group) for group in groups)]
 
 
-def _numbers(attribute: Attribute, constants: Sequence[Any], limits: Sequence[int], count: int) -> list[Any]:
+def _numbers(attribute: Attribute, constants: Sequence[Any], limits: Sequence[int], steps: int) -> list[Any]:
     """Numbers around the compared ones, and around the bounds of the attributes: one less, the same, one more."""
     compared = [value for value in (*constants, *limits) if isinstance(value, int | Decimal)]
-    steps = range(1, min(count, 4) + 2)
-    near = [value + sign * step for step in steps for value in compared for sign in (1, -1)]
-    numbers = _distinct([*(value for value in constants if value in compared), *near, *limits, *_NUMBERS])
+    near = [value + sign * step for step in range(1, steps + 1) for value in compared for sign in (1, -1)]
+    numbers: list[int | Decimal] = [*(value for value in constants if value in compared), *near, *limits, *_NUMBERS]
+    if not compared:
+        numbers += range(6, 6 + steps - len(_NUMBERS))
+    elif attribute.type.kind is not Kind.INTEGER:
+        parts = [Decimal(step) / (steps + 1) for step in range(1, steps + 1)]
+        numbers += [Decimal(value) + part for value in compared for part in parts]  # between 3 and 4
+    numbers = _distinct(numbers)
     if attribute.type.kind is Kind.DECIMAL:
         return [Decimal(value) for value in numbers]
     return [int(value) if value == int(value) else value for value in numbers]
