@@ -130,6 +130,11 @@ FOLLOWED: dict[str, list[object]] = {
     "PJ242": [(("| region = NORTH |", "| Parcel.region = NORTH |"),)],
     "PJ244": [(("delete Loan[] | Yes |", "delete Loan[] | No |"),)],
     "PJ243": [(("; delete Loan |", " |"),)],
+    "PJ245": [
+        (("memberId, dueOn < | delete Loan[] |", "loanId[] | delete Loan[] |"),),
+        (("loanId, status = OUT |", "loanId |"), ("| Loan exists |", "| Loan.status = OUT |")),
+    ],
+    "PJ246": [(("| delete Loan |", "| delete Loan[] |"),)],
     "PJ301": [(("|  | Member | By mail", "| AP-031 | Member | By mail"),)],
     "PJ302": [(("|  | Single", "| email | Single"),)],
     "PJ303": [(("| email |   |", "| email | Single |"),)],

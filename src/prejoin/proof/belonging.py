@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prejoin.workload.lookup import chain, changes, gives_object, target, touched_entities
-from prejoin.workload.model import Action, Entity, Verb, Workload, Write
+from prejoin.workload.model import Action, ChangeOp, Entity, Verb, Workload, Write
 from prejoin.workload.tenants import is_owned, own_id
 
 _NEW = (Verb.CREATE, Verb.PUT)
@@ -43,7 +43,7 @@ def belonging(workload: Workload, write: Write, actions: Sequence[Action], at: i
     entity = workload.entity(action.entity)
     assert entity is not None  # the write is served
     tenant = workload.tenant.attribute if workload.tenant and is_owned(workload, entity.name) else ""
-    changed = {change.attribute for change in changes(write, action, entity)}
+    new_values = _new_values(write, action, entity)
     parents: dict[str, tuple[int, str]] = {}
     named: dict[str, str] = {}
     for other, one in enumerate(actions):
@@ -52,18 +52,21 @@ def belonging(workload: Workload, write: Write, actions: Sequence[Action], at: i
         if one.many or parent is None or one.verb is Verb.CREATE or not _is_named(write, one, parent):
             continue
         held = references(workload, entity, parent, action)
-        if held is not None and not changed & set(held.values()) and not _names_other(action, one, held):
+        if held is None or _names_other(action, one, held):
+            continue
+        if not any(new_values.get(own) in (part, *one.by) for part, own in held.items()):
             parents |= {own: (other, part) for part, own in held.items()}
     for parent in _entities_not_written(workload, write):
         held = references(workload, entity, parent, action) if _is_named(write, None, parent) else None
-        if held is not None and not changed & set(held.values()):
+        if held is not None and not any(new_values.get(own) == part for part, own in held.items()):
             named |= {own: part for part, own in held.items() if own not in parents}
     named |= {name: name for name in _own_inputs(workload, write, action, entity) if name not in parents}
     is_given = _is_given(workload, write, actions, entity)
-    bound = {*parents, *named} - {tenant}
+    bound = {name for name in (*parents, *named) if name != tenant and _says_whose(workload, entity, name)}
     if not bound and not is_given:
-        named |= _input_references(workload, write, entity)
-        bound = {*parents, *named} - {tenant}
+        references_of_inputs = _input_references(workload, write, entity)
+        named |= references_of_inputs
+        bound = set(references_of_inputs) - {tenant}
     if tenant and tenant not in parents:
         named.setdefault(tenant, tenant)
     if bound or is_given:
@@ -86,7 +89,7 @@ def _over_unwritten(
     for parent in workload.entities:
         held = references(workload, entity, parent, action) if parent.name not in written else None
         known = {a.name: a.name for a in parent.attributes if a.name in inputs - tenant}
-        if held is not None and known:
+        if held is not None and any(_says_whose(workload, parent, name) for name in known):
             known |= {name: name for name in tenant if parent.attribute(name)}
             attributes = {own: part for part, own in held.items() if own not in named}
             return Belonging(named, over_attributes=attributes, between=parent.name, between_inputs=known)
@@ -136,6 +139,28 @@ def _names_other(action: Action, parent: Action, held: Mapping[str, str]) -> boo
     return bool(action.by and parent.by) and not set(action.by) & set(parent.by) & set(held.values())
 
 
+def _new_values(write: Write, action: Action, entity: Entity) -> dict[str, str | None]:
+    """The attributes that an update changes, with the input that holds the new value; None for other values."""
+    sources: dict[str, str | None] = {}
+    for change in changes(write, action, entity):
+        is_own = change.value is None and change.op is not ChangeOp.REMOVE
+        sources[change.attribute] = change.attribute if is_own else change.value.param if change.value else None
+    return sources
+
+
+def _says_whose(workload: Workload, entity: Entity, name: str) -> bool:
+    """Whether an attribute is a part of the id, or holds the id of another item.
+
+    One that never changes is as good.
+    """
+    attribute = entity.attribute(name)
+    if attribute is None:
+        return False
+    if attribute.id or target(workload, attribute) is not None:
+        return True
+    return attribute.mutable is not True
+
+
 def _entities_not_written(workload: Workload, write: Write) -> Iterator[Entity]:
     written = {action.entity for action in write.actions}
     for name in write.entities:
@@ -147,10 +172,12 @@ def _entities_not_written(workload: Workload, write: Write) -> Iterator[Entity]:
 def _own_inputs(workload: Workload, write: Write, action: Action, entity: Entity) -> list[str]:
     """The attributes of a list's items that inputs of the same name are about."""
     inputs = {one.attribute for one in write.inputs if not one.many}
-    changed = {change.attribute for change in changes(write, action, entity)}
+    changed = {name for name, source in _new_values(write, action, entity).items() if name == source}
+    compared = {check.attribute for check in write.checks if check.entity == entity.name}
+    only_compared = {name for name in compared if not _says_whose(workload, entity, name)}
     new = [workload.entity(one.entity) for one in write.actions if one.verb in _NEW]
     elsewhere = {a.name for other in new if other for a in other.attributes if not a.id and not a.references}
-    names = [a.name for a in entity.attributes if a.name in inputs - changed - elsewhere]
+    names = [a.name for a in entity.attributes if a.name in inputs - changed - elsewhere - only_compared]
     own = {a.name for a in own_id(workload, entity)}
     # The whole id is that of a single item, not of a list.
     return [name for name in names if name not in own] if own <= set(names) else names

@@ -357,9 +357,11 @@ class WriteModel:
         lists = {one.attribute for one in self.write.inputs if one.many}
         base = self.sample.base(slot.entity)
         for name, source in links(self.sample.workload, self.write, slot.action, slot.entity).items():
-            if source in lists:
+            if source in lists or _is_said(slot, name, source):
                 continue
-            compares = not slot.is_checked and slot.action.verb is not Verb.UPSERT and name not in base
+            # What the key holds beyond the id is as good as compared: with another value there is no such item.
+            is_of_id = name in base and any(name == attribute.name for attribute in slot.entity.id)
+            compares = not slot.is_checked and slot.action.verb is not Verb.UPSERT and not is_of_id
             yield Equality(stored(slot.place, name), input_variable(source), slot.place, name, is_link=compares)
 
     def _of_list(self, slot: Slot) -> Iterator[Equality]:
@@ -721,6 +723,12 @@ def needs_item(check: Check) -> bool:
     if not check.attribute:
         return check.kind is CheckKind.EXISTS
     return operator_of(check) not in (Op.NE, Op.NOT_EXISTS)
+
+
+def _is_said(slot: Slot, name: str, source: str) -> bool:
+    """Whether a condition says that an attribute is equal to an input. Then it is broken as a condition."""
+    said = [check for check in slot.checks if check.attribute == name and check.op is Op.EQ]
+    return any(check.values[0].param == source for check in said)
 
 
 def is_unique(entity: Entity, name: str) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from prejoin.types import Kind
 from prejoin.workload.lookup import chain, changes, gives_object, means, root, target, touched_entities
 from prejoin.workload.model import (
     Action,
@@ -25,6 +26,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.optional_inputs import source_of
 from prejoin.workload.tenants import is_owned, own_id
 
 NEW = frozenset({Verb.CREATE, Verb.PUT})
@@ -182,7 +184,17 @@ def _changed(write: Write, action: Action, entity: Entity) -> set[str]:
     An upsert gives the value that an immutable attribute of an existing item has already.
     """
     fixed = {a.name for a in entity.attributes if a.id or (action.verb is Verb.UPSERT and a.mutable is False)}
-    return {change.attribute for change in changes(write, action, entity)} - fixed
+    return _set_to_own_input(write, action, entity) - fixed
+
+
+def _set_to_own_input(write: Write, action: Action, entity: Entity) -> set[str]:
+    """The attributes whose new value is the input of their name.
+
+    In `update Task (ownerId = newOwnerId)` the input `ownerId` is the owner before.
+    """
+    if action.verb is Verb.UPSERT:
+        return {change.attribute for change in changes(write, action, entity)}
+    return {change.attribute for change in changes(write, action, entity) if source_of(change) == change.attribute}
 
 
 def said_equal(write: Write, action: Action, entity: Entity) -> dict[str, Check]:
@@ -197,6 +209,19 @@ def said_equal(write: Write, action: Action, entity: Entity) -> dict[str, Check]
         for check in checks_of(write, action)
         if check.kind is CheckKind.COMPARE and check.op is Op.EQ and entity.attribute(check.attribute)
     }
+
+
+def is_tied_by_key(workload: Workload, write: Write, action: Action, entity: Entity, base: Iterable[str]) -> bool:
+    """Whether the item's key in the table holds what the caller says of it beyond its id.
+
+    In `delete Task` with the inputs `taskId, projectId`, where tasks live under their project, another project names an
+    item that does not exist. So the delete must require that there is one, as it does where the project is compared.
+    """
+    if action.verb is Verb.UPSERT or action.verb in NEW or action.many:
+        return False
+    said = {*links(workload, write, action, entity), *said_equal(write, action, entity)}
+    ids = {attribute.name for attribute in entity.id}
+    return not said.isdisjoint(set(base) - ids)
 
 
 def _inputs(write: Write) -> dict[str, None]:
@@ -356,7 +381,6 @@ def list_source(workload: Workload, write: Write, action: Action, entity: Entity
 
 
 def _list_source(workload: Workload, write: Write, action: Action, entity: Entity) -> ListSource:
-    tenant = workload.tenant.attribute if workload.tenant else ""
     made = any(other.entity == entity.name and other.verb in NEW for other in write.actions)
     parents = _parent_links(workload, write, action, entity)
     if parents.ambiguous:
@@ -365,9 +389,27 @@ def _list_source(workload: Workload, write: Write, action: Action, entity: Entit
     plain = _plain_links(workload, write, action, entity, is_child=bool(parents.links))
     bound = {**plain, **parents.links, **lists}
     given = bool(lists) or is_given_whole(write, action, entity)
-    if given or any(name != tenant for name in bound) or _is_of_tenant(workload, write, bound):
+    binding = [name for name in plain if _can_bind(workload, entity, name)]
+    if given or parents.links or binding or _is_of_tenant(workload, write, bound):
         return ListSource(bound, is_given=given)
     return _over_list(workload, write, action, entity, bound) or ListSource()
+
+
+def _can_bind(workload: Workload, entity: Entity, name: str) -> bool:
+    """Whether an attribute says to whom an item belongs: it refers to another item, or is a part of the id.
+
+    It may also be one that never changes: the `username` of a session, if sessions refer to nothing else, or one that is
+    marked immutable. Others only narrow a list. The tenant of an item binds nothing.
+    """
+    attribute = entity.attribute(name)
+    is_tenant = workload.tenant is not None and name == workload.tenant.attribute and is_owned(workload, entity.name)
+    if attribute is None or is_tenant:
+        return False
+    if attribute.id or len(chain(workload, entity, attribute)) > 1:
+        return True
+    has_references = any(other.references for other in entity.attributes)
+    stays = attribute.mutable is False or (attribute.mutable is None and not has_references)
+    return stays and attribute.type.kind not in (Kind.ENUM, Kind.BOOLEAN)
 
 
 def _is_of_tenant(workload: Workload, write: Write, bound: Iterable[str]) -> bool:
@@ -401,15 +443,17 @@ def _parent_links(workload: Workload, write: Write, action: Action, entity: Enti
     booking has yet.
     """
     bound: dict[str, str] = {}
-    changed = {change.attribute for change in changes(write, action, entity)}
+    new_values = {(change.attribute, source_of(change)) for change in changes(write, action, entity)}
     for parent, sources in _named_items(workload, write):
         if parent is workload.tenant_entity and is_owned(workload, entity.name):
             continue  # all items refer to their tenant: see `_is_of_tenant`
         held = _references(workload, entity, parent, action)
-        if held is None or (isinstance(held, dict) and changed & set(held.values())):
+        if held is None:
             continue
         if isinstance(held, tuple):
             return ListSource(ambiguous=held)
+        if any((held[part], source) in new_values for part, source in sources.items()):
+            continue
         if any(bound.get(held[part], source) != source for part, source in sources.items()):
             # Two items of one entity are named: nothing says to which of them the list belongs.
             return ListSource(ambiguous=tuple(sorted(set(sources.values()))))
@@ -486,11 +530,15 @@ def _plain_links(workload: Workload, write: Write, action: Action, entity: Entit
     refers to the same: `delete Animal[]; delete Visit[]` with the input `ownerId`.
     """
     inputs = {one.attribute for one in write.inputs if not one.many and not one.optional}
-    changed = {change.attribute for change in changes(write, action, entity)}
+    changed = _set_to_own_input(write, action, entity)
+    # A condition that compares with the input refuses items that differ; it does not select the others.
+    compared = {check.attribute for check in checks_of(write, action)}
     plain = {
         a.name: a.name
         for a in entity.attributes
-        if a.name in inputs and a.name not in changed and means(workload, write, entity, a)
+        if a.name in inputs - changed
+        and (a.name not in compared or _can_bind(workload, entity, a.name))
+        and means(workload, write, entity, a)
     }
     if {a.name for a in own_id(workload, entity)} <= plain.keys():
         # `delete Folder; delete Folder[]`: the whole id is that of the single item, not of its children.
@@ -534,7 +582,6 @@ def _over_list(
             return ListSource(ambiguous=held)
         if held is not None:
             return ListSource(bound, parent.name, {name: part for part, name in held.items() if name not in bound})
-    tenant = workload.tenant.attribute if workload.tenant else ""
     written = {other.entity for other in write.actions}
     for parent in workload.entities:
         held = _references(workload, entity, parent, action) if parent.name not in written else None
@@ -543,7 +590,8 @@ def _over_list(
         between = Action(Verb.DELETE, parent.name, many=True)  # an update would take its inputs as new values
         above = _parent_links(workload, write, between, parent)
         known_by = {**_plain_links(workload, write, between, parent, is_child=bool(above.links)), **above.links}
-        if not above.ambiguous and any(name != tenant for name in known_by):
+        is_bound = above.links or any(_can_bind(workload, parent, name) for name in known_by)
+        if not above.ambiguous and is_bound:
             over_links = {name: part for part, name in held.items() if name not in bound}
             return ListSource(bound, parent.name, over_links, known_by)
     return None

@@ -41,6 +41,7 @@ from prejoin.workload.targets import (
     input_checks,
     is_movable,
     is_resumable,
+    is_tied_by_key,
     known,
     known_of_checked,
     links,
@@ -164,14 +165,21 @@ def _tied(
 def _asserted(
     workload: Workload, write: Write, action: Action, entity: Entity, design: Design, actions: list[ItemAction]
 ) -> list[ItemAction]:
-    """The delete of an item after its lists, with the values that the caller knows: these are checked before."""
-    if not is_resumable(write) or action.verb is not Verb.DELETE:
+    """The delete of an item with what the caller knows of it, which must be so.
+
+    What the key holds needs no comparison, but the item must exist. After lists, the other values are checked before.
+    """
+    if action.verb is not Verb.DELETE:
         return actions
     item = design.item(entity.name)
     base = attributes_of(item.facets[0]) if item else set()
-    linked = links(workload, write, action, entity)
-    known_values = [f"{name} = {{{source}}}" for name, source in linked.items() if name not in base]
     own = actions[0]
+    known_values: list[str] = []
+    if is_resumable(write):
+        linked = links(workload, write, action, entity)
+        known_values = [f"{name} = {{{source}}}" for name, source in linked.items() if name not in base]
+    if is_tied_by_key(workload, write, action, entity, base) and not own.conditions and not known_values:
+        known_values = [f"attribute_exists({design.partition_key})"]
     return [replace(own, conditions=tuple(dict.fromkeys((*own.conditions, *known_values)))), *actions[1:]]
 
 

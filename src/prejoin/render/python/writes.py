@@ -57,6 +57,7 @@ from prejoin.workload.targets import (
     input_checks,
     is_given_whole,
     is_resumable,
+    is_tied_by_key,
     known_of_checked,
     links,
     list_over,
@@ -340,11 +341,12 @@ class _WriteMethod:
             where = self._where(action, entity, None, given)
             checks = checks_of(self.write, action)
             known = {name for name, _ in given} - {*self.sources.base(entity)}
-            if not where and not known and not _needs_item(action, checks):
+            needs_item = _needs_item(action, checks) or self._is_tied_by_key(action, entity)
+            if not where and not known and not needs_item:
                 continue
             fields = [keyword(self.module.names.field(entity.name, name), value) for name, value in given]
             options = [keyword("where", where)] if where else []
-            if where and not known and not _needs_item(action, checks):
+            if where and not known and not needs_item:
                 options.append("or_absent=True")
             lines.append(call(f"{depth}tx.check", self.module.cls(entity.name), *options, *fields))
         for item in self.sources.checked:
@@ -697,23 +699,31 @@ class _WriteMethod:
     def _where(self, action: Action, entity: Entity, loop: Loop | None, given: Iterable[tuple[str, str]]) -> Part:
         """The condition on the item of an action. `given` are the attributes that are compared with the key."""
         checks = checks_of(self.write, action)
-        tests, looped = self._tests(checks, entity, loop, dict(given))
+        compared = dict(given)
+        tests, looped = self._tests(checks, entity, loop, compared)
         kinds = {check.kind for check in checks if not check.attribute}
         # Something that every item has: of its key, unless there is only one item.
         always = [*self.sources.base(entity), *(a.name for a in entity.attributes if not a.optional)]
         attribute = entity.attribute(always[0])
         assert attribute is not None
         first = self.module.names.field(entity.name, attribute.name)
-        # What is not there is unlike everything: `<>` alone says nothing of whether it is.
-        implied = any(check.attribute and not _holds_if_absent(check) for check in checks)
+        base = {*self.sources.base(entity)}
+        # What is not there is unlike everything: `<>` alone says nothing of whether it is. An equality with the key is
+        # not compared, because another value is another key.
+        demanding = [check for check in checks if check.attribute and not _holds_if_absent(check)]
+        implied = any(check.attribute not in base for check in demanding) or bool(compared.keys() - base)
         is_list = loop is not None and action.verb is Verb.DELETE
         is_given = is_list and list_source(self.module.workload, self.write, action, entity).is_given
-        required = CheckKind.EXISTS in kinds or (is_given and self.write.atomic is not False)
+        required = CheckKind.EXISTS in kinds or (is_given and self.write.atomic is not False) or bool(demanding)
+        required = required or (action.verb is Verb.DELETE and self._is_tied_by_key(action, entity))
         if required and not action.updates and not implied:
             tests = [*tests, comparison(Op.EXISTS, first, (), attribute, self.module)]
         if CheckKind.NOT_EXISTS in kinds:
             tests = [*tests, comparison(Op.NOT_EXISTS, first, (), attribute, self.module)]
         return as_lambda(tests, looped) if tests else ""
+
+    def _is_tied_by_key(self, action: Action, entity: Entity) -> bool:
+        return is_tied_by_key(self.module.workload, self.write, action, entity, self.sources.base(entity))
 
     def _tests(
         self, checks: Iterable[Check], entity: Entity, loop: Loop | None, given: Mapping[str, str] | Iterable[str]

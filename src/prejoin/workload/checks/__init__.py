@@ -14,6 +14,7 @@ from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.checks.stored_names import check_stored_names
 from prejoin.workload.checks.tenants import check_tenants
 from prejoin.workload.checks.types import check_types
+from prejoin.workload.checks.write_inputs import check_write_inputs
 from prejoin.workload.checks.write_items import check_write_items
 from prejoin.workload.model import Workload
 from prejoin.workload.read_result import Places
@@ -24,6 +25,7 @@ def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic,
     reporter = Reporter(workload, places or Places())
     about_parts = (check_names, check_tenants, check_types, check_follows, check_histories, check_decisions)
     about_the_whole = (
+        check_write_inputs,
         check_write_items,
         check_optional_inputs,
         check_stored_names,

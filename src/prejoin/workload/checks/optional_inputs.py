@@ -33,6 +33,8 @@ def _problems(r: Reporter, write: Write, one: Input) -> Iterator[tuple[str, str]
         yield "and it is a list", f"write `{name}[]`: a list may be empty"
     if any(value.param == name for check in write.checks for value in check.values):
         yield "and a condition compares with it", required
+    if not one.many and not _is_change(r, write, name):
+        yield "and no change takes its value", f"{required}, or write two patterns"
     needed = replace(write, inputs=tuple(i for i in write.inputs if i is not one))
     for action in write.actions:
         entity = r.workload.entity(action.entity)
@@ -41,6 +43,19 @@ def _problems(r: Reporter, write: Write, one: Input) -> Iterator[tuple[str, str]
         if action.verb not in _NEW and (name in action.by or _is_needed(r, write, needed, action, entity)):
             yield f"and the {entity.name} is found by it", required
         yield from _changes(write, action, entity, name, required)
+
+
+def _is_change(r: Reporter, write: Write, name: str) -> bool:
+    """Whether an input is the new value of an attribute, or an attribute of a new object."""
+    for action in write.actions:
+        entity = r.workload.entity(action.entity)
+        if entity is None:
+            continue
+        if action.verb in _NEW and entity.attribute(name):
+            return True
+        if any(source_of(change) == name for change in changes(write, action, entity)):
+            return True
+    return False
 
 
 def _is_needed(r: Reporter, write: Write, needed: Write, action: Action, entity: Entity) -> bool:

@@ -41,8 +41,15 @@ def _unbound(r: Reporter, write: Write, entity: Entity, source: ListSource, what
     own = [a.name for a in entity.id if not r.workload.tenant or a.name != r.workload.tenant.attribute]
     refers = [a.name for a in entity.attributes if a.references and a.name not in own]
     message = f"nothing says which {entity.name} `{what}` means: no input is the id of an item that they belong to"
-    belonging = f"add {name_list(refers)} to the inputs, or " if refers else ""
     given = f"`{own[-1]}[]`" if own else f"`{entity.name}[]`"
+    several = [one.attribute for one in write.inputs if one.many and one.attribute in refers]
+    if several:
+        attribute = entity.attribute(several[0])
+        parent = attribute.referenced_entity if attribute else ""
+        fix = f"write `{several[0]}` for one {parent}, or add `{parent}[]` to the row; or let the caller give {given}"
+        return message, fix
+    one_of = "the input" if len(refers) == 1 else "one of the inputs"
+    belonging = f"add {one_of} {name_list(refers)}, or " if refers else ""
     return message, f"{belonging}let the caller give them: add {given} to the inputs"
 
 
