@@ -20,6 +20,7 @@ from prejoin.protocol.sizes import item_size
 from prejoin.table.client.observe import Call
 from prejoin.table.codec.values import Json
 from prejoin.workload.model import Verb
+from prejoin.workload.targets import is_resumable
 
 _READS = {"GetItem", "Query", "BatchGetItem"}
 _SEVERAL = {"BatchGetItem", "TransactGetItems"}
@@ -146,6 +147,8 @@ def units_difference(calls: Sequence[Call], predicted: float | None) -> str:
 
 def _checked_first(case: WriteCase, operation: Operation, before: ExpectedTable) -> Iterator[tuple[int, int]]:
     """The items that are checked before the lists which belong to them are written: the request, and their sizes."""
+    if not is_resumable(case.write):
+        return
     for number, request in enumerate(operation.requests):
         checked = {action.item for action in request.actions if action.action is Did.CHECK}
         for step in case.steps:

@@ -47,6 +47,7 @@ from prejoin.workload.targets import (
     checks_of,
     input_checks,
     links,
+    ties_of_checked,
 )
 from prejoin.workload.tenants import is_owned
 
@@ -356,12 +357,17 @@ class WriteModel:
     def _of_stored(self, slot: Slot) -> Iterator[Equality]:
         lists = {one.attribute for one in self.write.inputs if one.many}
         base = self.sample.base(slot.entity)
-        for name, source in links(self.sample.workload, self.write, slot.action, slot.entity).items():
+        linked = links(self.sample.workload, self.write, slot.action, slot.entity)
+        if slot.is_checked:
+            item = CheckedItem(slot.entity, slot.checks, slot.action.by)
+            linked |= ties_of_checked(self.sample.workload, self.write, item, ())
+        for name, source in linked.items():
             if source in lists or _is_said(slot, name, source):
                 continue
             # What the key holds beyond the id is as good as compared: with another value there is no such item.
             is_of_id = name in base and any(name == attribute.name for attribute in slot.entity.id)
-            compares = not slot.is_checked and slot.action.verb is not Verb.UPSERT and not is_of_id
+            may_be_absent = slot.is_checked and not any(map(needs_item, slot.checks))
+            compares = not may_be_absent and slot.action.verb is not Verb.UPSERT and not is_of_id
             yield Equality(stored(slot.place, name), input_variable(source), slot.place, name, is_link=compares)
 
     def _of_list(self, slot: Slot) -> Iterator[Equality]:

@@ -3,6 +3,8 @@
 - `put X` under the condition `X not exists` is `create X`;
 - an attribute in a condition without its entity, `usedAt not exists`, is `Ticket.usedAt`;
 - a condition on the item that an input names, `fromAccountId.balance >= amount`, is one on its entity, by that input;
+- a required reference exists, `toAccountId exists`, if the item does that it names;
+- the id of an item to which another one of the write refers is an input, if no other says it;
 - an input that names an item to which the first one refers ties both: `Hold.accountId = accountId`;
 - an attribute in a change that may be left out, `update User (name?)`, is an input `name?`;
 - an input that is a whole new object, `Ticket` of `create Ticket`, stands for all attributes of it.
@@ -22,10 +24,25 @@ from prejoin.workload.lookup import (
     named_by,
     target,
     touched_entities,
+    unaddressed,
 )
-from prejoin.workload.model import VERSION, Action, Check, CheckKind, Input, Op, Value, Verb, Workload, Write
+from prejoin.workload.model import (
+    VERSION,
+    Action,
+    Attribute,
+    Check,
+    CheckKind,
+    Entity,
+    Input,
+    Op,
+    Value,
+    Verb,
+    Workload,
+    Write,
+)
 from prejoin.workload.optional_inputs import with_optional_inputs
-from prejoin.workload.targets import actions_of, links
+from prejoin.workload.targets import actions_of, checked_items, links
+from prejoin.workload.tenants import own_id
 
 _NEW = (Verb.CREATE, Verb.PUT)
 
@@ -66,7 +83,8 @@ def _write(workload: Workload, write: Write) -> Write:
         replace(action, verb=Verb.CREATE) if action.verb is Verb.PUT and action.entity in new else action
         for action in write.actions
     )
-    written = _with_agreement(workload, _with_attributes(workload, replace(write, actions=actions)))
+    written = _with_parent_ids(workload, _with_attributes(workload, replace(write, actions=actions)))
+    written = _with_agreement(workload, written)
     return replace(written, checks=tuple(_of_written_item(workload, written, check) for check in written.checks))
 
 
@@ -85,10 +103,68 @@ def _with_entity(workload: Workload, write: Write, check: Check) -> Check:
         return replace(check, entity=write.first_entity, implied=True)
     # `usedAt not exists` is read as if `usedAt` were an entity.
     attribute = check.entity or check.attribute
+    if check.kind is not CheckKind.COMPARE and (owner := _item_of_reference(workload, write, attribute)):
+        return replace(check, entity=owner, attribute="", by=attribute)
     owners = having_attribute(workload, write, attribute)
     if len(owners) != 1:
         return check
     return replace(check, entity=owners[0], attribute=attribute, implied=bool(check.attribute))
+
+
+def _item_of_reference(workload: Workload, write: Write, name: str) -> str:
+    """The entity of the item that a required reference names: `toAccountId exists` is about that account.
+
+    Every item has a required reference, so that it is there would say nothing. Empty for other attributes.
+    """
+    attributes = [entity.attribute(name) for entity in touched_entities(workload, write)]
+    held = [attribute for attribute in attributes if attribute is not None]
+    if not held or any(attribute.optional or not attribute.references for attribute in held):
+        return ""
+    return named_by(workload, write, name)
+
+
+def _with_parent_ids(workload: Workload, write: Write) -> Write:
+    """A write with the ids of items that its inputs leave out, and that another item of it refers to.
+
+    In `update Job (…)` with the input `jobId` and the condition `Depot.state = OPEN`, the depot is that of the job. The
+    caller has to give its id as `depotId`, which is then compared with the job's.
+    """
+    existing = [action for action in write.actions if action.verb not in _NEW and not action.many and not action.by]
+    items = [*existing, *(item.action for item in checked_items(workload, write) if not item.by)]
+    added: dict[str, Input] = {}
+    for item in items:
+        entity = workload.entity(item.entity)
+        if entity is None or not unaddressed(workload, write, item, entity):
+            continue
+        references = [
+            attribute.name
+            for action in existing
+            if (other := workload.entity(action.entity)) and other is not entity
+            for attribute in other.attributes
+            if _refers_to(workload, attribute, entity) and not _is_changed(action, attribute.name)
+        ]
+        is_new = any(_has_reference(workload, action, entity) for action in write.actions if action.verb in _NEW)
+        if len(references) == 1 and not is_new:
+            added[references[0]] = Input(references[0])
+    if not added:
+        return write
+    actions = tuple(_with_changes(workload, write, action) for action in write.actions)
+    return replace(write, actions=actions, inputs=(*write.inputs, *added.values()))
+
+
+def _refers_to(workload: Workload, attribute: Attribute, entity: Entity) -> bool:
+    """Whether an attribute holds the whole id of an entity's item, but for the tenant."""
+    held = target(workload, attribute) if attribute.references else None
+    return held is not None and held[0] is entity and own_id(workload, entity) == (held[1],)
+
+
+def _has_reference(workload: Workload, action: Action, entity: Entity) -> bool:
+    other = workload.entity(action.entity)
+    return other is not None and any(_refers_to(workload, attribute, entity) for attribute in other.attributes)
+
+
+def _is_changed(action: Action, name: str) -> bool:
+    return any(change.attribute == name for change in action.changes)
 
 
 def _of_written_item(workload: Workload, write: Write, check: Check) -> Check:

@@ -325,6 +325,28 @@ def checked_items(workload: Workload, write: Write) -> list[CheckedItem]:
     ]
 
 
+def ties_of_checked(workload: Workload, write: Write, item: CheckedItem, base: Iterable[str]) -> dict[str, str]:
+    """The attributes beside the key that a checked item must have as an input says, with the input.
+
+    In `update Task (…)` with the inputs `taskId, jobId, orgId` and the condition `Job.state = OPEN`, the job is one of
+    that organisation. An item that may be absent is not compared.
+    """
+    if item.must_be_absent or all(_holds_if_absent(check) for check in item.checks):
+        return {}
+    # As an update without changes it would take the inputs as new values.
+    linked = links(workload, write, replace(item.action, verb=Verb.DELETE), item.entity)
+    lists = {one.attribute for one in write.inputs if one.many}
+    references = {a.name for a in item.entity.attributes if a.references and not a.id} - set(base)
+    return {name: source for name, source in linked.items() if name in references and source not in lists}
+
+
+def _holds_if_absent(check: Check) -> bool:
+    """Whether a condition is true of an item that does not exist."""
+    if check.kind is CheckKind.NOT_EXISTS:
+        return True
+    return check.kind is CheckKind.COMPARE and check.op is Op.NE
+
+
 def is_absence(checks: Iterable[Check]) -> bool:
     """Whether the conditions say that an item must not exist."""
     return any(check.kind is CheckKind.NOT_EXISTS and not check.attribute for check in checks)

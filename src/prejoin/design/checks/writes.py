@@ -244,6 +244,7 @@ def _twice(r: Report, write: Write, operation: Operation | None) -> None:
         if not a.many and any(_same(a, b) for b in write.actions[:at] if not b.many)
     }
     wanted = Counter(a.entity for a in write.actions)
+    wanted.update(item.entity.name for item in checked_items(r.workload, write))
     changed = {
         c.attribute for a in write.actions if (entity := r.workload.entity(a.entity)) for c in changes(write, a, entity)
     }

@@ -49,6 +49,7 @@ from prejoin.workload.targets import (
     read_lists,
     said_equal,
     search_attributes,
+    ties_of_checked,
     unsettled_checks,
 )
 
@@ -126,7 +127,10 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
             else:
                 return _not_addressed(write, entity, missing, names)
         pk, sk = _key(item.facets[0])
-        conditions = tuple(dict.fromkeys(_condition(check, write, design) for check in checked.checks))
+        ties = ties_of_checked(workload, write, checked, attributes_of(item.facets[0]))
+        compared = [_condition(check, write, design) for check in checked.checks]
+        compared += [f"{name} = {{{source}}}" for name, source in ties.items()]
+        conditions = tuple(dict.fromkeys(compared))
         groups.append([ItemAction(Did.CHECK, item.entity, pk, sk, conditions=conditions)])
     if not write.actions:
         return Operation(

@@ -63,6 +63,7 @@ from prejoin.workload.targets import (
     list_over,
     list_source,
     search_attributes,
+    ties_of_checked,
 )
 
 
@@ -686,11 +687,16 @@ class _WriteMethod:
             pairs = [(n, f"{found}.{self.module.names.field(name, n)}") for n in base]
         else:
             pairs = [(n, self.sources.source(n, item.action, entity, None)) for n in base]
+        ties = ties_of_checked(self.module.workload, self.write, item, base)
+        for tied, source in ties.items():
+            attribute = entity.attribute(tied)
+            assert attribute is not None  # it refers to another item
+            pairs.append((tied, self.sources.input(source, name, replace(attribute, optional=False), None)))
         fields = [keyword(self.module.names.field(name, n), v) for n, v in pairs]
         if item.must_be_absent:
             yield call(f"{depth}tx.check_absent", self.module.cls(name), *fields)
             return
-        where, _ = self._tests(item.checks, entity, None, ())
+        where, _ = self._tests(item.checks, entity, None, dict(pairs))
         options = [keyword("where", as_lambda(where))] if where else []
         if where and all(_holds_if_absent(check) for check in item.checks):
             options.append("or_absent=True")
