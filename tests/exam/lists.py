@@ -447,6 +447,75 @@ def of_tenant(tenancy: Tenancy) -> Exam:
     return Exam("lists of the tenant", DocumentText(tenancy, rooms, reads, rows), cases)
 
 
+def narrowed(tenancy: Tenancy) -> Exam:
+    """Lists by references that the row changes, and inputs beside the one that binds a list."""
+    entities = (
+        EntityText("User", ("`userId` (string, natural)", "`name` (string, mutable)")),
+        EntityText(
+            "Task",
+            (
+                "`taskId` (string, generated)",
+                "`ownerId` (string, mutable, → User)",
+                "`reviewerId` (string, optional, mutable, → User)",
+                "`title` (string, mutable)",
+                "`done` (boolean, mutable)",
+            ),
+            "~5 per User",
+        ),
+    )
+    reads = (
+        Read("User", "userId"),
+        Read("Task", "taskId"),
+        Read("Task", "ownerId", "Collection"),
+        Read("Task", "reviewerId", "Collection"),
+        Read("Task", "ownerId, title", "Collection"),
+    )
+    hand_over = "update Task[] by ownerId (ownerId = newOwnerId)"
+    rows = [
+        Row("hand over", "Task", "ownerId, newOwnerId", hand_over),
+        Row("hand over alike", "Task", "ownerId, newOwnerId", "update Task[] (ownerId = newOwnerId)"),
+        Row("unreview", "Task", "reviewerId", "update Task[] by reviewerId (remove reviewerId)"),
+        Row("narrowed", "Task", "ownerId, title", "update Task[] (done = true)"),
+        Row("compared", "Task", "ownerId, title", "update Task[] (done = true)", "Task.title = title"),
+        Row("by title", "Task", "title", "delete Task[]", contradiction=True),
+        Row("brackets", "Task", "taskId[]", "delete Task", contradiction=True),
+        Row("selected", "Task", "ownerId, title >=", "delete Task[]", contradiction=True),
+        Row("filtered", "Task", "ownerId, filter title <> x", "delete Task[]", contradiction=True),
+        Row("constant", "Task", "taskId, title = x", "delete Task", contradiction=True),
+        Row("optional", "Task", "ownerId, title?", "delete Task[]", contradiction=True),
+    ]
+    tables: Tables = {"User": [{"userId": name, "name": name} for name in ("a", "b", "c")], "Task": []}
+    people = (("a", "b", "x"), ("a", "", "y"), ("a", "a", "x"), ("b", "a", "x"), ("c", "b", "y"))
+    for number, (owner, reviewer, title) in enumerate(people, 1):
+        reviewed = {"reviewerId": reviewer} if reviewer else {}
+        task = {"taskId": f"t{number}", "ownerId": owner, **reviewed, "title": title, "done": False}
+        tables["Task"].append(task)
+
+    def after(change: Callable[[Item], Item]) -> Tables:
+        return {**tables, "Task": [dict(change(task)) for task in tables["Task"]]}
+
+    def handed(task: Item) -> Item:
+        return {**task, "ownerId": "c"} if task["ownerId"] == "a" else task
+
+    def unreviewed(task: Item) -> Item:
+        is_own = task.get("reviewerId") == "b"
+        return {name: value for name, value in task.items() if name != "reviewerId"} if is_own else task
+
+    def done_of(owner: str) -> Callable[[Item], Item]:
+        return lambda task: {**task, "done": True} if (task["ownerId"], task["title"]) == (owner, "x") else task
+
+    owners = {"ownerId": "a", "newOwnerId": "c"}
+    cases = [
+        _case(tenancy, rows[0], "handed", tables, owners, after(handed)),
+        _case(tenancy, rows[1], "handed", tables, owners, after(handed)),
+        _case(tenancy, rows[2], "removed", tables, {"reviewerId": "b"}, after(unreviewed)),
+        _case(tenancy, rows[3], "of a title", tables, {"ownerId": "a", "title": "x"}, after(done_of("a"))),
+        _case(tenancy, rows[4], "one of another", tables, {"ownerId": "a", "title": "x"}, None),
+        _case(tenancy, rows[4], "all of it", tables, {"ownerId": "b", "title": "x"}, after(done_of("b"))),
+    ]
+    return Exam("narrowed lists", DocumentText(tenancy, entities, reads, rows), cases)
+
+
 # --- Common ---------------------------------------------------------------------------------------------------------
 
 
@@ -460,6 +529,7 @@ def plans(tenancies: Sequence[Tenancy] = TENANCIES) -> list[Plan]:
             found.append(Plan(f"lists from the caller, {shape.name}", tenancy, partial(given, tenancy, shape)))
             found.append(Plan(f"moves, {shape.name}", tenancy, partial(moves, tenancy, shape)))
         found.append(Plan("unbound lists", tenancy, partial(unbound, tenancy)))
+        found.append(Plan("narrowed lists", tenancy, partial(narrowed, tenancy)))
         if tenancy.entity:
             found.append(Plan("lists of the tenant", tenancy, partial(of_tenant, tenancy)))
     return found

@@ -1,6 +1,6 @@
 """Runs the exams of generated writes and prints a table, with a line for each row that goes wrong.
 
-python -m tests.exam.report [conditions|lists|changes …] [--tenancy 0] [--prove] [--match text] [--short]
+python -m tests.exam.report [conditions|lists|changes|references …] [--tenancy 0] [--prove] [--match text] [--short]
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from tempfile import TemporaryDirectory
 
 from tests.conftest import SHARED
-from tests.exam import changes, conditions, lists
+from tests.exam import changes, conditions, lists, references
 from tests.exam.documents import TENANCIES, Tenancy
 from tests.exam.harness import Plan, RowResult, examine
 
@@ -20,6 +20,7 @@ EXAMS: dict[str, Callable[[Sequence[Tenancy]], list[Plan]]] = {
     "conditions": conditions.plans,
     "lists": lists.plans,
     "changes": changes.plans,
+    "references": references.plans,
 }
 VERDICTS = ("right", "wrong", "cannot be built")
 

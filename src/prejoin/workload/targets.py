@@ -420,8 +420,8 @@ def _list_source(workload: Workload, write: Write, action: Action, entity: Entit
 def _can_bind(workload: Workload, entity: Entity, name: str) -> bool:
     """Whether an attribute says to whom an item belongs: it refers to another item, or is a part of the id.
 
-    It may also be one that never changes: the `username` of a session, if sessions refer to nothing else, or one that is
-    marked immutable. Others only narrow a list. The tenant of an item binds nothing.
+    It may also be one that never changes: the `username` of a session, if sessions refer to nothing else, or one that
+    is marked immutable. Others only narrow a list. The tenant of an item binds nothing.
     """
     attribute = entity.attribute(name)
     is_tenant = workload.tenant is not None and name == workload.tenant.attribute and is_owned(workload, entity.name)
