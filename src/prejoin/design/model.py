@@ -226,6 +226,8 @@ class Item(Model, frozen=True):
     """The attributes that the entity had when the design was written; empty if not recorded. Not for copies."""
     whole: bool = False
     """Whether each write puts the whole copy, because some items may lack it: for the time between two designs."""
+    change: str = ""
+    """The id of the change between two designs, if the copy is the item of the entity under its other key."""
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Facet
+from prejoin.patterns.twin_mark import MARK, twin_mark
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError
@@ -65,6 +66,9 @@ class Copy(Pattern):
     whole: bool = False
     """Whether each write puts the whole copy, and reads the item before it for that. It is for a copy that some items
     do not have yet, or not any more; other writes refuse to update a copy that does not exist."""
+    change: str = ""
+    """The id of the change of designs that gives the entity another key in the table, if the copy is the item with that
+    key. Both items then hold a mark, by which `prejoin evolve` knows that they belong together."""
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         binder = entity.binder
@@ -87,16 +91,20 @@ class Copy(Pattern):
             wanted = frozenset({*self.attributes, *entity.base.attributes, *facet.attributes, *placing, *kept})
         facet = replace(facet, holds=None if wanted == everything else wanted)
         found = [binder.of_copy(slot, facet, self.key, self.indexes.get(slot), wanted) for slot in binder.indexes]
-        return CopyPattern(facet, [one for one in found if one], wanted, self.whole)
+        return CopyPattern(facet, [one for one in found if one], wanted, self.whole, self.change)
 
 
 class CopyPattern(BoundPattern):
-    def __init__(self, facet: Facet, indexes: Sequence[Facet], attributes: frozenset[str], whole: bool) -> None:
+    def __init__(
+        self, facet: Facet, indexes: Sequence[Facet], attributes: frozenset[str], whole: bool, change: str = ""
+    ) -> None:
         self.facets = (facet, *indexes)
         self.facet = facet
         self.indexes = [one for one in indexes if not is_natural(one)]
         self.attributes = attributes
         self.whole = whole
+        self.change = change
+        self.completes = bool(change)
         self.label = f"its copy {facet.copy}"
         self._insert: WriteForm | None = None
         """A cache: the parts of a put of the copy that are the same for all inserts."""
@@ -188,7 +196,29 @@ class CopyPattern(BoundPattern):
             if facet.has(values):
                 item.update(schema.facet_key(facet, values))
         item[schema.type_attribute] = {"S": facet_tag(self.facet)}
+        if self.change:
+            item[MARK] = twin_mark(self.change, entity.codec, values)
         return item
+
+    def complete(self, schema: Schema, write: Write, action: ItemAction) -> ItemAction:
+        """Mark the item itself, too."""
+        parameters = action.parameters
+        if "Item" in parameters:
+            mark = twin_mark(self.change, write.entity.codec, write.values)
+            return replace(action, parameters={**parameters, "Item": {**parameters["Item"], MARK: mark}})
+        if "UpdateExpression" not in parameters:
+            return action
+        after = write.values if write.verb == "put" else write.after
+        mark = twin_mark(self.change, write.entity.codec, after)
+        expression: str = parameters["UpdateExpression"]
+        rest = f", {expression.removeprefix('SET ')}" if expression.startswith("SET ") else f" {expression}"
+        marked = {
+            **parameters,
+            "UpdateExpression": f"SET #twin = :twin{rest}",
+            "ExpressionAttributeNames": {**parameters.get("ExpressionAttributeNames", {}), "#twin": MARK},
+            "ExpressionAttributeValues": {**parameters.get("ExpressionAttributeValues", {}), ":twin": mark},
+        }
+        return replace(action, parameters=marked)
 
     def _its_own(self, entity: BoundEntity[Any]) -> bool:
         """Return whether no other item can have a copy with this key, because it contains the whole key of the item."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,21 @@ import msgspec
 from prejoin.keys import TABLE
 from prejoin.migrate import codes
 from prejoin.migrate.evolve.transition import CodeVersion, Transition
-from prejoin.patterns.integrity.audit import Audit
+from prejoin.migrate.evolve.twins import (
+    ItemState,
+    Pair,
+    PairKind,
+    TwinAction,
+    decide,
+    decide_at_end,
+    is_comparable,
+    pair_kinds,
+    requests,
+)
+from prejoin.patterns.integrity.audit import Audit, patiently, reasons
 from prejoin.patterns.integrity.findings import Finding, values_of
 from prejoin.patterns.integrity.repair import repair
+from prejoin.patterns.twin_mark import MARK
 from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.errors import RefusedError
 from prejoin.pipeline.progress import SILENT, Progress
@@ -42,6 +55,8 @@ _PASSES = 20
 """How often the table is gone through until nothing is wrong. Two are usual; more if items change all the time."""
 _SHOWN = 1000
 """Findings that are kept; all are counted."""
+_OF_TWINS = frozenset({"missing", "drifted", "orphaned", "taken", "unknown"})
+"""Findings of an audit about items that `_pair` has looked at."""
 
 
 class _State(msgspec.Struct):
@@ -81,6 +96,8 @@ class Evolution:
     progress: Progress
     state: _State
     result: StepResult = field(default_factory=StepResult)
+    undecided_pairs: list[Finding] = field(default_factory=list)
+    """Items that differ from their twins, where nobody knows which is right."""
 
     # --- Steps ------------------------------------------------------------------------------------------------------
 
@@ -106,6 +123,7 @@ class Evolution:
                 bound = schema.entity(package.classes[entity])
                 wires.setdefault(bound.tag, []).append(bound.codec.attribute(package.fields[entity][attribute]).wire)
             self._scan("defaults", self._default(schema, wires))
+        self._pair("twins", decide)
         self._mend("backfill", package.schema)
         self._finish("backfill", "defaults")
         return self.result
@@ -124,6 +142,7 @@ class Evolution:
             self.client._run(_update_table(update))
         self.result.indexes = tuple(gone)
         new = self.transition.new.package.schema
+        self._pair("old items", decide_at_end)
         dropped, stale = self._leftovers(new)
         if dropped or stale:
             self._scan("leftovers", self._drop(new, dropped, stale))
@@ -149,13 +168,106 @@ class Evolution:
                         dropped.add(facet_tag(facet))
                     else:
                         stale.update(package.schema.template_keys(facet).names)
-        return frozenset(dropped - kept), frozenset(stale - names)
+        # Items of an entity are deleted one by one, each beside its twin.
+        pairs = {tag for kind in self._kinds for tag in kind.tags}
+        return frozenset(dropped - kept - pairs), frozenset(stale - names) | ({MARK} if pairs else set())
+
+    # --- Pairs ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _kinds(self) -> tuple[PairKind, ...]:
+        return pair_kinds(self.transition)
+
+    def _pair(self, step: str, decision: Callable[[ItemState, ItemState, bool], TwinAction]) -> None:
+        """Goes through the items of entities that have two keys, again and again until nothing is left to be done."""
+        kinds = {tag: kind for kind in self._kinds for tag in kind.tags}
+        for number in range(_PASSES if kinds else 0):
+            name = f"{step} {number + 1}"
+            if name in self.state.done:
+                continue
+            self.progress.begin(f"{step}, pass {number + 1}", step)
+            start = first = self._start(name)
+            done = 0
+            conflicts: list[Finding] = []
+            while start != {}:
+                begin = {"ExclusiveStartKey": start} if start else {}
+                page = self.client.call("Scan", {"ConsistentRead": True, **begin})
+                for item in page["Items"]:
+                    self.result.read += 1
+                    kind = kinds.get(item.get(self.client.schema.type_attribute, {}).get("S", ""))
+                    if kind is not None:
+                        done += self._pair_up(kind, item, decision, conflicts)
+                start = page.get("LastEvaluatedKey") or {}
+                self._save(name, start)
+                self.progress.update(f"{self.result.read:,} items read, {done:,} done")
+            self._finish(name)
+            # A pass that was interrupted does not know what its first part found.
+            if not done and first is None:
+                self.undecided_pairs = conflicts
+                break
+        else:
+            if kinds:
+                message = f"items changed again and again during {_PASSES} passes; the table is not verified"
+                fix = "run the command again, best at a time with fewer writes"
+                raise RefusedError(codes.STEP_MISSING, message, fix)
+        self.state.done = [one for one in self.state.done if not one.startswith(f"{step} ")]
+
+    def _pair_up(
+        self,
+        kind: PairKind,
+        item: Json,
+        decision: Callable[[ItemState, ItemState, bool], TwinAction],
+        conflicts: list[Finding],
+    ) -> int:
+        """Does what is to be done with an item and its twin. Returns 1 if something was done, or has to be tried again.
+
+        A pair is decided when its leaving item is met, and once more at the coming one if there is no leaving item.
+        """
+        tag = item[self.client.schema.type_attribute]["S"]
+        entity = kind.leaving if tag == kind.leaving.tag else kind.coming
+        values = kind.values(item, entity)
+        if values is None:
+            conflicts.append(Finding("damaged", tag, self._key_of(item), item, None))
+            return 0
+        pair = self._read_pair(kind, values)
+        if pair.is_expired or (entity is kind.coming and pair.leaving is not None):
+            return 0
+        action = decision(*pair.states, pair.are_equal)
+        if action in (TwinAction.CONFLICT, TwinAction.DAMAGED) or not is_comparable(pair):
+            conflicts.append(Finding("conflict", tag, self._key_of(item), pair.leaving, pair.coming))
+            return 0
+        if action is TwinAction.NOTHING:
+            return 0
+        actions = [
+            {name: {"TableName": self.client.table, **body}}
+            for one in requests(pair, action)
+            for name, body in one.items()
+        ]
+        self.throttle.wait()
+        try:
+            self.client.call("TransactWriteItems", {"TransactItems": actions})
+            self.result.written[action.value] += 1
+        except DynamoDBError as error:
+            if not reasons(error) <= {"ConditionalCheckFailed", "TransactionConflict"}:
+                raise
+        return 1
+
+    def _read_pair(self, kind: PairKind, values: Mapping[str, Any]) -> Pair:
+        """Both items of an object, read in one transaction."""
+        gets = [{"Get": {"TableName": self.client.table, "Key": key}} for key in kind.keys(values)]
+        answer = self.client._run(patiently(Request("TransactGetItems", {"TransactItems": gets}, kind.leaving.tag)))
+        leaving, coming = (one.get("Item") for one in answer["Responses"])
+        return Pair(kind, leaving, coming)
+
+    def _key_of(self, item: Json) -> Json:
+        return _key(self.client.schema, item)
 
     # --- Passes -----------------------------------------------------------------------------------------------------
 
     def _mend(self, step: str, schema: Schema) -> None:
         """Audits and repairs by a schema, again and again until nothing is left that can be repaired."""
         client = self._client_of(schema)
+        twins = {tag for kind in self._kinds for tag in kind.tags}
         for number in range(_PASSES):
             name = f"{step} {number + 1}"
             if name in self.state.done:
@@ -167,6 +279,8 @@ class Evolution:
             wrong = 0
             while not audit.done:
                 for finding in client._run(audit.next()):
+                    if finding.entity in twins and finding.kind in _OF_TWINS:
+                        continue
                     if not finding.mendable:
                         undecided.append(finding)
                         continue
@@ -180,7 +294,7 @@ class Evolution:
             self._finish(name)
             # A pass that was interrupted does not know what its first part found.
             if not wrong and start is None:
-                self.result.undecided = undecided[:_SHOWN]
+                self.result.undecided = [*self.undecided_pairs, *undecided][:_SHOWN]
                 break
         else:
             message = f"items changed again and again during {_PASSES} passes; the table is not verified"

@@ -13,10 +13,12 @@ own and a copy with all attributes; `switch` makes the copy the own item, and th
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.counters import keeps_counters, with_kept
@@ -66,6 +68,13 @@ class Transition:
     defaults: tuple[tuple[str, str], ...]
     """Attributes, by entity, whose default has to be written into items that lack them."""
     notes: tuple[str, ...] = ()
+    change: str = ""
+    """The id of the change. It is the same for the way back from it."""
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """The entities whose key in the table changes."""
+        return tuple(item.entity for item in self.prepare.design.items if item.change)
 
     @property
     def versions(self) -> tuple[CodeVersion, ...]:
@@ -89,9 +98,21 @@ class Transition:
         return tuple(one for one in self.old.design.indexes if self.new.design.slot(one.name) is None)
 
 
-def plan_transition(old: CodeVersion, new: CodeVersion) -> Transition:
-    """The versions between two designs. Raises an `InputError` if a change cannot be made while the code runs."""
-    found = _Comparison(old, new)
+def design_id(version: CodeVersion) -> str:
+    """A fingerprint of the keys, copies and guards of a design, and of the attributes that its items have."""
+    design = version.design
+    attributes = [[entity.name, _forms(entity)] for entity in version.workload.entities]
+    parts = [design.slots, design.items, design.guards, design.counters, attributes]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:16]
+
+
+def plan_transition(old: CodeVersion, new: CodeVersion, change: str = "") -> Transition:
+    """The versions between two designs. Raises an `InputError` if a change cannot be made while the code runs.
+
+    `change` is the id of the change that goes back from `old` to `new`; by default it is a new one.
+    """
+    change = change or hashlib.sha256(f"{design_id(old)} {design_id(new)}".encode()).hexdigest()[:12]
+    found = _Comparison(old, new, change)
     found.settings()
     entities = [found.entity(entity, new.workload.entity(entity.name)) for entity in old.workload.entities]
     merged = {one.name: one for one in entities} | {
@@ -123,7 +144,15 @@ def plan_transition(old: CodeVersion, new: CodeVersion) -> Transition:
     more = [item for item in prepare.design.items if item.whole or any(f.write_only for f in item.facets)]
     needs_prepare = bool(more) or grown or set(prepare.design.guards) != set(old.design.guards)
     return Transition(
-        old, prepare, switch, new, needs_prepare, bool(extra), tuple(found.defaults), tuple(found.notes(prepare))
+        old,
+        prepare,
+        switch,
+        new,
+        needs_prepare,
+        bool(extra),
+        tuple(found.defaults),
+        tuple(found.notes(prepare)),
+        change,
     )
 
 
@@ -164,6 +193,7 @@ class _Comparison:
 
     old: CodeVersion
     new: CodeVersion
+    change: str
     refusals: list[Diagnostic] = field(default_factory=list)
     defaults: list[tuple[str, str]] = field(default_factory=list)
 
@@ -318,8 +348,9 @@ class _Comparison:
                 message = f"the key of {now.entity} changes, and it has {one} in {version.name}"
                 fix = "drop it in a transition before this one, and add it again in one after it"
                 self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
-        prepare += [was, replace(_unread(now, self.new.design), copy=TWIN, attributes=(), known=())]
-        switch += [now, replace(_unread(was, self.old.design), copy=TWIN, attributes=(), known=())]
+        twin = {"copy": TWIN, "attributes": (), "known": (), "change": self.change}
+        prepare += [was, replace(_unread(now, self.new.design), **twin)]
+        switch += [now, replace(_unread(was, self.old.design), **twin)]
 
     # --- Reads ------------------------------------------------------------------------------------------------------
 

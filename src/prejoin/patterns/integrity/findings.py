@@ -32,6 +32,7 @@ FindingKind = Literal[
     "misplaced",
     "damaged",
     "unknown",
+    "conflict",
 ]
 MENDABLE: frozenset[FindingKind] = frozenset({"index keys", "missing", "drifted", "orphaned", "miscounted", "outdated"})
 
@@ -46,6 +47,7 @@ _FIXES: Mapping[FindingKind, str] = {
     "parentless": "its parent does not exist: insert the parent, or delete the item",
     "misplaced": "its key does not match its attributes: find out which are right, and insert it again",
     "damaged": "its attributes do not fit its class: correct them, or delete it",
+    "conflict": "it was changed under both of its keys: correct one of them, or delete it",
     "unknown": "it is of no entity of the schema: add the entity, or delete the item",
 }
 

@@ -153,6 +153,8 @@ def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design,
         parts.append(keyword("indexes", indexes))
     if item.whole:  # it is the item of another design, with its tag
         parts += [keyword("tag", string(item.tag)), "whole=True"]
+    if item.change:
+        parts.append(keyword("change", string(item.change)))
     return call("Copy", *parts)
 
 

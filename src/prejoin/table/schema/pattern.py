@@ -9,7 +9,8 @@ this order. A write then runs the hooks of its entity in this order:
 1. `rewrite` changes the write itself.
 2. `depends` names attributes of the stored item. They are read with `read=True`, or given by the caller and checked.
    Without them the write is refused.
-3. `also` adds writes on items of other entities, and `expand` adds items of the pattern itself.
+3. `also` adds writes on items of other entities, `expand` adds items of the pattern itself, and `complete` adds to the
+   item itself what is no attribute.
 4. `failed` explains a condition that was false.
 
 Reads use `facets` and `visibility`; `audit` and `repair` use `expected`.
@@ -101,6 +102,9 @@ class BoundPattern:
     """Whether the pattern only checks values that are written. Deletes, and batches of puts that it has checked, do not
     need it. `Bounds` does that."""
 
+    completes: bool = False
+    """Whether the pattern adds something to the entity's own item that is no attribute of its class."""
+
     def link(self, entities: Mapping[type[Any], BoundEntity[Any]]) -> Mapping[type[Any], BoundPattern]:
         """Return patterns to add to other entities, by class. Called with all entities before the schema is built.
 
@@ -138,6 +142,13 @@ class BoundPattern:
         `prejoin.table.write.actions` has functions that make such actions.
         """
         return ()
+
+    def complete(self, schema: Schema, write: Write, action: ItemAction) -> ItemAction:
+        """Return the action on the entity's own item with what the pattern adds to it. Called if `completes` is set.
+
+        The twin of an item that moves to another key marks both items.
+        """
+        return action
 
     def also(self, schema: Schema, write: Write) -> Iterable[Write]:
         """Return writes on items of entities, for the same transaction: a counter, the check of a parent.

@@ -56,6 +56,8 @@ def expand(schema: Schema, write: Write) -> list[ItemAction]:
     for pattern in write.entity.patterns:
         write.need_before(pattern.depends(write), pattern.label)
         actions += pattern.expand(schema, write)
+        if pattern.completes:
+            actions[0] = pattern.complete(schema, write, actions[0])
     return actions
 
 

@@ -1,0 +1,277 @@
+"""The two items of an entity that gets another key in the table: `decide` says what is to be done with a pair.
+
+Between two designs an entity has an item under each key, the *leaving* one and the *coming* one. Code that knows both
+designs writes both, with a mark each (`patterns/twin_mark.py`). Code that knows one design writes one of them, and does
+not renew its mark. So of each item it is known whether it was written since the pair was complete:
+
+    leaving   coming    what happened                                      what is done
+    as marked as marked nothing                                            nothing
+    written   absent    it was never carried over, or is new               the coming one is written
+    written   as marked code of the leaving design changed it              the coming one is written
+    as marked written   code of the coming design changed it               the leaving one is written
+    as marked absent    code of the coming design deleted it               the leaving one is deleted
+    written   written   both were changed: equal, or nobody knows          both are marked, or it is reported
+
+and the same with both exchanged. An item is deleted only if its mark fits, by a request with the condition that it is
+still as it was read. Everything else is carried over, or reported.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from prejoin.keys import TABLE
+from prejoin.migrate.evolve.transition import TWIN, Transition
+from prejoin.patterns.copies import CopyPattern
+from prejoin.patterns.integrity.findings import values_of
+from prejoin.patterns.twin_mark import MARK, twin_mark
+from prejoin.protocol.values import canonical_item
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.render import Placeholders
+from prejoin.table.schema.bind import BoundEntity
+from prejoin.table.schema.schema import Schema
+
+MOST_COMPARED = 120
+"""The most attributes in a condition: DynamoDB accepts 300 operators in 4 KB."""
+
+
+class ItemState(Enum):
+    """An item beside its twin."""
+
+    ABSENT = "absent"
+    AS_MARKED = "as marked"
+    """It is as it was when both were written."""
+    WRITTEN = "written"
+    """Code of one design wrote it since, or it was never carried over."""
+    UNREADABLE = "unreadable"
+    """Its attributes do not fit its class."""
+
+
+class TwinAction(Enum):
+    """What is done with a pair."""
+
+    NOTHING = "nothing"
+    WRITE_COMING = "carried over"
+    WRITE_LEAVING = "carried back"
+    DELETE_LEAVING = "deleted, as its twin was"
+    DELETE_COMING = "deleted, because its twin was"
+    MARK_BOTH = "marked"
+    REMOVE_LEAVING = "old items deleted"
+    CONFLICT = "conflict"
+    DAMAGED = "damaged"
+
+
+def decide(leaving: ItemState, coming: ItemState, are_equal: bool) -> TwinAction:
+    """What is to be done with a pair while both designs are in use."""
+    match leaving, coming:
+        case (ItemState.UNREADABLE, _) | (_, ItemState.UNREADABLE):
+            return TwinAction.DAMAGED
+        case ItemState.ABSENT, ItemState.ABSENT:
+            return TwinAction.NOTHING
+        case ItemState.AS_MARKED, ItemState.AS_MARKED:
+            return TwinAction.NOTHING if are_equal else TwinAction.CONFLICT
+        case ItemState.WRITTEN, ItemState.WRITTEN:
+            return TwinAction.MARK_BOTH if are_equal else TwinAction.CONFLICT
+        case ItemState.WRITTEN, _:
+            return TwinAction.WRITE_COMING
+        case _, ItemState.WRITTEN:
+            return TwinAction.WRITE_LEAVING
+        case ItemState.AS_MARKED, ItemState.ABSENT:
+            return TwinAction.DELETE_LEAVING
+        case _:
+            return TwinAction.DELETE_COMING
+
+
+def decide_at_end(leaving: ItemState, coming: ItemState, are_equal: bool) -> TwinAction:
+    """What is to be done with a pair when code of the coming design runs alone: the leaving item is removed."""
+    match leaving, coming:
+        case ItemState.ABSENT, _:
+            return TwinAction.NOTHING
+        case (ItemState.UNREADABLE, _) | (_, ItemState.UNREADABLE):
+            return TwinAction.DAMAGED
+        case ItemState.AS_MARKED, _:
+            return TwinAction.REMOVE_LEAVING
+        case ItemState.WRITTEN, ItemState.WRITTEN:
+            return TwinAction.MARK_BOTH if are_equal else TwinAction.CONFLICT
+        case _:
+            return TwinAction.WRITE_COMING  # a forgotten job of the leaving design wrote it
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The items of one object under both keys, as they were read in one transaction."""
+
+    kind: PairKind
+    leaving: Json | None
+    coming: Json | None
+
+    @property
+    def states(self) -> tuple[ItemState, ItemState]:
+        return self.kind.state(self.leaving, self.kind.leaving), self.kind.state(self.coming, self.kind.coming)
+
+    @property
+    def are_equal(self) -> bool:
+        """Whether both have the same attributes."""
+        leaving = self.kind.values(self.leaving, self.kind.leaving)
+        coming = self.kind.values(self.coming, self.kind.coming)
+        return leaving is not None and leaving == coming
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether DynamoDB deletes one of them."""
+        ttl = self.kind.leaving_schema.ttl
+        times = [item[ttl]["N"] for item in (self.leaving, self.coming) if ttl and item and "N" in item.get(ttl, {})]
+        return any(float(text) <= time.time() for text in times)
+
+
+@dataclass(frozen=True)
+class PairKind:
+    """The two forms of an entity's items."""
+
+    change: str
+    leaving_schema: Schema
+    """The schema in which the leaving item is the entity's own, and the coming one its twin."""
+    coming_schema: Schema
+    leaving: BoundEntity[Any]
+    coming: BoundEntity[Any]
+
+    @property
+    def tags(self) -> tuple[str, str]:
+        return self.leaving.tag, self.coming.tag
+
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes of the class, as they are stored."""
+        return [attribute.wire for attribute in self.leaving.codec.attributes.values()]
+
+    def values(self, item: Json | None, entity: BoundEntity[Any]) -> Mapping[str, Any] | None:
+        return values_of(entity, item) if item is not None else None
+
+    def state(self, item: Json | None, entity: BoundEntity[Any]) -> ItemState:
+        if item is None:
+            return ItemState.ABSENT
+        values = values_of(entity, item)
+        if values is None:
+            return ItemState.UNREADABLE
+        is_marked = item.get(MARK) == twin_mark(self.change, entity.codec, values)
+        return ItemState.AS_MARKED if is_marked else ItemState.WRITTEN
+
+    def keys(self, values: Mapping[str, Any]) -> tuple[Json, Json]:
+        """The keys of both items of an object."""
+        leaving = self.leaving_schema.facet_key(self.leaving.base, values)
+        coming = self.coming_schema.facet_key(self.coming.base, values)
+        return _key(self.leaving_schema, leaving), _key(self.coming_schema, coming)
+
+    def coming_item(self, values: Mapping[str, Any]) -> Json:
+        return _twin(self.leaving_schema, self.leaving, values)
+
+    def leaving_item(self, values: Mapping[str, Any]) -> Json:
+        return _twin(self.coming_schema, self.coming, values)
+
+    def mark(self, values: Mapping[str, Any]) -> Json:
+        return twin_mark(self.change, self.leaving.codec, values)
+
+
+def pair_kinds(transition: Transition) -> tuple[PairKind, ...]:
+    """The pairs of a transition: one kind for each entity that gets another key in the table."""
+    prepare, switch = transition.prepare.package, transition.switch.package
+    return tuple(
+        PairKind(
+            transition.change,
+            prepare.schema,
+            switch.schema,
+            prepare.schema.entity(prepare.classes[name]),
+            switch.schema.entity(switch.classes[name]),
+        )
+        for name in transition.moved
+    )
+
+
+def _twin(schema: Schema, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Json:
+    pattern = next(one for one in entity.patterns if isinstance(one, CopyPattern) and one.facet.copy == TWIN)
+    return canonical_item(next(iter(pattern.expected(schema, values))))
+
+
+def _key(schema: Schema, item: Json) -> Json:
+    return {name: item[name] for name in schema.keys(TABLE).names}
+
+
+# --- Requests -------------------------------------------------------------------------------------------------------
+
+
+def requests(pair: Pair, action: TwinAction) -> list[dict[str, Any]]:
+    """The actions of the transaction that does it. Each has the condition that the item is still as it was read."""
+    kind = pair.kind
+    match action:
+        case TwinAction.WRITE_COMING:
+            values = kind.values(pair.leaving, kind.leaving)
+            assert values is not None
+            return [_set_mark(kind, pair.leaving, values), _put(kind, kind.coming_item(values), pair.coming)]
+        case TwinAction.WRITE_LEAVING:
+            values = kind.values(pair.coming, kind.coming)
+            assert values is not None
+            return [_set_mark(kind, pair.coming, values), _put(kind, kind.leaving_item(values), pair.leaving)]
+        case TwinAction.MARK_BOTH:
+            values = kind.values(pair.leaving, kind.leaving)
+            assert values is not None
+            return [_set_mark(kind, pair.leaving, values), _set_mark(kind, pair.coming, values)]
+        case TwinAction.DELETE_LEAVING:
+            values = kind.values(pair.leaving, kind.leaving)
+            assert values is not None
+            return [_delete(kind, pair.leaving), _still_absent(kind, kind.keys(values)[1])]
+        case TwinAction.DELETE_COMING:
+            values = kind.values(pair.coming, kind.coming)
+            assert values is not None
+            return [_delete(kind, pair.coming), _still_absent(kind, kind.keys(values)[0])]
+        case TwinAction.REMOVE_LEAVING:
+            return [_delete(kind, pair.leaving)]
+        case _:
+            return []
+
+
+def _set_mark(kind: PairKind, item: Json | None, values: Mapping[str, Any]) -> dict[str, Any]:
+    assert item is not None
+    to = Placeholders()
+    text = f"SET {to.name(MARK)} = {to.value(kind.mark(values))}"
+    condition = _as_read(kind, item, to)
+    key = _key(kind.leaving_schema, item)
+    return {"Update": {"Key": key, "UpdateExpression": text, "ConditionExpression": condition, **to.parameters()}}
+
+
+def _put(kind: PairKind, item: Json, before: Json | None) -> dict[str, Any]:
+    to = Placeholders()
+    absent = f"attribute_not_exists({to.name(kind.leaving_schema.keys(TABLE).names[0])})" if before is None else ""
+    condition = absent or _as_read(kind, before or {}, to)
+    return {"Put": {"Item": item, "ConditionExpression": condition, **to.parameters()}}
+
+
+def _delete(kind: PairKind, item: Json | None) -> dict[str, Any]:
+    assert item is not None
+    to = Placeholders()
+    condition = _as_read(kind, item, to)
+    key = _key(kind.leaving_schema, item)
+    return {"Delete": {"Key": key, "ConditionExpression": condition, **to.parameters()}}
+
+
+def _still_absent(kind: PairKind, key: Json) -> dict[str, Any]:
+    to = Placeholders()
+    condition = f"attribute_not_exists({to.name(kind.leaving_schema.keys(TABLE).names[0])})"
+    return {"ConditionCheck": {"Key": key, "ConditionExpression": condition, **to.parameters()}}
+
+
+def _as_read(kind: PairKind, item: Json, to: Placeholders) -> str:
+    """The condition that all attributes of an item are as they were read, and that it has no others."""
+    tests = [f"{to.name(name)} = {to.value(value)}" for name, value in item.items()]
+    others = [name for name in (MARK, *kind.attributes) if name not in item]
+    tests += [f"attribute_not_exists({to.name(name)})" for name in others]
+    return " AND ".join(tests)
+
+
+def is_comparable(pair: Pair) -> bool:
+    """Whether the conditions on all attributes fit a request."""
+    items = [item for item in (pair.leaving, pair.coming) if item is not None]
+    return all(len({*item, *pair.kind.attributes}) < MOST_COMPARED for item in items)
