@@ -1,9 +1,9 @@
 """The mark of an item and its twin, while an entity moves from one key in the table to another.
 
-Both items of a pair are written together, and each holds a mark: the change that made the pair, and a fingerprint of the
-attributes. Code of only one of the two designs does not know the mark. If it changes an item, the fingerprint does not
-fit any more; if it writes a new item, that has no mark. So a mark that fits is the proof that an item is as it was when
-both were written, and that the other one existed then.
+Both items of a pair are written together, and each holds a mark: the change that made the pair, and a fingerprint of
+the attributes. Code of only one of the two designs does not know the mark. If it changes an item, the fingerprint does
+not fit any more; if it writes a new item, that has no mark. So a mark that fits is the proof that an item is as it was
+when both were written, and that the other one existed then.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def test_steps_of_the_guide_run_and_fill_the_table(projects: Path, prejoin: Prej
     planned = prejoin("evolve", "plan", "old", "new", "--db", "shop.db", "-o", "steps", "--format", "json")
     assert planned.status == 0, planned.err
     result = planned.json["result"]
-    assert [step["kind"] for step in result["steps"]] == ["index", "deploy", "backfill", "deploy"]
+    assert [step["kind"] for step in result["steps"]] == ["index", "deploy", "backfill", "deploy", "clean"]
     assert result["estimate"]["items"] == 10
     assert result["estimate"]["write_units"] > 10
     assert (projects / "steps/1-add-gsi2/template.yaml").read_text(encoding="utf-8").count("IndexName") == 2
@@ -79,7 +79,7 @@ def test_commands_of_the_guide_run(projects: Path, prejoin: Prejoin) -> None:  #
 
 def test_plan_prints_steps_and_code_versions(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
     ran = prejoin("evolve", "plan", "old", "new")
-    assert "OLD and `prepare`" in ran.out
+    assert "`old` and `prepare`" in ran.out
     assert "`prejoin evolve backfill`" in ran.out
     assert "name the table" in ran.err
 
@@ -102,10 +102,10 @@ def test_clean_is_refused_before_the_backfill(projects: Path, prejoin: Prejoin) 
 def test_steps_ask_which_code_runs(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
     ran = prejoin("evolve", "clean", "old", "new", "--db", "shop.db")
     assert ran.status == 4
-    assert "not confirmed: NEW runs everywhere" in ran.err
+    assert "not confirmed: `new` runs everywhere" in ran.err
 
 
 def test_designs_with_errors_are_refused(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
     ran = prejoin("evolve", "plan", "old", "nowhere")
     assert ran.status == 1
-    assert "NEW has errors; nothing was planned" in ran.err
+    assert "nowhere has errors; nothing was planned" in ran.err

@@ -17,10 +17,11 @@ from tests.migrate.evolve.shop import FEW, MOVED, OLD, ORDER, USER, copied, few,
 def test_steps_of_new_indexes_backfill_before_they_are_read() -> None:
     steps = [(one.kind, one.what, one.running) for one in steps_of(plan_transition(few("OLD"), many("NEW")))]
     assert steps == [
-        ("index", "gsi2", "OLD"),
-        ("deploy", "prepare", "OLD and `prepare`"),
+        ("index", "gsi2", "`OLD`"),
+        ("deploy", "prepare", "`OLD` and `prepare`"),
         ("backfill", "", "`prepare`"),
-        ("deploy", "NEW", "`prepare` and NEW"),
+        ("deploy", "NEW", "`prepare` and `NEW`"),
+        ("clean", "", "`NEW`"),
     ]
 
 
@@ -38,7 +39,7 @@ def test_another_key_needs_both_versions() -> None:
 
 def test_equal_designs_need_nothing_but_a_deployment() -> None:
     found = plan_transition(many("OLD"), many("NEW"))
-    assert [(one.kind, one.what) for one in steps_of(found)] == [("deploy", "NEW")]
+    assert [(one.kind, one.what) for one in steps_of(found)] == [("deploy", "NEW"), ("clean", "")]
 
 
 def test_defaults_of_new_attributes_are_written() -> None:

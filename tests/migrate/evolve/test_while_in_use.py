@@ -13,6 +13,7 @@ from prejoin import Client, Embedded, NotFound
 from prejoin.migrate.evolve.items import Evolution, StepResult, evolution_of
 from prejoin.migrate.evolve.transition import CodeVersion, Transition, plan_transition
 from prejoin.patterns.integrity.audit import audit
+from prejoin.table.schema.pattern import STATE_TAG
 from tests.migrate.evolve.application import Application, Interleaved, Killed
 from tests.migrate.evolve.shop import copied, few, many, moved
 
@@ -78,18 +79,24 @@ def test_repeated_step_finds_what_was_written_since(tmp_path: Path) -> None:
         client = Client(found.old.package.schema, "shop", engine)
         if step is Evolution.backfill:
             client.create_table()
-            evolution_of(found, client, state=tmp_path / end.__name__).add_indexes()
+            with evolution_of(found, client, state=tmp_path) as evolution:
+                evolution.add_indexes()
         elif found.needs_prepare:
-            evolution_of(found, client, state=tmp_path / end.__name__).backfill()
+            with evolution_of(found, client, state=tmp_path) as evolution:
+                evolution.backfill()
         for number in range(2):
             user = {"userId": f"u{number}", "email": f"{number}@x.org", "name": "Ann"}
             order = {"orderId": f"o{number}", "userId": "u", "placedAt": NOON, "status": "OPEN", "total": 1}
             client.put(found.old.package.record("User", user), read=True)
             client.put(found.old.package.record("Order", order), read=True)
-            step(evolution_of(found, client, state=tmp_path / end.__name__))
+            with evolution_of(found, client, state=tmp_path) as evolution:
+                step(evolution)
             stored = client.call("Scan")["Items"]
             kind = "User" if step is Evolution.backfill else "Order"
             assert all(done(item) for item in stored if item["entityType"]["S"] == kind), stored
+        if step is Evolution.backfill:
+            with evolution_of(found, client, state=tmp_path) as evolution:
+                evolution.clean()
 
 
 def evolve(found: Transition, application: Application, worker: Worker, backfill: bool = True) -> StepResult:
@@ -112,7 +119,9 @@ def evolve(found: Transition, application: Application, worker: Worker, backfill
 
 
 def _attributes(client: Client) -> set[str]:
-    return {name for item in client.call("Scan")["Items"] for name in item}
+    """The attributes of all items but the one that holds the state of the table."""
+    items = [item for item in client.call("Scan")["Items"] if item["entityType"]["S"] != STATE_TAG]
+    return {name for item in items for name in item}
 
 
 def _attributes_of(version: CodeVersion) -> set[str]:
@@ -136,6 +145,7 @@ class Worker:
             transport = Interleaved(self.application, 0.05 / (1 + self.kills / 4))
             try:
                 client = Client(found.old.package.schema, "shop", transport)
-                return step(evolution_of(found, client, state=self.folder))
+                with evolution_of(found, client, state=self.folder) as evolution:
+                    return step(evolution)
             except Killed:
                 self.kills += 1

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+import msgspec
 
 from prejoin.cli.command import SETTINGS, command
 from prejoin.cli.commands.migrate_options import TableTarget, table_options
@@ -14,6 +15,7 @@ from prejoin.cli.progress import ProgressSteps
 from prejoin.cli.text.messages import safe
 from prejoin.cli.text.tables import titled
 from prejoin.migrate import codes
+from prejoin.migrate.evolve.abort import abort_change, table_status
 from prejoin.migrate.evolve.items import FOLDER, Evolution, StepResult, open_evolution
 from prejoin.migrate.evolve.plan import BackfillEstimate, estimate_backfill, open_version, steps_of, write_steps
 from prejoin.migrate.evolve.transition import Transition, plan_transition
@@ -55,11 +57,16 @@ class _EvolveGroup(click.Group):
 
 
 evolve = _EvolveGroup("evolve", context_settings=SETTINGS, no_args_is_help=True)
-evolve.help = "Change a table in use from one design to the next: plan, indexes, backfill, clean."
+evolve.help = "Change a table in use from one design to the next: plan, indexes, backfill, clean; status, abort, log."
 
 
 def _opened(old: str, new: str) -> Transition:
-    return plan_transition(open_version("OLD", old), open_version("NEW", new))
+    """The transition between two folders, which messages name as the caller does."""
+    return plan_transition(open_version(_name(old), old), open_version(_name(new), new))
+
+
+def _name(path: str) -> str:
+    return path.rstrip("/") or path
 
 
 # --- Plan -----------------------------------------------------------------------------------------------------------
@@ -113,7 +120,8 @@ def plan(
         notes.append(
             f"wrote {quantity(len(files), 'file')} to {output}: infrastructure and code, one folder for each step"
         )
-    notes.append("to go back at any step before `clean`: `prejoin evolve plan NEW OLD`" if steps else "nothing to do")
+    back = f"to go back at any step before `clean`: `prejoin evolve abort {found.old.name} {found.new.name}`"
+    notes.append(back if steps else "nothing to do")
     result = {
         "steps": [{"kind": s.kind, "what": s.what or None, "text": s.text, "running": s.running} for s in steps],
         "estimate": _estimate_json(estimate),
@@ -165,9 +173,10 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
     ) -> Outcome:
         place = target.place
         found = _opened(old, new)
-        if confirmed and not yes and not _confirm(f"Is it true that {confirmed}?"):
+        condition = confirmed.format(new=f"`{found.new.name}`")
+        if condition and not yes and not _confirm(f"Is it true that {condition}?"):
             fix = "deploy first, then answer y or pass `--yes`"
-            raise RefusedError(pipeline_codes.WOULD_CHANGE, f"not confirmed: {confirmed}", fix)
+            raise RefusedError(pipeline_codes.WOULD_CHANGE, f"not confirmed: {condition}", fix)
         with (
             ProgressSteps(silent=as_json) as progress,
             open_evolution(found, place, table=target.table, state=state, rate=rate, progress=progress) as evolution,
@@ -198,7 +207,8 @@ def _done(name: str, result: StepResult) -> Outcome:
     lines: list[Line] = [(safe(str(one)),) for one in result.undecided[:_SHOWN]]
     sources: tuple[Source, ...] = ()
     if result.undecided:
-        message = f"{quantity(len(result.undecided), 'item')} need a decision"
+        count = len(result.undecided)
+        message = f"{quantity(count, 'item')} {'needs' if count == 1 else 'need'} a decision"
         sources = (Source("", "", (codes.UNDECIDED.at(None, message, "correct them, and run the command again"),)),)
     return Outcome(
         ExitStatus.FAILED if result.undecided else ExitStatus.FINE,
@@ -215,6 +225,86 @@ def _done(name: str, result: StepResult) -> Outcome:
     )
 
 
+# --- The state of the table -----------------------------------------------------------------------------------------
+
+
+@command("evolve abort", format_aware=True)
+@_designs
+@table_options
+@_work
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def abort(old: str, new: str, target: TableTarget, rate: float | None, state: str, yes: bool, as_json: bool) -> Outcome:
+    """Turn a change round, at any step before `clean`: from then on the table goes back from NEW to OLD.
+
+    Nothing is deleted by this command. If the change has written nothing yet, it is forgotten.
+    """
+    found = _opened(old, new)
+    question = f"Does the table go back from `{found.new.name}` to `{found.old.name}`?"
+    if not yes and not _confirm(question):
+        fix = "answer y or pass `--yes`"
+        raise RefusedError(pipeline_codes.WOULD_CHANGE, "not confirmed", fix)
+    way_back = abort_change(found, target.place, table=target.table, state=state)
+    if way_back is None:
+        note = f"nothing was written yet: the change is forgotten, and the table is that of `{found.old.name}`"
+        return Outcome(result={"forgotten": True, "steps": []}, notes=(note,))
+    steps = steps_of(way_back)
+    rows = [
+        (
+            str(number),
+            safe(step.text),
+            f"`prejoin {_COMMANDS[step.kind]}`" if step.kind in _COMMANDS else "you",
+            step.running,
+        )
+        for number, step in enumerate(steps, 1)
+    ]
+    names = f"{found.new.name} {found.old.name}"
+    notes = (
+        f"the table goes back now: run the commands with the folders exchanged, `prejoin evolve backfill {names}`",
+        f"`prejoin evolve plan {names} -o FOLDER` writes the code of each deployment",
+    )
+    lines: list[Line] = list(titled(("", "Step", "By", "Running code"), rows, ("bold", "", "", "dim")))
+    result = {"forgotten": False, "steps": [{"kind": s.kind, "what": s.what or None, "text": s.text} for s in steps]}
+    return Outcome(result=result, page=lines, notes=notes)
+
+
+def _state_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    help_ = "The folder of the state, for tables that cannot hold it."
+    function = click.option("--state", type=click.Path(), default=FOLDER, show_default=True, help=help_)(function)
+    function = table_options(function)
+    return click.argument("design", type=click.Path(), default=".")(function)
+
+
+@command("evolve status", format_aware=True)
+@_state_options
+def status(design: str, target: TableTarget, state: str, as_json: bool) -> Outcome:
+    """Show the design of a table, and the change that is under way.
+
+    DESIGN is any design of the table, or its folder.
+    """
+    found = table_status(open_version(_name(design), design), target.place, table=target.table, state=state)
+    change = found.record.change
+    rows: list[tuple[str, str]] = [("design", found.record.design_name or "not recorded: no change was made yet")]
+    if change:
+        rows += [("change", change.text), ("since", change.began), ("done", ", ".join(change.done) or "-")]
+        if change.step.name:
+            rows.append(("now", f"{change.step.name}: {found.progress}"))
+        rows.append(("held by", found.holder or "nobody"))
+    lines: list[Line] = list(titled(("", ""), [(name, safe(text)) for name, text in rows], ("bold", "")))
+    notes = () if change else ("no change is under way",)
+    return Outcome(result=msgspec.to_builtins(found.record), page=lines, notes=notes)
+
+
+@command("evolve log", format_aware=True)
+@_state_options
+def log(design: str, target: TableTarget, state: str, as_json: bool) -> Outcome:
+    """List the changes that were made of a table."""
+    found = table_status(open_version(_name(design), design), target.place, table=target.table, state=state)
+    rows = [(one.ended, one.source_name, one.target_name, one.result) for one in found.record.log]
+    lines: list[Line] = list(titled(("Ended", "From", "To", "Result"), rows, ("", "", "", "dim"))) if rows else []
+    notes = () if rows else ("no change was made yet",)
+    return Outcome(result={"log": msgspec.to_builtins(found.record.log)}, page=lines, notes=notes)
+
+
 _ADD = """Add the indexes that NEW has more, one after the other.
 
 On AWS, deploy the infrastructure that `evolve plan -o` writes instead, if a template owns the table.
@@ -225,10 +315,13 @@ Run it when `prepare` runs everywhere. After an interruption, the same command c
 """
 _CLEAN = """Remove indexes, keys and items that NEW does not have. Run it when NEW runs everywhere."""
 
-for _name, _command in {
+for _title, _command in {
     "plan": plan,
     "indexes": _step("indexes", _ADD, Evolution.add_indexes),
     "backfill": _step("backfill", _BACKFILL, Evolution.backfill, "`prepare` runs everywhere, and no older code"),
-    "clean": _step("clean", _CLEAN, Evolution.clean, "NEW runs everywhere, and no older code"),
+    "clean": _step("clean", _CLEAN, Evolution.clean, "{new} runs everywhere, and no older code"),
+    "abort": abort,
+    "status": status,
+    "log": log,
 }.items():
-    evolve.add_command(_command, _name)
+    evolve.add_command(_command, _title)

@@ -6,20 +6,27 @@ read. After an interruption it goes on with the page that it was at; doing a pag
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import Any, Literal
 
 from prejoin.keys import TABLE
 from prejoin.migrate import codes
-from prejoin.migrate.evolve.transition import CodeVersion, Transition
+from prejoin.migrate.evolve.begin import begin_change
+from prejoin.migrate.evolve.record import (
+    ChangeStatus,
+    Hold,
+    RecordPlace,
+    StepStatus,
+    TableRecord,
+    now,
+    record_place,
+)
+from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id
 from prejoin.migrate.evolve.twins import (
     ItemState,
     Pair,
@@ -59,18 +66,6 @@ _OF_TWINS = frozenset({"missing", "drifted", "orphaned", "taken", "unknown"})
 """Findings of an audit about items that `_pair` has looked at."""
 
 
-class _State(msgspec.Struct):
-    """How far a step came, in a file."""
-
-    fingerprint: str = ""
-    done: list[str] = msgspec.field(default_factory=list)
-    """Finished steps."""
-    step: str = ""
-    """The step that is going on."""
-    start: Json | None = None
-    """The key after which it goes on."""
-
-
 @dataclass
 class StepResult:
     """The result of a step for a table."""
@@ -92,9 +87,10 @@ class Evolution:
     transition: Transition
     client: Client
     throttle: WriteThrottle
-    folder: Path
     progress: Progress
-    state: _State
+    place: RecordPlace
+    record: TableRecord
+    hold: Hold
     result: StepResult = field(default_factory=StepResult)
     undecided_pairs: list[Finding] = field(default_factory=list)
     """Items that differ from their twins, where nobody knows which is right."""
@@ -130,7 +126,7 @@ class Evolution:
 
     def clean(self) -> StepResult:
         """Removes the indexes, keys, copies and guards that NEW does not have. Code of NEW runs alone by now."""
-        if self.transition.needs_prepare and "backfill" not in self.state.done:
+        if self.transition.needs_prepare and "backfill" not in self.change.done:
             raise RefusedError(
                 codes.STEP_MISSING, "the backfill is not finished", "run `prejoin evolve backfill` first"
             )
@@ -148,6 +144,10 @@ class Evolution:
             self._scan("leftovers", self._drop(new, dropped, stale))
         self._mend("verify", new)
         self._finish("clean", "leftovers")
+        if not self.result.undecided:
+            new_version = self.transition.new
+            result: Literal["applied", "taken back"] = "applied" if self.change.direction == "forward" else "taken back"
+            self.record.finish(design_id(new_version), new_version.name, result)
         return self.result
 
     def _leftovers(self, new: Schema) -> tuple[frozenset[str], frozenset[str]]:
@@ -183,7 +183,7 @@ class Evolution:
         kinds = {tag: kind for kind in self._kinds for tag in kind.tags}
         for number in range(_PASSES if kinds else 0):
             name = f"{step} {number + 1}"
-            if name in self.state.done:
+            if name in self.change.done:
                 continue
             self.progress.begin(f"{step}, pass {number + 1}", step)
             start = first = self._start(name)
@@ -198,7 +198,7 @@ class Evolution:
                     if kind is not None:
                         done += self._pair_up(kind, item, decision, conflicts)
                 start = page.get("LastEvaluatedKey") or {}
-                self._save(name, start)
+                self._save(name, start, len(page["Items"]))
                 self.progress.update(f"{self.result.read:,} items read, {done:,} done")
             self._finish(name)
             # A pass that was interrupted does not know what its first part found.
@@ -210,7 +210,7 @@ class Evolution:
                 message = f"items changed again and again during {_PASSES} passes; the table is not verified"
                 fix = "run the command again, best at a time with fewer writes"
                 raise RefusedError(codes.STEP_MISSING, message, fix)
-        self.state.done = [one for one in self.state.done if not one.startswith(f"{step} ")]
+        self.change.done = [one for one in self.change.done if not one.startswith(f"{step} ")]
 
     def _pair_up(
         self,
@@ -243,7 +243,7 @@ class Evolution:
             for one in requests(pair, action)
             for name, body in one.items()
         ]
-        self.throttle.wait()
+        self._wait()
         try:
             self.client.call("TransactWriteItems", {"TransactItems": actions})
             self.result.written[action.value] += 1
@@ -270,7 +270,7 @@ class Evolution:
         twins = {tag for kind in self._kinds for tag in kind.tags}
         for number in range(_PASSES):
             name = f"{step} {number + 1}"
-            if name in self.state.done:
+            if name in self.change.done:
                 continue
             self.progress.begin(f"{step}, pass {number + 1}", step)
             audit = Audit(schema, client.table)
@@ -278,6 +278,7 @@ class Evolution:
             undecided: list[Finding] = []
             wrong = 0
             while not audit.done:
+                before = audit.count
                 for finding in client._run(audit.next()):
                     if finding.entity in twins and finding.kind in _OF_TWINS:
                         continue
@@ -285,10 +286,10 @@ class Evolution:
                         undecided.append(finding)
                         continue
                     wrong += 1
-                    self.throttle.wait()
+                    self._wait()
                     if repair(client, finding):
                         self.result.written[finding.kind] += 1
-                self._save(name, audit.starts[0])
+                self._save(name, audit.starts[0], audit.count - before)
                 self.progress.update(f"{audit.count:,} items read, {wrong:,} repaired")
             self.result.read += audit.count
             self._finish(name)
@@ -300,11 +301,11 @@ class Evolution:
             message = f"items changed again and again during {_PASSES} passes; the table is not verified"
             raise RefusedError(codes.STEP_MISSING, message, "run the command again, best at a time with fewer writes")
         # The next run of the step looks at the whole table again.
-        self.state.done = [one for one in self.state.done if not one.startswith(f"{step} ")]
+        self.change.done = [one for one in self.change.done if not one.startswith(f"{step} ")]
 
     def _scan(self, step: str, change: Callable[[Json], tuple[str, str, dict[str, Any]] | None]) -> None:
         """Applies changes to items, page by page. A change whose condition is false does nothing."""
-        if step in self.state.done:
+        if step in self.change.done:
             return
         self.progress.begin(step, step)
         start = self._start(step)
@@ -314,7 +315,7 @@ class Evolution:
                 self.result.read += 1
                 if (found := change(item)) is not None:
                     what, operation, body = found
-                    self.throttle.wait()
+                    self._wait()
                     try:
                         self.client.call(operation, body)
                         self.result.written[what] += 1
@@ -322,7 +323,7 @@ class Evolution:
                         if error.code != "ConditionalCheckFailedException":
                             raise
             start = page.get("LastEvaluatedKey") or {}
-            self._save(step, start)
+            self._save(step, start, len(page["Items"]))
             self.progress.update(f"{self.result.read:,} items read")
         self._finish(step)
 
@@ -369,27 +370,38 @@ class Evolution:
 
     # --- State ------------------------------------------------------------------------------------------------------
 
+    @property
+    def change(self) -> ChangeStatus:
+        assert self.record.change is not None  # until it is finished
+        return self.record.change
+
     def _start(self, step: str) -> Json | None:
         """Where a step goes on: at the beginning, unless it was interrupted."""
-        return self.state.start if self.state.step == step else None
+        return self.change.step.position if self.change.step.name == step else None
 
-    def _save(self, step: str, start: Json | None) -> None:
-        self.state.step, self.state.start = step, start
-        self._write()
+    def _save(self, step: str, position: Json | None, read: int) -> None:
+        """Saves how far a step came: after the first page of it, and then when the hold is renewed."""
+        is_new = self.change.step.name != step
+        began = now() if is_new else self.change.step.began
+        already_read = 0 if is_new else self.change.step.read
+        self.change.step = StepStatus(step, position, already_read + read, began)
+        self.hold.renew(force=True)
 
     def _finish(self, step: str, *parts: str) -> None:
         """Records a step as finished. The next run does its parts again: items may have been written since."""
-        self.state.step, self.state.start = "", None
-        self.state.done = [*(one for one in self.state.done if one not in (step, *parts)), step]
+        self.change.step = StepStatus()
+        is_decided = step not in ("backfill", "clean") or not self.result.undecided
+        self.change.done = [one for one in self.change.done if one not in (step, *parts)]
+        self.change.done += [step] if is_decided else []
         self.result.units = self.throttle.units
-        self._write()
-
-    def _write(self) -> None:
-        part = self.folder / "state.json.partial"
-        part.write_bytes(msgspec.json.encode(self.state))
-        part.replace(self.folder / "state.json")
+        self.hold.renew(force=True)
 
     # --- Clients ----------------------------------------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        """Waits until the next write fits the rate, and says that this process is alive."""
+        self.throttle.wait()
+        self.hold.renew()
 
     def _client(self, version: CodeVersion) -> Client:
         return self._client_of(version.package.schema)
@@ -412,32 +424,41 @@ def open_evolution(
     rate: float | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[Evolution]:
-    """A transition at work on a table. `rate` is the most write units a second."""
+    """A transition at work on a table. `rate` is the most write units a second.
+
+    Raises a `RefusedError` if the table is in another change, or if another process works on it.
+    """
     name = table or transition.old.design.table
-    with connect(transition.old.package.schema, name, place) as connected:
-        yield evolution_of(transition, connected, str(place), state, rate, progress)
+    with (
+        connect(transition.old.package.schema, name, place) as connected,
+        evolution_of(transition, connected, state, rate, progress) as evolution,
+    ):
+        yield evolution
 
 
+@contextmanager
 def evolution_of(
     transition: Transition,
     connected: Client,
-    place: str = "",
     state: str | Path = FOLDER,
     rate: float | None = None,
     progress: Progress = SILENT,
-) -> Evolution:
-    """A transition at work on the table of a client. A state that belongs to another one is forgotten."""
-    throttle, folder, table = WriteThrottle(rate), Path(state), connected.table
-    folder.mkdir(parents=True, exist_ok=True)
-    ends = (transition.old.design, transition.new.design)
-    designs = [msgspec.json.encode([one.slots, one.items, one.guards]) for one in ends]
-    mark = hashlib.sha256(b"\0".join([*designs, table.encode(), place.encode()])).hexdigest()[:16]
-    file = folder / "state.json"
-    kept = msgspec.json.decode(file.read_bytes(), type=_State) if file.is_file() else _State(mark)
-    if kept.fingerprint != mark:
-        kept = _State(mark)
-    client = Client(connected.schema, table, connected._transport, observe=throttle.observe)
-    return Evolution(transition, client, throttle, folder, progress, kept)
+) -> Iterator[Evolution]:
+    """A transition at work on the table of a client."""
+    throttle = WriteThrottle(rate)
+    client = Client(connected.schema, connected.table, connected._transport, observe=throttle.observe)
+    place = record_place(client, state)
+    record = place.read()
+    transition = begin_change(record, transition, client)
+    hold = Hold(place, record)
+    hold.take()
+    evolution = Evolution(transition, client, throttle, progress, place, record, hold)
+    try:
+        yield evolution
+    except BaseException:
+        hold.abandon()
+        raise
+    hold.release()
 
 
 def _key(schema: Schema, item: Json) -> Json:

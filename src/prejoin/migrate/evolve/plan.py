@@ -80,23 +80,28 @@ def steps_of(found: Transition) -> tuple[EvolutionStep, ...]:
 
 
 def _steps(transition: Transition) -> Iterator[EvolutionStep]:
-    running = "OLD"
+    old, new = transition.old.name, transition.new.name
+    running = f"`{old}`"
     for slot in transition.added:
         yield EvolutionStep("index", slot.name, f"add the index {slot.name}", running)
     for version in transition.versions:
         does = {
-            transition.prepare.name: "it writes the keys of OLD and NEW, and reads as OLD",
-            transition.switch.name: "it writes the keys of OLD and NEW, and reads as NEW",
-        }.get(version.name, "it reads and writes as NEW")
-        label = "NEW" if version is transition.new else f"`{version.name}`"
+            transition.prepare.name: f"it writes what `{old}` and `{new}` write, and reads as `{old}`",
+            transition.switch.name: f"it writes what `{old}` and `{new}` write, and reads as `{new}`",
+        }.get(version.name, f"it reads and writes as `{new}`")
+        label = f"`{version.name}`"
         yield EvolutionStep("deploy", version.name, f"deploy {label} everywhere: {does}", f"{running} and {label}")
         running = label
         if version is transition.prepare:
-            yield EvolutionStep("backfill", "", "write what NEW reads into all items, and verify it", running)
+            yield EvolutionStep("backfill", "", f"write what `{new}` reads into all items, and verify it", running)
     for slot in transition.removed:
         yield EvolutionStep("remove", slot.name, f"remove the index {slot.name}", running)
     if _leaves(transition):
-        yield EvolutionStep("clean", "", "delete the keys and items that only OLD has", running)
+        moved = f"the items of {' and '.join(transition.moved)} under their old key, " if transition.moved else ""
+        text = f"delete {moved}keys, copies and guards that only `{old}` has; verify the rest"
+    else:
+        text = f"verify that all items are as `{new}` needs them"
+    yield EvolutionStep("clean", "", f"{text}, and record `{new}` as the design of the table", running)
 
 
 def _leaves(transition: Transition) -> bool:
@@ -121,9 +126,9 @@ def estimate_backfill(
         local.create_table()
         for item in sample:
             local.call("PutItem", {"Item": item})
-        evolution = evolution_of(found, local, state=folder)
-        evolution.add_indexes()
-        evolution.backfill()
+        with evolution_of(found, local, state=folder) as evolution:
+            evolution.add_indexes()
+            evolution.backfill()
     writes = evolution.throttle.units / max(len(sample), 1) * max(count, len(sample))
     # The table is read twice, the second time to verify.
     reads = 2 * 0.5 * size / READ_UNIT_SIZE
@@ -147,7 +152,8 @@ def write_steps(found: Transition, folder: str | Path, language: str = "cloudfor
 def _files(plan: Transition, language: str) -> Iterator[tuple[PurePosixPath, str]]:
     there = [slot.name for slot in plan.old.design.indexes]
     for number, step in enumerate(steps_of(plan), 1):
-        folder = PurePosixPath(f"{number}-{'add-' if step.kind == 'index' else ''}{step.what or step.kind}")
+        name = PurePosixPath(step.what).name or step.kind
+        folder = PurePosixPath(f"{number}-{'add-' if step.kind == 'index' else ''}{name}")
         if step.kind == "index":
             there.append(step.what)
         elif step.kind == "remove":

@@ -17,7 +17,7 @@ from prejoin.table.codec.values import Json
 from prejoin.table.read.decode import values_in
 from prejoin.table.schema.bind import BoundEntity, facet_tag
 from prejoin.table.schema.key_attributes import key_text
-from prejoin.table.schema.pattern import OWNER, BoundPattern
+from prejoin.table.schema.pattern import OWNER, STATE_TAG, BoundPattern
 from prejoin.table.schema.schema import Schema
 
 FindingKind = Literal[
@@ -144,7 +144,7 @@ class Judge:
         if owner is not None:
             return list(self._owned_findings(owner, item, around))
         tag = item.get(self.schema.type_attribute, {}).get("S", "")
-        if tag in self._others:
+        if tag in self._others or tag == STATE_TAG:
             return []
         return [Finding("unknown", tag, self.key_of(item), item, None)]
 

@@ -42,6 +42,10 @@ OWNER = "owner"
 """The attribute that holds the key of the entity's item, in an item of a pattern whose own key does not contain it."""
 
 
+STATE_TAG = "prejoin.state"
+"""The type tag of the item that holds the state of the table between two designs. It is of no entity."""
+
+
 class Lifecycle(msgspec.Struct, frozen=True):
     """How a pattern ends items: DynamoDB deletes them at a time, or a delete only marks them."""
 

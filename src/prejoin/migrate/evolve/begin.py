@@ -1,0 +1,94 @@
+"""`begin_change`: whether a table is where a command begins, by its record or, if it has none, by its items."""
+
+from __future__ import annotations
+
+from prejoin.keys import TABLE
+from prejoin.migrate import codes
+from prejoin.migrate.evolve.record import ChangeStatus, TableRecord, now
+from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id, plan_transition
+from prejoin.pipeline.errors import RefusedError
+from prejoin.table.admin.drift import describe
+from prejoin.table.client.client import Client
+from prejoin.table.read.decode import values_in
+from prejoin.table.schema.schema import Schema
+
+_SAMPLE = 200
+"""Items that are looked at before the first change of a table."""
+
+
+def begin_change(record: TableRecord, transition: Transition, client: Client) -> Transition:
+    """Enters a change in the record of a table, if it is not there; returns the transition with the id of the change.
+
+    Raises a `RefusedError` if the table is in another design or change.
+    """
+    source, target = design_id(transition.old), design_id(transition.new)
+    change = record.change
+    if change is None:
+        _require_design(record, transition, source, target)
+        if not record.design:
+            _require_items(transition, client)
+        names = transition.old.name, transition.new.name
+        record.change = ChangeStatus(transition.change, source, names[0], target, names[1], now())
+        if record.design == target:
+            record.change.done = ["indexes", "backfill"]
+        return transition
+    is_forward = change.direction == "forward"
+    if (source, target) == ((change.source, change.target) if is_forward else (change.target, change.source)):
+        return plan_transition(transition.old, transition.new, change.id)
+    if (source, target) == (change.target, change.source):
+        message = f"the table is on its way {change.text}: the folders are exchanged"
+        fix = f"to go back, first run `prejoin evolve abort {change.source_name} {change.target_name}`"
+        raise RefusedError(codes.OTHER_CHANGE, message, fix)
+    if (source, target) == (change.source, change.target):
+        message = f"the table is on its way back from `{change.target_name}` to `{change.source_name}`"
+        fix = f"finish that: `prejoin evolve backfill {change.target_name} {change.source_name}`, then `clean`"
+        raise RefusedError(codes.OTHER_CHANGE, message, fix)
+    message = f"the table is in another change, {change.text}"
+    fix = f"finish it, or go back from it: `prejoin evolve abort {change.source_name} {change.target_name}`"
+    raise RefusedError(codes.OTHER_CHANGE, message, fix)
+
+
+def _require_design(record: TableRecord, transition: Transition, source: str, target: str) -> None:
+    old, new = transition.old.name, transition.new.name
+    if not record.design or record.design == source:
+        return
+    last_change = record.log[-1].id if record.log else ""
+    if record.design == target and last_change == transition.change:
+        return  # once more, for items that a forgotten job of the old design wrote since
+    if record.design == target:
+        last = f" since {record.log[-1].ended}" if record.log else ""
+        message = f"the table has the design of `{new}`{last}: there is nothing to do"
+        fix = f"to change it to `{old}`, exchange the folders: `prejoin evolve plan {new} {old}`"
+        raise RefusedError(codes.OTHER_CHANGE, message, fix)
+    message = f"the table has the design of `{record.design_name}`, which is not that of `{old}`"
+    raise RefusedError(
+        codes.OTHER_CHANGE, message, "begin with the design that is in force; `prejoin evolve log` lists all"
+    )
+
+
+def _require_items(transition: Transition, client: Client) -> None:
+    """Looks whether a table without a record has the indexes of the old design, and not only items of the new one."""
+    old, new = transition.old, transition.new
+    described = client._run(describe(client.table)) or {}
+    there = {one["IndexName"] for one in described.get("GlobalSecondaryIndexes") or ()}
+    lacking = [slot.name for slot in old.design.indexes if not slot.local and slot.name not in there]
+    if lacking:
+        message = f"the table lacks the index {lacking[0]} of `{old.name}`"
+        fix = (
+            f"is `{old.name}` the design of the table? The first folder is the design in force, the second the next one"
+        )
+        raise RefusedError(codes.OTHER_CHANGE, message, fix)
+    items = client.call("Scan", {"Limit": _SAMPLE, "ConsistentRead": True})["Items"]
+    of_old = sum(_fits(old, item) for item in items)
+    of_new = sum(_fits(new, item) for item in items)
+    if items and not of_old and of_new:
+        message = f"the table has items of `{new.name}`, and none of `{old.name}`: the folders are exchanged"
+        raise RefusedError(codes.OTHER_CHANGE, message, f"write `prejoin evolve … {new.name} {old.name}`")
+
+
+def _fits(version: CodeVersion, item: dict[str, dict[str, str]]) -> bool:
+    """Whether an item has a key and a type of a design."""
+    schema: Schema = version.package.schema
+    tag = item.get(schema.type_attribute, {}).get("S", "")
+    entity = schema.by_tag.get(tag)
+    return entity is not None and entity.base.slot == TABLE and values_in(schema, entity.base, item) is not None
