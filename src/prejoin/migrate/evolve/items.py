@@ -119,7 +119,8 @@ class Evolution:
                 bound = schema.entity(package.classes[entity])
                 wires.setdefault(bound.tag, []).append(bound.codec.attribute(package.fields[entity][attribute]).wire)
             self._scan("defaults", self._default(schema, wires))
-        self._pair("twins", decide)
+        is_over = self.record.design == design_id(self.transition.new)
+        self._pair("twins", decide_at_end if is_over else decide)
         self._mend("backfill", package.schema)
         self._finish("backfill", "defaults")
         return self.result

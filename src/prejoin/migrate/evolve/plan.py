@@ -152,7 +152,7 @@ def write_steps(found: Transition, folder: str | Path, language: str = "cloudfor
 def _files(plan: Transition, language: str) -> Iterator[tuple[PurePosixPath, str]]:
     there = [slot.name for slot in plan.old.design.indexes]
     for number, step in enumerate(steps_of(plan), 1):
-        name = PurePosixPath(step.what).name or step.kind
+        name = "NEW" if step.kind == "deploy" and step.what == plan.new.name else step.what or step.kind
         folder = PurePosixPath(f"{number}-{'add-' if step.kind == 'index' else ''}{name}")
         if step.kind == "index":
             there.append(step.what)
