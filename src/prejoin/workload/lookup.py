@@ -244,10 +244,10 @@ def means(workload: Workload, write: Write, entity: Entity, attribute: Attribute
         touched = dict.fromkeys(a.entity for a in write.actions if a.verb in (Verb.CREATE, Verb.PUT))
     others = [other for other in map(workload.entity, touched) if other and other is not entity]
     having = [(other, found) for other in others if (found := other.attribute(attribute.name))]
-    return all(_same(workload, (entity, attribute), one) for one in having)
+    return all(is_said_same(workload, (entity, attribute), one) for one in having)
 
 
-def _same(workload: Workload, one: tuple[Entity, Attribute], other: tuple[Entity, Attribute]) -> bool:
+def is_said_same(workload: Workload, one: tuple[Entity, Attribute], other: tuple[Entity, Attribute]) -> bool:
     """Whether one of two attributes is said to hold what the other holds: by reference, or as a copy of it."""
     for (entity, attribute), (source, origin) in ((one, other), (other, one)):
         if (source.name, origin.name) in chain(workload, entity, attribute):
