@@ -173,9 +173,12 @@ FORMS = (
     _form("delete Task[]", {"Task": _delete}, conditions="Project exists"),
 )
 WITHOUT_TRANSACTION = tuple(
-    Form(Row(f"{f.row.items} No", f.row.entities, f.row.inputs, f.row.items, "-", "No"), f.changes, f.arguments)
+    Form(
+        Row(f"{f.row.items} No", f.row.entities, f.row.inputs, f.row.items, f.row.conditions, "No"),
+        f.changes,
+        f.arguments,
+    )
     for f in FORMS
-    if f.row.conditions == "-"
 )
 
 
