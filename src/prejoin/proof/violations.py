@@ -147,6 +147,8 @@ def _of_conditions(model: WriteModel, slot: Slot, count: int) -> Iterator[Variat
         attribute = slot.entity.attribute(check.attribute)
         if attribute is None or check.kind is CheckKind.UNIQUE:
             continue
+        if slot.compares_new and _is_constant(slot, attribute):
+            continue  # the document says both the value and the condition
         operator = operator_of(check)
         text = f"{check.by or slot.entity.name}.{attribute.name} not as the condition says"
         if operator is not Op.EXISTS:
@@ -156,6 +158,12 @@ def _of_conditions(model: WriteModel, slot: Slot, count: int) -> Iterator[Variat
         if attribute.optional and operator not in (Op.NE, Op.NOT_EXISTS):
             text = f"{check.by or slot.entity.name} without {attribute.name}, which the condition needs"
             yield Variation(text, Break.ATTRIBUTE, slot.place, check, count=count)
+
+
+def _is_constant(slot: Slot, attribute: Attribute) -> bool:
+    """Whether the document sets an attribute of a new item, whatever the caller gives."""
+    values = [change.value for change in slot.action.changes if change.attribute == attribute.name]
+    return any(value is not None and value.param is None for value in values)
 
 
 def _of_links(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:

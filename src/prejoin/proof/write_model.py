@@ -328,7 +328,7 @@ class WriteModel:
                 continue
             if slot.action.many and source in lists:
                 yield Equality(given(slot.place, name), input_variable(source, slot.place[1]), slot.place, name)
-            elif name in shared or (not slot.action.many and source not in lists):
+            elif name in shared or (source not in lists and self._is_first_with(slot, name)):
                 is_agreement = name in shared and name in self._asked
                 variable = input_variable(source)
                 yield Equality(given(slot.place, name), variable, slot.place, name, is_agreement=is_agreement)
@@ -346,6 +346,11 @@ class WriteModel:
             for attribute in slot.entity.id:
                 name = attribute.name
                 yield Equality(given(slot.place, name), stored(slot.replaces, name), slot.place, name)
+
+    def _is_first_with(self, slot: Slot, name: str) -> bool:
+        """Whether an input is the attribute of this new item; other items may have another one of the same name."""
+        first = next((s for s in self.single if s.is_new and s.entity.attribute(name)), None)
+        return first is slot
 
     @property
     def _asked(self) -> set[str]:

@@ -12,7 +12,7 @@ from uuid import UUID
 from prejoin.design.document.samples import sample_values
 from prejoin.design.mapping.facets import ending
 from prejoin.design.mapping.map_reads import followed, varying
-from prejoin.design.mapping.shared_values import agreements
+from prejoin.design.mapping.shared_values import agreements, shared_inputs
 from prejoin.keys import TABLE
 from prejoin.render.python.layout import (
     STEP,
@@ -363,11 +363,12 @@ class _Test:
             if action.verb in NEW:
                 item = made[at] = self._item(action.entity)
                 new.append(item)
+                shared = {attribute.name for attribute in shared_inputs(workload, write, action)}
                 for attribute in item.entity.attributes:
                     if attribute.name in inputs and attribute.name not in texts:
                         texts[attribute.name] = self._at(item, attribute.name)
                         values[attribute.name] = item.values[attribute.name]
-                    elif attribute.name in values:
+                    elif attribute.name in values and attribute.name in shared:
                         item.values[attribute.name] = values[attribute.name]
         for one in agreements(workload, write, actions):
             made[one.part].values[one.part_attribute] = made[one.owner].values[one.owner_attribute]
