@@ -374,14 +374,17 @@ class _Test:
             made[one.part].values[one.part_attribute] = made[one.owner].values[one.owner_attribute]
         checked = checked_items(workload, write)
         absent = {one.entity.name for one in checked if one.must_be_absent}
-        for action in [*actions, *(one.action for one in checked)]:
+        parents = {action.entity for action in actions if not action.many}
+        existing = [*actions, *(one.action for one in checked)]
+        # Children of the same entity come after their parent: they have another id.
+        for action in sorted(existing, key=lambda action: action.many and action.entity in parents):
             if action.verb not in NEW:
                 item = self._item(action.entity)
                 item.there = action.entity not in absent
                 there.append((action, item))
                 self._fit(write, action, item, new, texts, values)
-                if any(other.entity is item.entity for other in new):
-                    # An item that is deleted beside a new one of its entity: another one.
+                if any(other.entity is item.entity for other in self.items if other is not item):
+                    # An item beside another one of its entity, such as a new one, or the parent of a list.
                     linked = links(workload, write, action, item.entity)
                     for attribute in item.entity.id:
                         if attribute.name not in linked and not attribute.references:

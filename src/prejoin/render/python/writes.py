@@ -293,7 +293,7 @@ class _WriteMethod:
                 names = search_attributes(self.module.workload, self.write, action)
                 yield from self._find(self.sources.found(at), action, loops, at, names)
         for item in checked:
-            if item.entity.name in self.sources.found_first:
+            if self.sources.finds_checked(item):
                 names = known_of_checked(self.module.workload, self.write, item)
                 yield from self._find(self.sources.found(item), item.action, loops, None, names)
         if together:
@@ -711,7 +711,7 @@ class _WriteMethod:
         """The check of an item that is not written."""
         entity = item.entity
         name, base = entity.name, self.sources.base(entity)
-        if name in self.sources.found_first:
+        if self.sources.finds_checked(item):
             found = self.sources.found(item)
             pairs = [(n, f"{found}.{self.module.names.field(name, n)}") for n in base]
         else:
