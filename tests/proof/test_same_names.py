@@ -65,6 +65,10 @@ STEPS = {
     ],
     "Order, Line[]": ["create Order; create Line[]", "create Line[]; create Order", "create Order; put Line[]"],
     "Line, Order": ["create Line; create Order"],
+    "Order, code, status": [
+        "create Order; update Line (status)",
+        "put Order; upsert Line (status, total = 6, label = a)",
+    ],
 }
 CONDITIONS = ("-", "Order.status = NEW", "Order.status = NEW; Line.status = PACKED", "Line.label <> none")
 

@@ -46,7 +46,7 @@ from prejoin.types import Kind
 from prejoin.workload.bounds import is_bounded, is_within, room_for, usual_amount
 from prejoin.workload.constants import constant
 from prejoin.workload.contents import contents_of
-from prejoin.workload.lookup import bindings, changes, target
+from prejoin.workload.lookup import bindings, can_be_input, changes, target
 from prejoin.workload.model import (
     Action,
     Attribute,
@@ -365,7 +365,8 @@ class _Test:
                 new.append(item)
                 shared = {attribute.name for attribute in shared_inputs(workload, write, action)}
                 for attribute in item.entity.attributes:
-                    if attribute.name in inputs and attribute.name not in texts:
+                    is_input = attribute.name in inputs and can_be_input(workload, write, attribute)
+                    if is_input and attribute.name not in texts:
                         texts[attribute.name] = self._at(item, attribute.name)
                         values[attribute.name] = item.values[attribute.name]
                     elif attribute.name in values and attribute.name in shared:

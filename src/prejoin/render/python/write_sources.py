@@ -15,7 +15,7 @@ from prejoin.render.python.method import LOCAL, InputValue, KnownValue, Param, R
 from prejoin.render.python.names import free, identifier, plural
 from prejoin.render.python.values import annotation, literal
 from prejoin.workload.constants import constant
-from prejoin.workload.lookup import target
+from prejoin.workload.lookup import can_be_input, target
 from prejoin.workload.model import Action, Attribute, Change, Entity, Value, Verb, Write
 from prejoin.workload.optional_inputs import source_of
 from prejoin.workload.targets import (
@@ -195,6 +195,7 @@ class Sources:
             own = self.module.workload.entity(self.actions[at].entity)
             attribute = own.attribute(name) if own else None
             fits = attribute is not None and (like.optional or not attribute.optional)
+            fits = fits and attribute is not None and can_be_input(self.module.workload, self.write, attribute)
             if attribute is not None and own is not None and fits and not self.actions[at].many and not many:
                 return f"{param.name}.{self.module.names.field(own.name, name)}"
         if name in self.inputs and self.inputs[name].optional and not many:
