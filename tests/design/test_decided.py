@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from tests.solutions import solve
 
 from prejoin.design.cost.objective import objective
+from prejoin.design.explain import explain_design
 from prejoin.design.layout.growth import growth
+from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import Design, KeyAttribute
 from prejoin.design.solver.conflicts import conflict, conflicts
 from prejoin.design.solver.program.integer_program import InfeasibleError
@@ -99,6 +101,39 @@ def test_a_key_that_is_decided_in_an_index_makes_the_index() -> None:
     assert served(solution)
     assert solution.design.indexes[0].name == "byStatus"
     assert solution.design.operation("AP-008").requests[0].slot == "byStatus"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("key", ["{email}", "EMAIL#{email}"])
+def test_a_decided_key_without_a_sort_key_makes_an_index_without_one(key: str) -> None:
+    workload = deciding(f"User has key `{key}` in emailIndex")
+    solution = solve(workload)
+    index = solution.design.slot("emailIndex")
+    assert index
+    assert len(index.pk) == 1
+    assert index.sk == ()
+    inside = {
+        item.entity: facet.pk for item in solution.design.items for facet in item.facets if facet.slot == index.name
+    }
+    assert inside == {"User": (key,)}
+    assert misfits(solution.design, workload) == ()
+    assert served(solution)
+    assert explain_design(workload, solution.design, solution)
+
+
+def test_a_key_of_one_part_beside_a_key_of_two_is_a_conflict() -> None:
+    sentences = ("User has key `{email}` in gsi9", "Order has key `A#{userId}` and `B#{orderId}` in gsi9")
+    assert {one.kind for one in conflict(deciding(*sentences))} == {"decision"}
+    assert len(conflict(deciding(*sentences))) == 2
+
+
+def test_a_kept_index_with_a_sort_key_conflicts_with_a_key_that_has_none() -> None:
+    kept = solve(FREE).design
+    name = kept.indexes[0].name
+    entity = next(e.name for e in FREE.entities if (item := kept.item(e.name)) and item.facet(name) is None)
+    key = FREE.entity(entity)
+    assert key
+    found = conflict(deciding(f"{entity} has key `X#{{{key.id[0].name}}}` in {name}"), kept)
+    assert {one.kind for one in found} == {"decision", "kept"}
 
 
 def test_money_before_structures() -> None:

@@ -173,9 +173,12 @@ FORMS = (
     _form("delete Task[]", {"Task": _delete}, conditions="Project exists"),
 )
 WITHOUT_TRANSACTION = tuple(
-    Form(Row(f"{f.row.items} No", f.row.entities, f.row.inputs, f.row.items, "-", "No"), f.changes, f.arguments)
+    Form(
+        Row(f"{f.row.items} No", f.row.entities, f.row.inputs, f.row.items, f.row.conditions, "No"),
+        f.changes,
+        f.arguments,
+    )
     for f in FORMS
-    if f.row.conditions == "-"
 )
 
 
@@ -395,6 +398,7 @@ def unbound(tenancy: Tenancy) -> Exam:
         Read("Transfer", "toAccountId", "Collection"),
         Read("Rate", "rateId"),
     )
+    sent, received = "delete Transfer[] by fromAccountId", "delete Transfer[] by toAccountId"
     by_sender = Row("by", "Account, Transfer", "accountId", "delete Account; delete Transfer[] by fromAccountId")
     rows = [
         Row("two ways", "Account, Transfer", "accountId", "delete Account; delete Transfer[]", contradiction=True),
@@ -403,6 +407,8 @@ def unbound(tenancy: Tenancy) -> Exam:
         Row("unbound delete", "Rate", "-", "delete Rate[]", contradiction=True),
         Row("twice", "Account", "accountId, name", "update Account (name); delete Account", contradiction=True),
         Row("delete and create", "Account", "Account", "delete Account; create Account", contradiction=True),
+        Row("two lists", "Account, Transfer", "accountId", f"delete Account; {sent}; {received}", contradiction=True),
+        Row("two lists No", "Transfer", "accountId", f"{received}; {sent}", "-", "No", contradiction=True),
         by_sender,
     ]
     tables: Tables = {

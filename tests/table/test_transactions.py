@@ -8,9 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 from tests.place import fresh
+from tests.table.both import Connect, both, waiting
 
 from prejoin import (
     AlreadyExists,
+    Bounds,
+    Call,
     Changes,
     Client,
     ConditionFailed,
@@ -24,9 +27,11 @@ from prejoin import (
     TooMany,
     TransactionCancelled,
     Unique,
+    add,
     exists,
 )
 from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.client.transaction import WriteList
 
 
 @dataclass
@@ -203,3 +208,96 @@ def test_checks_of_presence_and_absence_of_one_entity_are_kept_apart() -> None:
         with pytest.raises(TransactionCancelled), db.transaction() as tx:
             tx.check(Account, account_id="2")
             tx.check_absent(Account, account_id="1")
+
+
+# --- Checks without writes ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Jar:
+    jar_id: str
+    label: str
+    coins: int = 0
+
+
+JARS = Schema(Entity(Jar, Key("JAR#{jar_id}", "JAR"), patterns=[Bounds("coins", min=0, max=9), Unique("label")]))
+
+
+def _insert(tx: WriteList, jar_id: str, label: str) -> None:
+    tx.insert(Jar(jar_id, label, 1))
+
+
+def _take(tx: WriteList, coins: int) -> None:
+    with tx.update(Jar, jar_id="a") as jar:
+        jar.coins -= coins
+
+
+def _upsert(tx: WriteList, coins: int) -> None:
+    with tx.upsert(Jar, read=True, jar_id="b") as jar:
+        jar.label = "new"
+        jar.coins = add(jar.coins, coins)
+
+
+def _rename(tx: WriteList, label: str) -> None:
+    with tx.update(Jar, read=True, jar_id="a") as jar:
+        jar.label = label
+
+
+def _put(tx: WriteList, label: str) -> None:
+    tx.put(Jar("a", label), read=True)
+
+
+def _delete(tx: WriteList, coins: int) -> None:
+    tx.delete(Jar, where=lambda jar: jar.coins == coins, jar_id="a", label="red")
+
+
+def _replace(tx: WriteList, coins: int) -> None:
+    _take(tx, coins)
+    tx.check_absent(Jar, jar_id="b")
+
+
+@pytest.mark.parametrize(
+    ("write", "accepted", "refused", "error"),
+    [
+        (_insert, ("b", "green"), ("a", "green"), AlreadyExists),
+        (_insert, ("b", "green"), ("b", "blue"), NotUnique),
+        (_take, (3,), (4,), ConditionFailed),
+        (_upsert, (9,), (10,), ConditionFailed),
+        (_rename, ("green",), ("blue",), NotUnique),
+        (_put, ("green",), ("blue",), NotUnique),
+        (_delete, (3,), (4,), ConditionFailed),
+        (_replace, (3,), (4,), ConditionFailed),
+    ],
+)
+@both
+def test_transaction_that_only_checks_is_refused_as_one_that_writes_and_writes_nothing(
+    connect: Connect, write: Any, accepted: Any, refused: Any, error: type[Exception]
+) -> None:
+    db = connect(JARS)
+    for jar in (Jar("a", "red", 3), Jar("c", "blue", 3)):
+        db.insert(jar)
+    jars = [jar for page in db.everything(Jar) for jar in page]
+    with db.transaction(only_check=True) as tx:
+        write(tx, *accepted)
+    for only_check in (True, False):
+        transaction = db.transaction(only_check=only_check)
+        with pytest.raises((TransactionCancelled, ConditionFailed)) as raised, transaction as tx:
+            write(tx, *refused)
+        failures = getattr(raised.value, "failures", [raised.value])
+        assert [type(failure) for failure in failures] == [error]
+    assert [jar for page in db.everything(Jar) for jar in page] == jars
+    with db.transaction() as tx:
+        write(tx, *accepted)
+    assert [jar for page in db.everything(Jar) for jar in page] != jars
+
+
+def test_transaction_that_only_checks_sends_nothing_without_conditions() -> None:
+    calls: list[Call] = []
+    db = waiting(Schema(Entity(Account, Key("ACCOUNT#{account_id}", "ACCOUNT"))), observe=calls.append)
+    db.insert(Account("a"))
+    calls.clear()
+    with db.transaction(only_check=True) as tx:
+        tx.delete(Account, account_id="a")
+        tx.put(Account("b"))
+    assert calls == []
+    assert db.get(Account, account_id="a") == Account("a")

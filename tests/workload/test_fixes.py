@@ -92,6 +92,8 @@ FOLLOWED: dict[str, list[object]] = {
         (("Loan lives under Loan", "Loan lives under Member"),),
         (("- AP-020 may filter\n", ""),),
         (("`M#{memberId` and `L`", "`M#{memberId}` and `L#{loanId}`"),),
+        (("Loan has key `L#{loanId}`", "Loan has key `L#{loanId}` and `LOAN`"),),
+        (("Loan has key `L#{loanId}` in gsi1", "Loan has key `L#{loanId}` and `LOAN` in gsi1"),),
         (("named `ab`", "named `|`"),),
         (("named `a b`", "named `a-b`"),),
     ],

@@ -190,6 +190,8 @@ CASES = [
     ("PJ222", "Loan lives under Member", "Loan lives under Loan", "Loan lives", "belongs to"),
     ("PJ222", "Loan lives under Member", "AP-020 may filter", "AP-020", "leave the decision out"),
     ("PJ222", "Loan lives under Member", "Loan has key `M#{memberId` and `L`", "Loan has key", "`USER#{userId}`"),
+    ("PJ222", "Loan lives under Member", "Loan has key `L#{loanId}`", "Loan has key", "L#{loanId} and LOAN"),
+    ("PJ222", "Loan lives under Member", "Member has key `M#{memberId}` and `M` in gsi1\n- Loan has key `L#{loanId}` in gsi1", "Loan has key", "L#{loanId} and LOAN"),
     ("PJ222", "Loan lives under Member", "the separator is named `ab`", "the separator", "choose one of"),
     ("PJ222", "Loan lives under Member", "the table is named `a b`", "the table", "letters"),
     ("PJ223", "## Entities", "## Context\n\n- **Tenant**: of members\n\n## Entities", "members", "`tenantId → Company`"),

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from prejoin.design.counters import is_spread
-from prejoin.design.model import Operation
+from prejoin.design.model import Did, Operation
 from prejoin.keys import KeyValueError
 from prejoin.proof.arguments import write_arguments
 from prejoin.proof.expected_table import ExpectedTable
@@ -95,7 +95,7 @@ def _of_repetition(model: WriteModel) -> Iterator[Variation]:
 
 def _is_in_steps(model: WriteModel) -> bool:
     """Whether the items are written by several requests, so that the first may be written before one is refused."""
-    return model.write.atomic is False and not model.checked
+    return model.write.atomic is False and (bool(model.lists) or not model.checked)
 
 
 def _of_item(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
@@ -147,6 +147,8 @@ def _of_conditions(model: WriteModel, slot: Slot, count: int) -> Iterator[Variat
         attribute = slot.entity.attribute(check.attribute)
         if attribute is None or check.kind is CheckKind.UNIQUE:
             continue
+        if slot.compares_new and _is_constant(slot, attribute):
+            continue  # the document says both the value and the condition
         operator = operator_of(check)
         text = f"{check.by or slot.entity.name}.{attribute.name} not as the condition says"
         if operator is not Op.EXISTS:
@@ -156,6 +158,12 @@ def _of_conditions(model: WriteModel, slot: Slot, count: int) -> Iterator[Variat
         if attribute.optional and operator not in (Op.NE, Op.NOT_EXISTS):
             text = f"{check.by or slot.entity.name} without {attribute.name}, which the condition needs"
             yield Variation(text, Break.ATTRIBUTE, slot.place, check, count=count)
+
+
+def _is_constant(slot: Slot, attribute: Attribute) -> bool:
+    """Whether the document sets an attribute of a new item, whatever the caller gives."""
+    values = [change.value for change in slot.action.changes if change.attribute == attribute.name]
+    return any(value is not None and value.param is None for value in values)
 
 
 def _of_links(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
@@ -260,8 +268,8 @@ def _done_before(case: WriteCase) -> list[WriteStep]:
         return []  # it is compared before anything is sent
     if broken.entity.name in case.operation.found_first and variation.kind in (Break.LINK, Break.ITEM):
         return []  # it is not found, so that nothing is sent
-    if model.lists and not broken.action.many and not broken.is_new:
-        return []  # before lists are written one by one, the conditions of the other items are checked
+    if model.lists and not broken.action.many:
+        return []  # before lists are written one by one, the other items are checked
     last = (_request_number(case, broken.entity), variation.place[0])
     places = [(_request_number(case, step.entity), model.actions.index(step.action)) for step in case.steps]
     return [step for step, place in zip(case.steps, places, strict=True) if place < last]
@@ -270,6 +278,7 @@ def _done_before(case: WriteCase) -> list[WriteStep]:
 def _request_number(case: WriteCase, entity: Entity) -> int:
     """The number of the request that writes the items of an entity. Updates are sent before batches."""
     for number, request in enumerate(case.operation.requests):
-        if any(action.target.entity == entity.name for action in request.actions):
+        written = [action for action in request.actions if action.action is not Did.CHECK]
+        if any(action.target.entity == entity.name for action in written):
             return number
     return 0

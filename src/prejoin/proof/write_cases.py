@@ -125,7 +125,7 @@ class WriteCase:
         for name, (position, part) in belonging.parents.items():
             parent = self.model.slot((position, 0))
             wanted[name] = (parent.record or parent.before or {}).get(part)
-        parents = self.list_items(belonging.over) if belonging.over is not None else [{}]
+        parents = self._list_parents(belonging.over) if belonging.over is not None else [{}]
         if belonging.between:
             inputs = {name: self.value(input_variable(source)) for name, source in belonging.between_inputs.items()}
             parents = [
@@ -143,6 +143,12 @@ class WriteCase:
                 for parent in parents
             )
         ]
+
+    def _list_parents(self, at: int) -> list[Values]:
+        """The items of a list that another one belongs to: also those that the caller gives."""
+        if not self.model.lists[at].is_given:
+            return self.list_items(at)
+        return [slot.before for slot in self.model.slots if slot.place[0] == at and slot.before is not None]
 
     def new_value(self, entity: str, attribute: str) -> Any:
         """The value that an update sets, if it is no input."""

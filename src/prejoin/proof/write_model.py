@@ -25,7 +25,7 @@ from prejoin.types import Kind, Type
 from prejoin.workload.bounds import input_bounds
 from prejoin.workload.follow_links import follow_links
 from prejoin.workload.grammar.writes import write_checks
-from prejoin.workload.lookup import changes, member_of, target
+from prejoin.workload.lookup import can_be_input, changes, member_of, target
 from prejoin.workload.model import (
     Action,
     Attribute,
@@ -329,7 +329,7 @@ class WriteModel:
                 continue
             if slot.action.many and source in lists:
                 yield Equality(given(slot.place, name), input_variable(source, slot.place[1]), slot.place, name)
-            elif name in shared or (not slot.action.many and source not in lists):
+            elif name in shared or (source not in lists and self._is_first_with(slot, name)):
                 is_agreement = name in shared and name in self._asked
                 variable = input_variable(source)
                 yield Equality(given(slot.place, name), variable, slot.place, name, is_agreement=is_agreement)
@@ -347,6 +347,15 @@ class WriteModel:
             for attribute in slot.entity.id:
                 name = attribute.name
                 yield Equality(given(slot.place, name), stored(slot.replaces, name), slot.place, name)
+
+    def _is_first_with(self, slot: Slot, name: str) -> bool:
+        """Whether an input is the attribute of this new item; other items may have another one of the same name."""
+        return next(iter(self._having_input(name)), None) is slot
+
+    def _having_input(self, name: str) -> list[Slot]:
+        """The single new items whose attribute an input can be."""
+        new = [(slot, slot.entity.attribute(name)) for slot in self.single if slot.is_new]
+        return [slot for slot, own in new if own and can_be_input(self.sample.workload, self.write, own)]
 
     @property
     def _asked(self) -> set[str]:
@@ -444,10 +453,8 @@ class WriteModel:
     def _params(self) -> Iterator[Equality]:
         """Values that changes and conditions take from an object: `available -= amount` of a new Transfer."""
         for name in self._used_params():
-            for slot in self.single:
-                if slot.is_new and slot.entity.attribute(name) and not self._is_list(name):
-                    yield Equality(input_variable(name), given(slot.place, name), slot.place, name)
-                    break
+            for slot in self._having_input(name)[:1] if not self._is_list(name) else ():
+                yield Equality(input_variable(name), given(slot.place, name), slot.place, name)
         # The value of `create Change (at = changedAt)` is an input of another name.
         for slot in self.slots:
             for change in slot.action.changes if slot.is_new else ():

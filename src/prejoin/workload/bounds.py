@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Attribute, Change, ChangeOp, Entity, Workload, Write
+from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Workload, Write
 
 
 def is_bounded(attribute: Attribute) -> bool:
@@ -25,6 +25,13 @@ def input_bounds(workload: Workload, write: Write, name: str) -> tuple[int | Non
     """The bounds of an input, which are those of the attribute that it is."""
     attribute = input_attribute(workload, write, name)
     return attribute.bounds if attribute is not None and is_bounded(attribute) else (None, None)
+
+
+def has_bounded_sum(write: Write, action: Action, entity: Entity) -> bool:
+    """Whether an action adds to a number that has bounds, so that it is refused if the sum is beyond them."""
+    added = [one for one in changes(write, action, entity) if one.op in (ChangeOp.ADD, ChangeOp.SUBTRACT)]
+    attributes = [entity.attribute(change.attribute) for change in added]
+    return any(attribute is not None and is_bounded(attribute) for attribute in attributes)
 
 
 def must_be_positive(workload: Workload, write: Write, change: Change) -> bool:

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from msgspec.structs import replace
 
-from prejoin.types import STRING
+from prejoin.types import STRING, Kind
 from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
     VERSION,
@@ -244,10 +244,10 @@ def means(workload: Workload, write: Write, entity: Entity, attribute: Attribute
         touched = dict.fromkeys(a.entity for a in write.actions if a.verb in (Verb.CREATE, Verb.PUT))
     others = [other for other in map(workload.entity, touched) if other and other is not entity]
     having = [(other, found) for other in others if (found := other.attribute(attribute.name))]
-    return all(_same(workload, (entity, attribute), one) for one in having)
+    return all(is_said_same(workload, (entity, attribute), one) for one in having)
 
 
-def _same(workload: Workload, one: tuple[Entity, Attribute], other: tuple[Entity, Attribute]) -> bool:
+def is_said_same(workload: Workload, one: tuple[Entity, Attribute], other: tuple[Entity, Attribute]) -> bool:
     """Whether one of two attributes is said to hold what the other holds: by reference, or as a copy of it."""
     for (entity, attribute), (source, origin) in ((one, other), (other, one)):
         if (source.name, origin.name) in chain(workload, entity, attribute):
@@ -366,6 +366,27 @@ def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
     names = {i.attribute for i in write.inputs} - counted
     found = action.changes or tuple(Change(a.name) for a in entity.attributes if a.name in names and not a.id)
     return (*found, NEXT_VERSION) if found and counted else found
+
+
+def can_be_input(workload: Workload, write: Write, attribute: Attribute) -> bool:
+    """Whether an attribute of a new object can be the input of its name.
+
+    It cannot if an update or a condition uses the input as an enum with other members: `create Order; update Parcel
+    (status)` with the inputs `Order, parcelId, status` is about two values.
+    """
+    uses: list[Attribute | None] = []
+    for action in write.actions if attribute.type.kind is Kind.ENUM else ():
+        entity = workload.entity(action.entity)
+        for change in changes(write, action, entity) if entity and action.updates else ():
+            source = change.value.param if change.value else change.attribute
+            if entity and source == attribute.name:
+                uses.append(entity.attribute(change.attribute))
+    for check in write.checks if attribute.type.kind is Kind.ENUM else ():
+        entity = workload.entity(check.entity)
+        if entity and any(value.param == attribute.name for value in check.values):
+            uses.append(entity.attribute(check.attribute))
+    enums = [use.type.values for use in uses if use is not None and use.type.kind is Kind.ENUM]
+    return all(set(attribute.type.values) <= set(values) for values in enums)
 
 
 def member_of(attribute: Attribute) -> Attribute:

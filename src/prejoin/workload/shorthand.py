@@ -6,6 +6,7 @@
 - a required reference exists, `toAccountId exists`, if the item does that it names;
 - the id of an item to which another one of the write refers is an input, if no other says it;
 - an input that names an item to which the first one refers ties both: `Hold.accountId = accountId`;
+- an input to which two items of the write refer ties both: `Appt.animalId = animalId` beside a new visit;
 - an attribute in a change that may be left out, `update User (name?)`, is an input `name?`;
 - an input that is a whole new object, `Ticket` of `create Ticket`, stands for all attributes of it.
 """
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from prejoin.workload.agreement import sibling_references
 from prejoin.workload.lookup import (
     NEXT_VERSION,
     changes,
@@ -84,7 +86,7 @@ def _write(workload: Workload, write: Write) -> Write:
         for action in write.actions
     )
     written = _with_parent_ids(workload, _with_attributes(workload, replace(write, actions=actions)))
-    written = _with_agreement(workload, written)
+    written = _with_sibling_agreement(workload, _with_agreement(workload, written))
     return replace(written, checks=tuple(_of_written_item(workload, written, check) for check in written.checks))
 
 
@@ -201,6 +203,21 @@ def _with_agreement(workload: Workload, write: Write) -> Write:
         if held and has_new and name in inputs - settled and not attribute.id and held[0] in touched:
             tied.append(Check(CheckKind.COMPARE, first.name, name, Op.EQ, (Value(param=name),)))
     return replace(write, checks=(*write.checks, *tied)) if tied else write
+
+
+def _with_sibling_agreement(workload: Workload, write: Write) -> Write:
+    """A write with the condition that its existing items have the references which its inputs give.
+
+    In `create Visit; update Appt (…)` with the inputs `apptId, Visit`, the appointment is of the visit's animal. Where
+    one of the items refers to the other, as a comment to its post, `check` asks instead.
+    """
+    inputs = {one.attribute for one in write.inputs if not one.many and not one.optional}
+    tied: dict[tuple[str, str], Check] = {}
+    for reference in sibling_references(workload, write):
+        entity, name = reference.entity.name, reference.attribute.name
+        if name in inputs and not reference.is_linked:
+            tied[entity, name] = Check(CheckKind.COMPARE, entity, name, Op.EQ, (Value(param=name),))
+    return replace(write, checks=(*write.checks, *tied.values())) if tied else write
 
 
 def _with_attributes(workload: Workload, write: Write) -> Write:

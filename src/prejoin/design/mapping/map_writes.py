@@ -28,6 +28,7 @@ from prejoin.design.model import (
 from prejoin.keys import Plan, fields_of
 from prejoin.keys.guard import guard_key
 from prejoin.types import Kind
+from prejoin.workload.bounds import has_bounded_sum
 from prejoin.workload.grammar.values import write_comparison, write_value
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import changes
@@ -66,6 +67,7 @@ _CALL = {Did.PUT: Call.PUT, Did.UPDATE: Call.UPDATE, Did.DELETE: Call.DELETE}
 def map_write(write: Write, workload: Workload, design: Design) -> Operation:
     """The operation of a write or delete. Expiry needs no request."""
     groups: list[list[ItemAction]] = []
+    first: list[ItemAction] = []
     before: list[Request] = []
     assumes: list[str] = []
     if unsettled := unsettled_checks(write):
@@ -106,8 +108,10 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
                 return _not_addressed(write, entity, missing, names)
         # An upsert that may create an item creates its copies, too: it has to know which it is.
         copied = action.verb is Verb.UPSERT and any(i.entity == entity.name for i in design.copies)
-        if copied or unknown(write, action, entity, design, names):
+        is_read = copied or bool(unknown(write, action, entity, design, names))
+        if is_read:
             before.append(_read(item))
+        first += _checked_first(write, action, entity, groups[-1], is_read)
     for checked in checked_items(workload, write):
         entity = checked.entity
         item = design.item(entity.name)
@@ -137,7 +141,7 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
             write.id, problem="it does not say what it writes", remedy="name the items under Items Written"
         )
     requires = tuple(_condition(check, write, design) for check in input_checks(write))
-    return Operation(write.id, (*before, *_requests(write, groups)), assumes=tuple(assumes), requires=requires)
+    return Operation(write.id, (*before, *_requests(write, groups, first)), assumes=tuple(assumes), requires=requires)
 
 
 def _tied(
@@ -258,16 +262,16 @@ def _read(item: Item) -> Request:
     return Request(Call.GET, entities=(item.entity,), pk=pk, sk=_eq(sk), consistent=True)
 
 
-def _requests(write: Write, groups: list[list[ItemAction]]) -> tuple[Request, ...]:
+def _requests(write: Write, groups: list[list[ItemAction]], first: list[ItemAction]) -> tuple[Request, ...]:
     """One request if the write is atomic; else one for each action, and batches for those without conditions.
 
-    A write that can be repeated checks first what its last actions check, so that nothing is written if it is refused.
+    A write that can be repeated checks the single items first, so that nothing is written if it is refused.
     """
     entities = tuple(a.entity for a in write.actions)
     checks = [group[0] for group in groups if group[0].action is Did.CHECK]
     if is_resumable(write):
         groups = [group for group in groups if group[0].action is not Did.CHECK]
-        checks += [_check_first(group[0]) for group in groups if group[0].conditions and not _is_new_or_list(group[0])]
+        checks += first
     elif write.atomic is not False or checks:
         return (_request(entities, [a for group in groups for a in group]),) if groups else ()
     requests: list[Request] = []
@@ -285,13 +289,17 @@ def _requests(write: Write, groups: list[list[ItemAction]]) -> tuple[Request, ..
     return tuple(requests)
 
 
-def _check_first(action: ItemAction) -> ItemAction:
-    """The check of an item before the lists that belong to it are written, which is done before the item itself."""
-    return replace(action, action=Did.CHECK, changes=())
-
-
-def _is_new_or_list(action: ItemAction) -> bool:
-    return action.many or action.action is Did.PUT
+def _checked_first(
+    write: Write, action: Action, entity: Entity, actions: list[ItemAction], is_read: bool
+) -> list[ItemAction]:
+    """The checks of a single item before lists are written: of all that may refuse to write it."""
+    if action.many or (action.verb is Verb.DELETE and not actions[0].conditions):
+        return []
+    is_bounded = action.verb is Verb.UPSERT and has_bounded_sum(write, action, entity)
+    refusing = [one for one in actions if one.conditions or (is_bounded and one.item == entity.name)]
+    if refusing and is_read and actions[0] not in refusing:
+        refusing.insert(0, actions[0])  # it must not have changed since it was read
+    return [replace(one, action=Did.CHECK, changes=()) for one in refusing]
 
 
 def _request(entities: tuple[str, ...], actions: list[ItemAction], many: bool = False) -> Request:

@@ -11,6 +11,7 @@ from prejoin.design.mapping.facets import planner_facet
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot
 from prejoin.design.solver.candidates import Candidate
 from prejoin.design.solver.needs import ReadNeeds, SortAttribute
+from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.workload.model import Entity, FixedKey, Naming, Workload
 
 _KEYS = (("partition key", "pk"), ("sort key", "sk"))
@@ -66,10 +67,13 @@ class FixedKeys(msgspec.Struct, frozen=True):
 
 
 def fixed_keys(workload: Workload, decided: Sequence[FixedKey], kept: Design | None = None) -> FixedKeys:
-    """The approved design, if there is one, with the keys that decisions fix."""
+    """The approved design, if there is one, with the keys that decisions fix.
+
+    A decided key that has a sort key where its index has none, or the other way round, makes it infeasible.
+    """
     design = kept or _named(workload)
     for pin in decided:
-        design = _with(design, pin, workload)
+        design = _with(design, pin, workload, _has_sort_key(pin.index, decided))
     facets: dict[Place, Facet] = {}
     candidates: dict[Place, Candidate] = {}
     planned: dict[Place, keys.Facet] = {}
@@ -83,6 +87,9 @@ def fixed_keys(workload: Workload, decided: Sequence[FixedKey], kept: Design | N
         if item.copy:
             number = counts[entity.name] = counts.get(entity.name, 0) + 1
         for facet in item.facets:
+            slot = design.slots[numbers[facet.slot]]
+            if (len(facet.pk), len(facet.sk)) != (len(slot.pk), len(slot.sk)):
+                raise InfeasibleError
             place = (entity.name, number, numbers[facet.slot])
             facets[place] = facet
             planned[place] = found = planner_facet(design, entity, item, facet)
@@ -121,14 +128,14 @@ def _named(workload: Workload) -> Design:
     )
 
 
-def _with(design: Design, pin: FixedKey, workload: Workload) -> Design:
-    """The design with a decided key. A missing slot is added; an existing key stays."""
+def _with(design: Design, pin: FixedKey, workload: Workload, sorted_slot: bool) -> Design:
+    """The design with a decided key. A missing slot is added, sorted if keys in it have two parts; a key stays."""
     pk, sk = map(KeyAttribute, key_names(workload))
     slots = list(design.slots) or [Slot(TABLE, (pk,), (sk,))]
     name = pin.index or TABLE
     if name not in [slot.name for slot in slots]:
         pk, sk = (KeyAttribute(free_name(f"{name}{end}", workload)) for end in ("pk", "sk"))
-        slots.append(Slot(name, (pk,), (sk,)))
+        slots.append(Slot(name, (pk,), (sk,) if sorted_slot else ()))
     entity = workload.entity(pin.entity)
     if entity is None:
         return msgspec.structs.replace(design, slots=tuple(slots))
@@ -141,6 +148,11 @@ def _with(design: Design, pin: FixedKey, workload: Workload) -> Design:
         facets = tuple(sorted((*items[at].facets, facet), key=_table_first))
         items[at] = msgspec.structs.replace(items[at], facets=facets)
     return msgspec.structs.replace(design, slots=tuple(slots), items=tuple(items))
+
+
+def _has_sort_key(index: str, decided: Sequence[FixedKey]) -> bool:
+    """Whether the decided keys of an index have a sort key. Without one, it holds only keys that are decided."""
+    return any(pin.sk for pin in decided if pin.index == index)
 
 
 def _table_first(facet: Facet) -> bool:

@@ -81,10 +81,11 @@ def read_needs(workload: Workload) -> tuple[tuple[ReadNeeds, ...], dict[str, str
 def find_needs(workload: Workload) -> tuple[ReadNeeds, ...]:
     """The lookups of writes: items to change or delete, by the attributes that the write is given.
 
-    A write that knows the key of its item needs no lookup; that depends on the chosen keys.
+    A write that knows the key of its item needs no lookup; that depends on the chosen keys. Of an item and a list of
+    one entity, as in `delete Folder; delete Folder[]`, it is the list that has to be found.
     """
     found: dict[tuple[str, str], ReadNeeds] = {}
-    for write, action in item_changes(workload):
+    for write, action in sorted(item_changes(workload), key=lambda change: change[1].many):
         entity = workload.entity(action.entity)
         if entity is None:
             continue

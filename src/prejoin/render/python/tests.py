@@ -12,7 +12,7 @@ from uuid import UUID
 from prejoin.design.document.samples import sample_values
 from prejoin.design.mapping.facets import ending
 from prejoin.design.mapping.map_reads import followed, varying
-from prejoin.design.mapping.shared_values import agreements
+from prejoin.design.mapping.shared_values import agreements, shared_inputs
 from prejoin.keys import TABLE
 from prejoin.render.python.layout import (
     STEP,
@@ -46,7 +46,7 @@ from prejoin.types import Kind
 from prejoin.workload.bounds import is_bounded, is_within, room_for, usual_amount
 from prejoin.workload.constants import constant
 from prejoin.workload.contents import contents_of
-from prejoin.workload.lookup import bindings, changes, target
+from prejoin.workload.lookup import bindings, can_be_input, changes, target
 from prejoin.workload.model import (
     Action,
     Attribute,
@@ -363,24 +363,29 @@ class _Test:
             if action.verb in NEW:
                 item = made[at] = self._item(action.entity)
                 new.append(item)
+                shared = {attribute.name for attribute in shared_inputs(workload, write, action)}
                 for attribute in item.entity.attributes:
-                    if attribute.name in inputs and attribute.name not in texts:
+                    is_input = attribute.name in inputs and can_be_input(workload, write, attribute)
+                    if is_input and attribute.name not in texts:
                         texts[attribute.name] = self._at(item, attribute.name)
                         values[attribute.name] = item.values[attribute.name]
-                    elif attribute.name in values:
+                    elif attribute.name in values and attribute.name in shared:
                         item.values[attribute.name] = values[attribute.name]
         for one in agreements(workload, write, actions):
             made[one.part].values[one.part_attribute] = made[one.owner].values[one.owner_attribute]
         checked = checked_items(workload, write)
         absent = {one.entity.name for one in checked if one.must_be_absent}
-        for action in [*actions, *(one.action for one in checked)]:
+        parents = {action.entity for action in actions if not action.many}
+        existing = [*actions, *(one.action for one in checked)]
+        # Children of the same entity come after their parent: they have another id.
+        for action in sorted(existing, key=lambda action: action.many and action.entity in parents):
             if action.verb not in NEW:
                 item = self._item(action.entity)
                 item.there = action.entity not in absent
                 there.append((action, item))
                 self._fit(write, action, item, new, texts, values)
-                if any(other.entity is item.entity for other in new):
-                    # An item that is deleted beside a new one of its entity: another one.
+                if any(other.entity is item.entity for other in self.items if other is not item):
+                    # An item beside another one of its entity, such as a new one, or the parent of a list.
                     linked = links(workload, write, action, item.entity)
                     for attribute in item.entity.id:
                         if attribute.name not in linked and not attribute.references:

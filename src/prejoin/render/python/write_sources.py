@@ -15,7 +15,7 @@ from prejoin.render.python.method import LOCAL, InputValue, KnownValue, Param, R
 from prejoin.render.python.names import free, identifier, plural
 from prejoin.render.python.values import annotation, literal
 from prejoin.workload.constants import constant
-from prejoin.workload.lookup import target
+from prejoin.workload.lookup import can_be_input, target
 from prejoin.workload.model import Action, Attribute, Change, Entity, Value, Verb, Write
 from prejoin.workload.optional_inputs import source_of
 from prejoin.workload.targets import (
@@ -26,6 +26,7 @@ from prejoin.workload.targets import (
     is_given_whole,
     is_movable,
     known,
+    known_of_checked,
     links,
     list_source,
     read_lists,
@@ -140,7 +141,7 @@ class Sources:
             return self.over(action, self.records[at], action.entity)
         if is_given_whole(self.write, action, self.entity(action.entity)):
             return self.over(action, self.record(action), action.entity)
-        if action.entity in self.found_first:
+        if self.finds(action):
             return Loop(action, "one", self.found(at), action.entity)
         lists = {name for name, one in self.inputs.items() if one.many}
         for other, param in self.records.items():
@@ -154,10 +155,17 @@ class Sources:
         return Loop(action, name, param.name, entity)
 
     def finds(self, action: Action) -> bool:
-        """Whether the items of an action are found first."""
+        """Whether the items of an action are found first: their key is not known."""
         entity = self.entity(action.entity)
         is_given = is_given_whole(self.write, action, entity)
-        return entity.name in self.found_first and action.verb not in NEW and not is_given
+        if entity.name not in self.found_first or action.verb in NEW or is_given:
+            return False
+        return not known(self.module.workload, self.write, action).issuperset(self.base(entity))
+
+    def finds_checked(self, item: CheckedItem) -> bool:
+        """Whether an item that is only checked is found first."""
+        names = known_of_checked(self.module.workload, self.write, item)
+        return item.entity.name in self.found_first and not names.issuperset(self.base(item.entity))
 
     def found(self, at: int | CheckedItem | Action) -> str:
         """The variable of the items that an action (by position), a check or a list that is only read finds first."""
@@ -165,7 +173,7 @@ class Sources:
             (position, action.entity) for position, action in enumerate(self.actions) if self.finds(action)
         ]
         finding += [(action, action.entity) for action in self.between]
-        finding += [(item, item.entity.name) for item in self.checked if item.entity.name in self.found_first]
+        finding += [(item, item.entity.name) for item in self.checked if self.finds_checked(item)]
         if len(finding) == 1:
             return "found"
         names: list[str] = []
@@ -187,6 +195,7 @@ class Sources:
             own = self.module.workload.entity(self.actions[at].entity)
             attribute = own.attribute(name) if own else None
             fits = attribute is not None and (like.optional or not attribute.optional)
+            fits = fits and attribute is not None and can_be_input(self.module.workload, self.write, attribute)
             if attribute is not None and own is not None and fits and not self.actions[at].many and not many:
                 return f"{param.name}.{self.module.names.field(own.name, name)}"
         if name in self.inputs and self.inputs[name].optional and not many:

@@ -34,6 +34,7 @@ from prejoin.render.python.names import free, identifier
 from prejoin.render.python.optional_changes import if_given, refuse_nothing
 from prejoin.render.python.write_sources import Loop, LoopValue, Sources
 from prejoin.types import Kind
+from prejoin.workload.bounds import has_bounded_sum
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import NEXT_VERSION, changes, member_of
 from prejoin.workload.model import (
@@ -82,8 +83,8 @@ class _WriteMethod:
         self.batched = {e for r in operation.requests if r.call is Call.BATCH_WRITE for e in r.entities}
         self.amount_checks: dict[str, Sequence[Part]] = {}
         """The lines that refuse amounts before anything is sent, by their tests."""
-        self.left_out: list[list[str]] = []
-        """The parameters of each action that changes nothing if none of them is given."""
+        self.left_out: dict[int, list[str]] = {}
+        """By position, the parameters of each action that changes nothing if none of them is given."""
         self.token = ""
         """The parameter for the token of a transaction; empty if there is none."""
         self.repeats = self._can_repeat()
@@ -94,7 +95,7 @@ class _WriteMethod:
         mismatches: list[ArgumentMismatch] = []
         checks = [line for lines in self.amount_checks.values() for line in lines]
         if len(self.left_out) == len(self.sources.actions):
-            checks += refuse_nothing([param for params in self.left_out for param in params])
+            checks += refuse_nothing([param for params in self.left_out.values() for param in params])
         body = [*self._belonging(mismatches), *checks, *self._refusals(), *body]
         params = self.sources.ordered
         if self.sources.timed:
@@ -294,7 +295,7 @@ class _WriteMethod:
                 names = search_attributes(self.module.workload, self.write, action)
                 yield from self._find(self.sources.found(at), action, loops, at, names)
         for item in checked:
-            if item.entity.name in self.sources.found_first:
+            if self.sources.finds_checked(item):
                 names = known_of_checked(self.module.workload, self.write, item)
                 yield from self._find(self.sources.found(item), item.action, loops, None, names)
         if together:
@@ -328,54 +329,84 @@ class _WriteMethod:
             yield from self._check(item, depth + STEP if self.repeats else depth)
 
     def _check_first(self) -> Iterator[Part]:
-        """The conditions of the last actions, before the lists are written: if they do not hold, nothing is written."""
+        """The checks of the single items before the lists are written: if one is refused, nothing is written."""
         lines: list[Part] = []
         done: list[Part] = []
         depth = STEP * 2 if self.repeats else STEP
         for at, action in enumerate(self.sources.actions):
-            if action.many or action.verb in NEW:
+            if action.many:
                 continue
-            if self.repeats:
+            if self.repeats and action.verb not in NEW:
                 done.append(self._as_done(at, action, depth))
             entity = self.sources.entity(action.entity)
-            given = self.sources.given(at, action, entity, None)
-            where = self._where(action, entity, None, given)
-            checks = checks_of(self.write, action)
-            known = {name for name, _ in given} - {*self.sources.base(entity)}
-            needs_item = _needs_item(action, checks) or self._is_tied_by_key(action, entity)
-            if not where and not known and not needs_item:
-                continue
-            fields = [keyword(self.module.names.field(entity.name, name), value) for name, value in given]
-            options = [keyword("where", where)] if where else []
-            if where and not known and not needs_item:
-                options.append("or_absent=True")
-            lines.append(call(f"{depth}tx.check", self.module.cls(entity.name), *options, *fields))
+            if self._can_be_refused(at, action, entity):
+                lines += self._one(at, action, entity, None, True, depth)
         for item in self.sources.checked:
             lines += self._check(item, depth)
-        opening = f"{'async ' if self.module.wait else ''}with self.db.transaction() as tx:"
+        begin = f"{'async ' if self.module.wait else ''}with self.db.transaction"
         if done and not lines:
             yield "if again:"
-            yield f"{STEP}{opening}"
+            yield f"{STEP}{begin}() as tx:"
             yield from done
+        elif not done and not self.module.wait and (update := self._only_update()):
+            # Linters want one `with`.
+            yield Group("with (", ("self.db.transaction(only_check=True) as tx", update[0]), "):", loose=True)
+            yield from update[1:]
         elif lines:
-            yield opening
+            yield f"{begin}(only_check=True) as tx:"
             if done:
                 yield f"{STEP}if again:"
                 yield from done
                 yield f"{STEP}else:"
             yield from lines
 
+    def _only_update(self) -> list[Part]:
+        """The context manager of the update that is all there is to check first, and its changes; else nothing."""
+        single = [(at, action) for at, action in enumerate(self.sources.actions) if not action.many]
+        refused = [(at, one) for at, one in single if self._can_be_refused(at, one, self.sources.entity(one.entity))]
+        if len(refused) != 1 or self.sources.checked:
+            return []
+        at, action = refused[0]
+        first, *changed = self._one(at, action, self.sources.entity(action.entity), None, True, "")
+        if not isinstance(first, Group) or not first.head.startswith("with "):
+            return []
+        return [Group(first.head.removeprefix("with "), first.items, first.tail.removesuffix(":")), *changed]
+
+    def _can_be_refused(self, at: int, action: Action, entity: Entity) -> bool:
+        """Whether DynamoDB may refuse the write of a single item, because of what the table holds."""
+        design = self.module.design
+        if action.verb is Verb.CREATE:
+            return True
+        if is_spread(design.counters, self.write, action, entity):
+            return False
+        if action.verb is Verb.PUT:
+            is_unique = any(guard.entity == entity.name for guard in design.guards)
+            return is_unique or bool(self._where(action, entity, None, []))
+        given = self.sources.given(at, action, entity, None)
+        known_values = {name for name, _ in given} - {*self.sources.base(entity)}
+        if action.verb is Verb.UPDATE or known_values or self._where(action, entity, None, given):
+            return True
+        changed = {change.attribute for change in changes(self.write, action, entity)}
+        takes_unique = any(g.entity == entity.name and changed & set(g.attributes) for g in design.guards)
+        return action.verb is Verb.UPSERT and (takes_unique or has_bounded_sum(self.write, action, entity))
+
     def _parents_first(self) -> list[int]:
         """The positions of the actions; a list that is found over another one comes after it."""
-        workload, actions = self.module.workload, self.sources.actions
+        positions = {action.entity: at for at, action in enumerate(self.sources.actions) if action.many}
+        ordered: dict[int, None] = {}
 
-        def is_over(at: int) -> bool:
-            action = actions[at]
-            entity = self.sources.entity(action.entity)
-            is_list = action.many and action.verb not in NEW
-            return is_list and bool(list_source(workload, self.write, action, entity).over)
+        def add(at: int) -> None:
+            action = self.sources.actions[at]
+            if action.many and action.verb not in NEW:
+                entity = self.sources.entity(action.entity)
+                over = list_source(self.module.workload, self.write, action, entity).over
+                if over in positions:
+                    add(positions[over])
+            ordered[at] = None
 
-        return sorted(range(len(actions)), key=is_over)
+        for at in range(len(self.sources.actions)):
+            add(at)
+        return list(ordered)
 
     def _token(self, checked: Iterable[CheckedItem]) -> str:
         """The name of the token parameter; empty if a repeated transaction would differ from the first.
@@ -481,7 +512,7 @@ class _WriteMethod:
         needed = is_only_change(self.module.workload, self.write)
         skipped = all(optional) and len(self.sources.actions) > 1 and not needed
         if all(optional):
-            self.left_out.append(optional)
+            self.left_out[at] = optional
         if skipped:  # an update without changes is refused, and the other actions have theirs
             yield if_given(optional, outer)
             depth += STEP
@@ -682,7 +713,7 @@ class _WriteMethod:
         """The check of an item that is not written."""
         entity = item.entity
         name, base = entity.name, self.sources.base(entity)
-        if name in self.sources.found_first:
+        if self.sources.finds_checked(item):
             found = self.sources.found(item)
             pairs = [(n, f"{found}.{self.module.names.field(name, n)}") for n in base]
         else:
@@ -768,13 +799,6 @@ def _settled(action: Action) -> list[Change]:
         if change.op is ChangeOp.REMOVE
         or (change.op is ChangeOp.SET and change.value is not None and change.value.const is not None)
     ]
-
-
-def _needs_item(action: Action, checks: Sequence[Check]) -> bool:
-    """Whether an action is refused if its item does not exist."""
-    if action.verb is Verb.UPSERT:
-        return any(check.kind is CheckKind.EXISTS and not check.attribute for check in checks)
-    return action.verb is Verb.UPDATE or any(not _holds_if_absent(check) for check in checks)
 
 
 def _only_existing(write: Write, action: Action) -> bool:

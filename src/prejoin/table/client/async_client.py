@@ -36,9 +36,14 @@ class AsyncTransaction(WriteList):
     """A transaction: all writes are applied at the end of the `async with` block, or none."""
 
     def __init__(
-        self, schema: Schema, table: str, token: str | None, run: Callable[[Steps[None]], Awaitable[None]]
+        self,
+        schema: Schema,
+        table: str,
+        token: str | None,
+        only_check: bool,
+        run: Callable[[Steps[None]], Awaitable[None]],
     ) -> None:
-        super().__init__(schema, table, token)
+        super().__init__(schema, table, token, only_check)
         self._run = run
 
     async def __aenter__(self) -> AsyncTransaction:
@@ -170,12 +175,13 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
     ) -> None:
         await self.close()
 
-    def transaction(self, token: str | None = None) -> AsyncTransaction:
+    def transaction(self, token: str | None = None, *, only_check: bool = False) -> AsyncTransaction:
         """Return a transaction: `async with db.transaction() as tx: tx.insert(…)`.
 
-        A `token` makes it safe to repeat.
+        A `token` makes it safe to repeat. With `only_check=True` nothing is written: it raises the errors that the
+        writes would raise now.
         """
-        return AsyncTransaction(self.schema, self.table, token, self._run)
+        return AsyncTransaction(self.schema, self.table, token, only_check, self._run)
 
     async def _write(self, write: Write) -> Any:
         return await self._run(write_one(self.schema, self.table, write))

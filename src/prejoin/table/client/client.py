@@ -158,9 +158,13 @@ class Client(Reader, Writer, BatchWriter):
     ) -> None:
         self.close()
 
-    def transaction(self, token: str | None = None) -> Transaction:
-        """Return a transaction: `with db.transaction() as tx: tx.insert(…)`. A `token` makes it safe to repeat."""
-        return transactions.Transaction(self.schema, self.table, token, self._run)
+    def transaction(self, token: str | None = None, *, only_check: bool = False) -> Transaction:
+        """Return a transaction: `with db.transaction() as tx: tx.insert(…)`.
+
+        A `token` makes it safe to repeat. With `only_check=True` nothing is written: it raises the errors that the
+        writes would raise now.
+        """
+        return transactions.Transaction(self.schema, self.table, token, only_check, self._run)
 
     def _write(self, write: Write) -> Any:
         return self._run(execute.write_one(self.schema, self.table, write))

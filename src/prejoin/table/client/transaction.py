@@ -27,10 +27,11 @@ class WriteList(Writer):
     """The call that makes it, for messages."""
     _entered = False
 
-    def __init__(self, schema: Schema, table: str, token: str | None) -> None:
+    def __init__(self, schema: Schema, table: str, token: str | None, only_check: bool = False) -> None:
         self.schema = schema
         self._table = table
         self._token = token
+        self._only_check = only_check
         self._writes: list[Write] = []
 
     def __del__(self) -> None:
@@ -56,14 +57,16 @@ class WriteList(Writer):
         self._write(absence_check(self.schema, cls, key))
 
     def _steps(self) -> Steps[None]:
-        return write_all(self.schema, self._table, self._writes, self._token)
+        return write_all(self.schema, self._table, self._writes, self._token, self._only_check)
 
 
 class Transaction(WriteList):
     """A transaction: all writes are applied at the end of the `with` block, or none."""
 
-    def __init__(self, schema: Schema, table: str, token: str | None, run: Callable[[Steps[None]], None]) -> None:
-        super().__init__(schema, table, token)
+    def __init__(
+        self, schema: Schema, table: str, token: str | None, only_check: bool, run: Callable[[Steps[None]], None]
+    ) -> None:
+        super().__init__(schema, table, token, only_check)
         self._run = run
 
     def __enter__(self) -> Transaction:

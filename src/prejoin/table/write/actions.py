@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
@@ -193,6 +194,30 @@ def check_item(schema: Schema, write: Write) -> ItemAction:
     else:
         text = condition(schema, write, to, there=there)
     return action("ConditionCheck", key, {}, text, to, write, condition_error if there else exists_error)
+
+
+def as_check(schema: Schema, action: ItemAction) -> ItemAction | None:
+    """Return the check of an action's condition; None if it has none.
+
+    Copies, and unique values that become free, are as the item itself: only new items of patterns are checked.
+    """
+    parameters = action.parameters
+    text = parameters.get("ConditionExpression", "")
+    if not text or (not action.own and action.kind != "Put"):
+        return None
+    item = parameters.get("Item") or parameters["Key"]
+    body: dict[str, Any] = {"Key": {name: item[name] for name in schema.keys(TABLE).names}}
+    # DynamoDB refuses placeholders that an expression does not use.
+    used = set(_PLACEHOLDER.findall(text))
+    for name in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
+        if kept := {short: value for short, value in parameters.get(name, {}).items() if short in used}:
+            body[name] = kept
+    body["ConditionExpression"] = text
+    body["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    return replace(action, kind="ConditionCheck", parameters=body)
+
+
+_PLACEHOLDER = re.compile(r"[#:]\w+")
 
 
 def action(

@@ -14,7 +14,7 @@ from prejoin.table.conversation import ItemKeys, Request, Steps, pause
 from prejoin.table.errors import ConditionFailed, Conflict, ItemTooLarge, TableError, TransactionCancelled
 from prejoin.table.schema.schema import Schema
 
-from .actions import item_name, merge_actions
+from .actions import as_check, item_name, merge_actions
 from .expand import expand
 from .merge import Numbered, add_pattern_writes
 from .model import ItemAction, Write, check_actions
@@ -42,21 +42,23 @@ def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
     return (yield from run(schema, table, [write], None))
 
 
-def write_all(schema: Schema, table: str, writes: Sequence[Write], token: str | None = None) -> Steps[None]:
-    """Run writes in one transaction."""
+def write_all(
+    schema: Schema, table: str, writes: Sequence[Write], token: str | None = None, only_check: bool = False
+) -> Steps[None]:
+    """Run writes in one transaction. With `only_check`, check whether they would be refused, and write nothing."""
     for write in writes:
         if write.read_first:
             refuse_token(token)
-            yield from _read_and_run(schema, table, writes)
+            yield from _read_and_run(schema, table, writes, only_check)
             return
     if not writes:
         return
     try:
-        yield from run(schema, table, writes, token)
+        yield from run(schema, table, writes, token, only_check)
     except (ConditionFailed, TransactionCancelled) as error:
         if not (yield from _remedied(schema, table, error)):
             raise
-        yield from run(schema, table, writes, token)
+        yield from run(schema, table, writes, token, only_check)
 
 
 def _remedied(schema: Schema, table: str, error: ConditionFailed | TransactionCancelled) -> Steps[bool]:
@@ -72,13 +74,13 @@ def _conditions(error: ConditionFailed | TransactionCancelled) -> list[Condition
     return [one for one in failures if isinstance(one, ConditionFailed)]
 
 
-def _read_and_run(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[Any]:
+def _read_and_run(schema: Schema, table: str, writes: Sequence[Write], only_check: bool = False) -> Steps[Any]:
     for attempt in range(ATTEMPTS):
         if attempt:
             yield pause(attempt)
         known = yield from read_first(schema, table, writes)
         try:
-            return (yield from run(schema, table, known, None))
+            return (yield from run(schema, table, known, None, only_check))
         except (ConditionFailed, TransactionCancelled) as error:
             remedied = yield from _remedied(schema, table, error)
             if not remedied and not any(map(is_stale, _conditions(error))):
@@ -86,9 +88,13 @@ def _read_and_run(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[
     raise Conflict(f"the item changed between read and write at each of {ATTEMPTS} attempts. Nothing was written")
 
 
-def run(schema: Schema, table: str, writes: Sequence[Write | None], token: str | None) -> Steps[Any]:
+def run(
+    schema: Schema, table: str, writes: Sequence[Write | None], token: str | None, only_check: bool = False
+) -> Steps[Any]:
     """Run writes whose items were read if they need it. None stands for a write that has nothing to do."""
     placed = add_pattern_writes(schema, writes)
+    if only_check:
+        return _check_known(schema, table, placed)
     for write, _ in placed:
         if write.decision is not None:
             return _run_optimistic(schema, table, placed, len(writes), token)
@@ -140,6 +146,16 @@ def _run_known(schema: Schema, table: str, placed: Sequence[Numbered], count: in
             "items from that. Leave out returning=, and get the object after"
         )
     return (yield from _send_transaction(table, check_actions(actions), placed, count, token))
+
+
+def _check_known(schema: Schema, table: str, placed: Sequence[Numbered]) -> Steps[None]:
+    """Check the conditions under which writes are not refused."""
+    # A write with a decision fits every stored item.
+    known = [write for write, _ in placed if write.decision is None]
+    actions = merge_actions([action for write in known for action in expand(schema, write)])
+    checks = [check for action in actions if (check := as_check(schema, action)) is not None]
+    if checks:
+        yield from _send_transaction(table, check_actions(checks), placed, 0, None)
 
 
 def _send_action(table: str, action: ItemAction) -> Steps[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from prejoin.diagnostics import Diagnostic, in_order
+from prejoin.workload.checks.agreement import check_agreement
 from prejoin.workload.checks.completeness import check_completeness
 from prejoin.workload.checks.decisions import check_decisions
 from prejoin.workload.checks.follows import check_follows
@@ -27,6 +28,7 @@ def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic,
     about_the_whole = (
         check_write_inputs,
         check_write_items,
+        check_agreement,
         check_optional_inputs,
         check_stored_names,
         check_completeness,

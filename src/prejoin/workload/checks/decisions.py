@@ -121,6 +121,7 @@ def _key(r: Reporter, pin: FixedKey, separator: str) -> Iterator[tuple[str, str]
     entity = r.workload.entity(pin.entity)
     if entity is None:
         return
+    yield from _missing_sort_key(r, pin)
     types = {a.name: a.type for a in entity.attributes}
     for text in (pin.pk, pin.sk):
         if not text:
@@ -137,6 +138,16 @@ def _key(r: Reporter, pin: FixedKey, separator: str) -> Iterator[tuple[str, str]
             if unfit:
                 kind = types[unfit[0]]
                 yield f"`{unfit[0]}` is {kind}, which cannot stand in a key", "use a string, a number or a date"
+
+
+def _missing_sort_key(r: Reporter, pin: FixedKey) -> Iterator[tuple[str, str]]:
+    """A key of one part in the table, or in an index where another entity's key has two."""
+    keys = [d.pin for d in r.workload.decisions if isinstance(d.pin, FixedKey) and d.pin.index == pin.index]
+    if pin.sk or not (pin.index == "" or any(key.sk for key in keys)):
+        return
+    where = f"`{pin.index}`" if pin.index else "the table"
+    fix = f"write `{pin.entity} has key {pin.pk} and {pin.entity.upper()}`, each key in backticks"
+    yield f"keys in {where} have two parts, and that of `{pin.entity}` has one", fix
 
 
 def _separator(r: Reporter) -> str:

@@ -84,7 +84,14 @@ def _twice(r: Reporter, path: Path, write: Write) -> None:
             if action.entity == other.entity and _is_same_item(r, write, action, other):
                 message = f"`{other.verb} {other.entity}` and `{action.verb} {action.entity}` are about the same item"
                 fix = "make one action of them, or name two items: `update Account by fromAccountId (…)`"
+                if action.many:  # a transfer to the same account is in both lists
+                    message = f"an item may be in both lists, `{_text(other)}` and `{_text(action)}`"
+                    fix = "write each list in a row of its own"
                 r.say(codes.ITEM_TWICE, (*path, "actions"), message, fix, action.entity)
+
+
+def _text(action: Action) -> str:
+    return f"{action.verb} {action.entity}[]{' by ' if action.by else ''}{' + '.join(action.by)}"
 
 
 def _is_same_item(r: Reporter, write: Write, one: Action, other: Action) -> bool:
@@ -92,7 +99,7 @@ def _is_same_item(r: Reporter, write: Write, one: Action, other: Action) -> bool
     if entity is None or one.many != other.many or (one.verb in NEW and other.verb in NEW):
         return False
     if one.many:
-        return one.verb not in NEW and other.verb not in NEW and one.by == other.by
+        return one.verb not in NEW and other.verb not in NEW
     if one.verb in NEW or other.verb in NEW:
         # A new item beside an existing one is another if an input of its own names the existing one.
         existing = other if one.verb in NEW else one

@@ -15,7 +15,7 @@ from prejoin.diagnostics import Span
 
 _BREAK = re.compile(r"(?:(?<!\s)\s++)?<br\s*+/?>\s*+", re.IGNORECASE)
 
-
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 MOST_COLUMNS = 100
 MOST_LINE = 20_000
 """The most characters in a line. The grammar of cells is not made for longer ones."""
@@ -136,7 +136,7 @@ def parse(source: str) -> tuple[MarkdownSection, ...]:
 
 def _heading(tokens: Sequence[Token], index: int, token: Token, lines: Sequence[str]) -> tuple[int, int, Text, int]:
     start, end = token.map or [0, 1]
-    content = tokens[index + 1].content.strip()
+    content = _COMMENT.sub("", tokens[index + 1].content).strip()
     if len(content) > MOST_LINE:
         raise DocumentTooLargeError(
             f"the heading in line {start + 1} has more than {MOST_LINE:,} characters", start + 1

@@ -14,7 +14,8 @@ from prejoin.workload.document.read_entities import read_entity, split_label
 from prejoin.workload.document.read_patterns import read_table
 from prejoin.workload.document.settle_names import settle
 from prejoin.workload.document.tables import COLLECTIONS, CONTEXT_LABELS, READS, SECTIONS, WRITES, KnownNames, normal
-from prejoin.workload.document.unread_lines import Region, report_unread_lines
+from prejoin.workload.document.unread_columns import PatternTable, report_unread_columns
+from prejoin.workload.document.unread_lines import Region, report_unread_lines, without_comments
 from prejoin.workload.grammar.answers import read_yes_no
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_count
@@ -47,7 +48,9 @@ _CONTEXT = KnownNames(CONTEXT_LABELS)
 _BARE_CONTEXT_LABEL = re.compile(
     rf"[*_]{{0,2}}({'|'.join(CONTEXT_LABELS)})(?:[*_]{{0,2}}\s*:[*_]{{0,2}}|[*_]{{1,2}})\s*", re.IGNORECASE
 )
-_HEADER_LINE = re.compile(r"\s*+(?:>|[-*]\s)?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
+_HEADER_LINE = re.compile(
+    r"\s*+(?:>\s*+)*+(?:[-*]\s)?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z"
+)
 _PIN_WORDS = re.compile(
     r"\b(GSIs?|indexe?s?|under|lives?\s+with|keys?|cop(?:y|ies)|scan|filter|shards?|buckets?|structures?|minimi[sz]e"
     r"|second\s+request|scope|named)\b",
@@ -78,6 +81,7 @@ class _Document:
     """The known sections so far, in order."""
     headings: dict[str, Text] = field(default_factory=dict)
     """The first heading of each of them."""
+    tables: list[PatternTable] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
     """The lines of each section, with the known section that they belong to."""
 
@@ -132,6 +136,7 @@ def read_document(source: str) -> WorkloadReading:
     ):
         if not found and not any(d.code == codes.NO_COLUMN.id for d in notes.diagnostics):
             _missing(name, document)
+    report_unread_columns(document.tables, document.workload(), notes)
     report_unread_lines(source, document.regions, notes)
     written = with_contents(settle(document.workload()))
     workload = expand(written)
@@ -251,9 +256,10 @@ def _front(section: MarkdownSection, document: _Document) -> None:
         document.notes.places.mark(("title",), section.title)
     for block in section.blocks:
         lines = [(block.line + i, line) for i, line in enumerate(block.raw.split("\n"))]
-        matches = [(number, _HEADER_LINE.match(line)) for number, line in lines]
-        header = block.kind == "quote" or any(m and m[1].lower() == "status" for _, m in matches)
-        if section.level == 0 or not header:
+        uncommented = without_comments(block.raw).split("\n")
+        matches = [(block.line + i, _HEADER_LINE.match(line)) for i, line in enumerate(uncommented)]
+        has_status = any(m and m[1].lower() == "status" for _, m in matches)
+        if not has_status and (section.level == 0 or block.kind != "quote"):
             document.keep("front", block.raw)
             continue
         left = []
@@ -261,8 +267,10 @@ def _front(section: MarkdownSection, document: _Document) -> None:
             if match is None:
                 left.append(line)
             elif match[1].lower() == "status":
+                document.notes.mark_read(number)
                 _status(Text(match[2], number, match.start(2) + 1), document)
             elif match[1].lower() == "tenant":
+                document.notes.mark_read(number)
                 _tenant(Text(match[2], number, match.start(2) + 1), document)
             else:
                 document.header[match[1]] = match[2]
@@ -415,6 +423,8 @@ def _patterns(section: MarkdownSection, below: list[MarkdownSection], document: 
             continue
         rows = read_table(block, kind, document.notes, len(found))
         found.extend(rows)
+        if kind != "collections":
+            document.tables.append(PatternTable(kind, block))
         if not rows and block.rows:
             document.keep(known, block.raw)
     for extra in below:

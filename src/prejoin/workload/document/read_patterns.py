@@ -39,7 +39,7 @@ T = TypeVar("T")
 NONE = frozenset({"-", "–", "—", "n/a", "none"})
 """Text for "none". An empty cell means "not said"."""
 _SAY = TableCodes(codes.COLUMN, codes.NO_COLUMN, codes.TOO_MANY_CELLS, codes.TOO_FEW_CELLS)
-_COLUMNS = {
+COLUMNS = {
     "reads": KnownNames((*READS, NAME)),
     "writes": KnownNames((*WRITES, NAME)),
     "deletes": KnownNames((*DELETES, NAME)),
@@ -87,7 +87,7 @@ def read_table(
 ) -> list[Read] | list[Write] | list[ItemCollection]:
     """The patterns of one table; `count` is the number of patterns of this kind before it."""
     notes.mark_read(block.line, block.height)
-    found = read_rows(block, _COLUMNS[kind], _MUST[kind], notes, _SAY)
+    found = read_rows(block, COLUMNS[kind], _MUST[kind], notes, _SAY)
     rows = []
     for index, one in enumerate(found or ()):
         path: Path = (kind, count + index)

@@ -15,7 +15,7 @@ from prejoin.workload.document.markdown import Text
 from prejoin.workload.document.read_entities import is_attribute
 from prejoin.workload.document.tables import CONTEXT_LABELS, DELETES, ENTITY_LABELS, READS, WRITES, KnownNames
 from prejoin.workload.grammar.lexer import Inexact
-from prejoin.workload.grammar.statements import read_pin, read_relationship
+from prejoin.workload.grammar.statements import read_pin, read_relationship, read_tenant
 from prejoin.workload.read_result import Notes
 
 _TABLE_SECTIONS = frozenset({"Access Patterns", "Reads", "Writes", "Deletes", "Item Collection Candidates"})
@@ -25,9 +25,12 @@ _COLUMNS = KnownNames((*READS, *WRITES, *DELETES))
 _PIPE = re.compile(r"(?<!\\)\|")
 _RULE = frozenset(" \t>|:-")
 """The characters of a line below a header."""
-_MARKS = re.compile(r"(?:[>\s]|[-*+](?=[\s|])|\d{1,9}[.)]\s)*")
+_BULLETS = "-*+–—−•·‣◦●▪"
+"""The bullets of Markdown, then other signs that look like bullets, and begin no list."""
+_MARKS = re.compile(rf"(?:[>\s]|[{_BULLETS}](?=[\s|])|\d{{1,9}}[.)]\s)*")
 """Quotation marks, indentation and bullets, which make something else of a row."""
-_BULLET = re.compile(r"[>\s]*(?:([-*+])\s*(?!\1))?")
+_BULLET = re.compile(rf"[>\s]*(?:([{_BULLETS}])\s*(?!\1))?")
+_LISTED = re.compile(rf"[>\s]*[{_BULLETS}]")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _UNSPACED_HEADING = re.compile(r" {0,3}#{2,6}[A-Za-z`]")
 _PATTERN_ID = re.compile(r"[A-Z][A-Z0-9]{0,9}-?\d+")
@@ -45,6 +48,9 @@ _ENTITY_LABEL = _label(ENTITY_LABELS)
 _UNMARKED_LABEL = re.compile(rf"({'|'.join(_WORDS)})\s*:", re.IGNORECASE)
 _ATTRIBUTES_LABEL = _label(["Attributes"])
 _SETTING = re.compile(rf"(?:\*\*|__)({'|'.join(CONTEXT_LABELS)})\s*:?(?:\*\*|__)", re.IGNORECASE)
+_BARE_SETTING = re.compile(rf"({'|'.join(CONTEXT_LABELS)})\s*:", re.IGNORECASE)
+_BARE_TENANT = re.compile(r"Tenant\s*:\s*(.+)", re.IGNORECASE)
+_STATUS = re.compile(r"[^\w<]*Status[*_]*\s*:[*_]*\s*[*_`]*(?:DRAFT|REVIEWED|APPROVED)\b", re.IGNORECASE)
 _TENANT = re.compile(r"(?:\*\*|__)Tenant\s*:?(?:\*\*|__)", re.IGNORECASE)
 
 
@@ -61,23 +67,28 @@ class Region:
 
 
 def report_unread_lines(source: str, regions: Iterable[Region], notes: Notes) -> None:
-    lines = _without_comments(source).split("\n")
+    written = source.split("\n")
+    lines = without_comments(source).split("\n")
     code = _code_lines(lines)
     for region in regions:
         numbers = [n for n in range(region.first, region.last + 1) if n <= len(lines) and n not in notes.read_lines]
         rows = [number for number in numbers if _is_row(lines[number - 1], region)]
         for group in _runs(rows):
-            _report_rows(lines, group, code, notes)
+            _report_rows(lines, written, group, code, notes)
         for number in sorted({*numbers} - {*rows}):
-            if problem := _problem(lines[number - 1], region):
-                message, fix = problem
-                line = lines[number - 1]
-                notes.say(
-                    codes.UNREAD_LINE, Text(line.strip(), number, len(line) - len(line.lstrip()) + 1), message, fix
-                )
+            _report_line(lines[number - 1], number, region, notes)
 
 
-def _without_comments(source: str) -> str:
+def _report_line(line: str, number: int, region: Region, notes: Notes) -> None:
+    where = Text(line.strip(), number, len(line) - len(line.lstrip()) + 1)
+    if region.section in _SETTING_SECTIONS and _STATUS.match(line):
+        fix = "write it directly below the title: `> Status: DRAFT`"
+        notes.say(codes.STATUS, where, "the status is not read", fix)
+    elif problem := _problem(line, region):
+        notes.say(codes.UNREAD_LINE, where, *problem)
+
+
+def without_comments(source: str) -> str:
     """The source with blanks for comments, so that the other lines and columns stay."""
     parts = []
     at = 0
@@ -128,20 +139,20 @@ def _runs(numbers: list[int]) -> Iterator[list[int]]:
         yield run
 
 
-def _report_rows(lines: list[str], group: list[int], code: frozenset[int], notes: Notes) -> None:
+def _report_rows(lines: list[str], written: list[str], group: list[int], code: frozenset[int], notes: Notes) -> None:
     first = group[0]
     line = lines[first - 1]
     rows = sum(not _is_rule(lines[number - 1]) for number in group)
     if not rows:
         return  # a line of dashes alone loses nothing
     count = "this row is" if rows == 1 else f"these {rows} rows are"
-    why, fix = _cause(lines, group, code)
+    why, fix = _cause(lines, written, group, code)
     where = Text(line.strip(), first, len(line) - len(line.lstrip()) + 1)
     notes.say(codes.UNREAD_ROW, where, f"{count} not read: {why}", fix)
 
 
-def _cause(lines: list[str], group: list[int], code: frozenset[int]) -> tuple[str, str]:
-    """Why rows are not in a table, and the fix."""
+def _cause(lines: list[str], written: list[str], group: list[int], code: frozenset[int]) -> tuple[str, str]:
+    """Why rows are not in a table, and the fix. `lines` are those that are `written`, without comments."""
     line = lines[group[0] - 1]
     above = lines[group[0] - 2] if group[0] > 1 else ""
     below = lines[group[0]] if group[0] < len(lines) else ""
@@ -159,6 +170,8 @@ def _cause(lines: list[str], group: list[int], code: frozenset[int]) -> tuple[st
                 return "the table stands directly below other text", "put a blank line above the table"
             return f"the header has {len(header)} cells, and the line below it {cells}", f"write `{rule}` below it"
         return "the line of dashes below the header is missing", f"write `{rule}` below the header"
+    if not above.strip() and (comment := written[group[0] - 2].strip()):
+        return f"the comment `{comment[:40]}` ends the table above it", "move the comment above or below the table"
     if not above.strip():
         return "a blank line ends the table above it", "remove the blank line"
     return f"`{above.strip()[:40]}` ends the table above it", "move that line below the table"
@@ -182,16 +195,22 @@ def _code_lines(lines: list[str]) -> frozenset[int]:
 def _problem(line: str, region: Region) -> tuple[str, str] | None:
     """Why a line that was not read should have been, and the fix; None for text."""
     content = line[_BULLET.match(line).end() :].rstrip()  # type: ignore[union-attr]
-    listed = bool(re.match(r"[>\s]*[-*+]", line))
+    listed = bool(_LISTED.match(line))
     if _UNSPACED_HEADING.match(line):
         heading = line.strip()
         level = len(heading) - len(heading.lstrip("#"))
         return f"`{heading[:40]}` is not a heading", f"write a space: `{heading[:level]} {heading[level:][:40]}`"
+    if region.section in _SETTING_SECTIONS and _is_bare_tenant(content):
+        return (
+            "the setting `Tenant` is not read",
+            "write it as a list item below `## Context`: `- **Tenant**: tenantId`",
+        )
     if region.own:
         return _problem_in_own_section(content)
     if region.section == "Entities":
         return _problem_in_entity(content, listed)
-    if region.section in _SETTING_SECTIONS and (label := _SETTING.match(content)):
+    label = _SETTING.match(content) or (_BARE_SETTING.match(content) if region.section == "Context" else None)
+    if region.section in _SETTING_SECTIONS and label:
         return (
             f"the setting `{label[1]}` is not read",
             "write it as a list item below `## Context`, without indentation",
@@ -199,6 +218,15 @@ def _problem(line: str, region: Region) -> tuple[str, str] | None:
     if region.section in _DECISION_SECTIONS and content and _is_decision(content, region, listed):
         return "this decision is not read", "write it as a list item below `## Decisions`, without indentation"
     return None
+
+
+def _is_bare_tenant(content: str) -> bool:
+    """Whether a line is a tenant without the marks of a label: `Tenant: orgId`. A sentence is not."""
+    match = _BARE_TENANT.match(content)
+    try:
+        return bool(match and read_tenant(match[1]))
+    except Inexact:
+        return False
 
 
 def _problem_in_entity(content: str, listed: bool) -> tuple[str, str] | None:

@@ -534,6 +534,7 @@ DECISIONS = GrammarTable(
         ("Document.body in parts", "a large content is in parts beside its item: the default, unless money is minimised"),
         ("Order has key `USER#{userId}` and `ORDER#{orderId}`", "that key is in production, or wanted so"),
         ("Order has key `STATUS#{status}` and `{placedAt}` in gsi1", "the same in an index, which is made if there is none of that name"),
+        ("User has key `{email}` in emailIndex", "in an index without a sort key, which holds only keys that are decided"),
         ("minimise money", "before the number of structures", ("minimize money",)),
         ("minimise structures", "before money: the default", ("minimize structures",)),
         ("natural index keys", "indexes by attributes as they are, up to four for each side, wherever that serves the same reads"),

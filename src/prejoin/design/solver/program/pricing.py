@@ -337,8 +337,12 @@ class Prices:
         found = set()
         # Before their types, items of several entities lie among each other.
         needed = (*candidate.pk, *(one.attribute for one in candidate.sk[: candidate.type_position]))
-        for write, action in item_changes(self._workload):
-            if action.entity == self._entity.name and not action.many:
+        changed = [
+            (write, action) for write, action in item_changes(self._workload) if action.entity == self._entity.name
+        ]
+        lists = {write.id for write, action in changed if action.many}
+        for write, action in changed:
+            if write.id not in lists:  # a key that finds one item of `delete Folder; delete Folder[]` finds no list
                 names = known(self._workload, write, action)
                 if names.issuperset(needed) and finding((planned,), self._entity, names):
                     found.add(write.id)
