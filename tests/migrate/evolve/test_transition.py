@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from prejoin import InputError
+from prejoin import Client, Embedded, InputError
 from prejoin.design.model import TABLE, Facet, Guard, Item, Projection, ProjectionKind
 from prejoin.migrate.evolve.plan import steps_of
 from prejoin.migrate.evolve.transition import CodeVersion, plan_transition
@@ -131,3 +131,65 @@ def test_the_way_back_is_the_same_with_both_exchanged() -> None:
     for one, other in ((few, many), (few, moved), (many, copied)):
         assert steps_of(plan_transition(one("OLD"), other("NEW")))
         assert steps_of(plan_transition(other("OLD"), one("NEW")))
+
+
+# --- New entities ---------------------------------------------------------------------------------------------------
+
+CLASSES = """# Classes
+
+## Entities
+
+### Work
+
+- `courseId` (string, id)
+- `workId` (string, id)
+{entities}
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Frequency |
+| --- | --- | --- | --- | --- |
+| AP-001 | Work | courseId | {result} | 10/s |
+{reads}
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Frequency |
+| --- | --- | --- | --- | --- |
+| AP-010 | Work | courseId, workId | create Work | 1/s |
+"""
+REMARK = "\n### Remark\n\n- `courseId` (string, id)\n- `workId` (string, id)\n- `remarkId` (string, id)\n"
+REMARKS = "| AP-002 | Remark | courseId, workId | Collection | 10/s |\n"
+WORK_ITEM = Item("Work", "Work", (Facet(TABLE, ("COURSE#{courseId}",), ("WORK#{workId}",)),))
+REMARK_KEY = ("COURSE#{courseId}",), ("WORK#{workId}#REMARK#{remarkId}",)
+REMARK_ITEM = Item("Remark", "Remark", (Facet(TABLE, *REMARK_KEY),))
+
+
+def with_remarks(result: str) -> tuple[CodeVersion, CodeVersion]:
+    """A design whose read takes all items of a course, and one with remarks among these."""
+    design = replace(FEW, slots=FEW.slots[:1], items=(WORK_ITEM,))
+    old = version("OLD", CLASSES.format(entities="", reads="", result=result), design)
+    more = CLASSES.format(entities=REMARK, reads=REMARKS, result="Collection")
+    return old, version("NEW", more, replace(design, items=(WORK_ITEM, REMARK_ITEM)))
+
+
+def test_new_entity_among_items_that_old_code_reads() -> None:
+    """Code of OLD passes over items of a type that it does not know."""
+    old, new = with_remarks("Collection")
+    found = plan_transition(old, new)
+    assert [item.entity for item in found.prepare.design.items] == ["Work"]
+    assert any("AP-001 of OLD meets items of Remark" in note for note in found.notes)
+    engine = Embedded()
+    before, after = (Client(one.package.schema, "shop", engine) for one in (old, new))
+    before.create_table()
+    before.insert(old.package.record("Work", {"courseId": "c", "workId": "w"}))
+    after.insert(new.package.record("Remark", {"courseId": "c", "workId": "w", "remarkId": "r"}))
+    works = old.package.call(before, old.package.methods["AP-001"], {"course_id": "c"})
+    assert [one.work_id for one in works] == ["w"]
+
+
+@pytest.mark.parametrize("result", ["Count", "Collection, limit 5"])
+def test_figure_of_items_with_a_new_entity_is_refused(result: str) -> None:
+    with pytest.raises(InputError, match="would count items of Remark") as refusal:
+        plan_transition(*with_remarks(result))
+    assert "PJ774" in {one.code for one in refusal.value.diagnostics}

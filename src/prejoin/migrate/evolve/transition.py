@@ -33,7 +33,7 @@ from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.render.python.package import Options
 from prejoin.table.errors import SchemaError
 from prejoin.types import Kind
-from prejoin.workload.model import Attribute, Entity, Read, Workload
+from prejoin.workload.model import Attribute, Entity, Read, Result, Workload
 
 TWIN = "twin"
 """The copy that is the item of an entity under its other key."""
@@ -120,14 +120,21 @@ def plan_transition(old: CodeVersion, new: CodeVersion, change: str = "") -> Tra
     }
     prepare_items, switch_items = found.items()
     found.require_none()
+    # Code of OLD and `prepare` does not know entities that only NEW has.
+    known_to_old = {name: one for name, one in merged.items() if old.workload.entity(name)}
+    found.meet_new_entities()
     prepare = CodeVersion(
         "prepare",
-        _with_entities(old.workload, merged),
+        _with_entities(old.workload, known_to_old),
         replace(
             old.design,
             slots=_slots(old.design, new.design),
-            items=prepare_items,
-            guards=tuple(dict.fromkeys((*old.design.guards, *new.design.guards))),
+            items=tuple(item for item in prepare_items if item.entity in known_to_old),
+            guards=tuple(
+                guard
+                for guard in dict.fromkeys((*old.design.guards, *new.design.guards))
+                if guard.entity in known_to_old
+            ),
             counters=with_kept(old.design.counters, new.design.counters),
             stores=tuple(dict.fromkeys((*old.design.stores, *new.design.stores))),
         ),
@@ -168,6 +175,11 @@ def _with_entities(workload: Workload, merged: dict[str, Entity]) -> Workload:
     return replace(workload, entities=(*own, *(one for name, one in merged.items() if name not in names)))
 
 
+def _with_new_entities(old: CodeVersion, new: CodeVersion) -> Workload:
+    added = [one for one in new.workload.entities if old.workload.entity(one.name) is None]
+    return replace(old.workload, entities=(*old.workload.entities, *added))
+
+
 def _forms(entity: Entity | None) -> list[tuple[str, object, bool]]:
     return [(one.name, one.type, one.optional) for one in entity.attributes] if entity else []
 
@@ -196,6 +208,8 @@ class _Comparison:
     change: str
     refusals: list[Diagnostic] = field(default_factory=list)
     defaults: list[tuple[str, str]] = field(default_factory=list)
+    passed_over: list[str] = field(default_factory=list)
+    """Notes on reads of OLD that meet items of new entities."""
 
     def require_none(self) -> None:
         if self.refusals:
@@ -374,7 +388,39 @@ class _Comparison:
                 self.refusals.append(codes.MIXED_ITEMS.at(None, message, fix))
         return found
 
+    def meet_new_entities(self) -> None:
+        """Notes the reads of OLD that meet items of entities which only NEW has. Reads that go wrong are refused.
+
+        The client passes over items of types that it does not know. So a page may be shorter, and the next one goes on.
+        But a count counts them, and the first N items of a query are not N of the entity.
+        """
+        old = self.old
+        names = [entity.name for entity in self.new.workload.entities if old.workload.entity(entity.name) is None]
+        if not names:
+            return
+        items = (*old.design.items, *(item for item in self.new.design.items if item.entity in names))
+        design = replace(old.design, slots=_slots(old.design, self.new.design), items=items)
+        try:
+            with_new = map_patterns(design, _with_new_entities(old, self.new))
+        except (SchemaError, TemplateError):
+            return  # `mapped` says that keys collide
+        for read in self.old.workload.reads:
+            before, now = self.old.design.operation(read.id), with_new.operation(read.id)
+            is_same = before and now and list(_reads(before, self.old.workload)) == list(_reads(now, self.old.workload))
+            if before is None or not before.served or is_same:
+                continue
+            met = " or ".join(names)
+            if read.result is Result.COUNT or (read.limit and not read.paginated):
+                message = f"{read.id} of {self.old.name} would count items of {met}, which are new in its partition"
+                fix = f"give {met} another partition key, or let {read.id} read the items instead of a count or a limit"
+                self.refusals.append(codes.MIXED_ITEMS.at(None, message, fix))
+            else:
+                self.passed_over.append(
+                    f"{read.id} of {self.old.name} meets items of {met} and passes over them: its pages may be shorter"
+                )
+
     def notes(self, prepare: CodeVersion) -> Iterator[str]:
+        yield from self.passed_over
         old, new = self.old.workload, self.new.workload
         gone = [one.name for one in old.entities if new.entity(one.name) is None]
         came = [one.name for one in new.entities if old.entity(one.name) is None]
