@@ -15,7 +15,7 @@ from prejoin.cli.progress import ProgressSteps
 from prejoin.cli.text.messages import safe
 from prejoin.cli.text.tables import titled
 from prejoin.migrate import codes
-from prejoin.migrate.evolve.abort import abort_change, table_status
+from prejoin.migrate.evolve.abort import abort_change, as_under_way, table_status
 from prejoin.migrate.evolve.items import FOLDER, Evolution, StepResult, open_evolution
 from prejoin.migrate.evolve.plan import BackfillEstimate, estimate_backfill, open_version, steps_of, write_steps
 from prejoin.migrate.evolve.transition import Transition, plan_transition
@@ -98,6 +98,8 @@ def plan(
     OLD and NEW are designs, or folders of projects. With the place of a table, the cost is estimated from its items.
     """
     found = _opened(old, new)
+    if target.has_place:
+        found = as_under_way(found, target.place, table=target.table)
     steps = steps_of(found)
     estimate = estimate_backfill(found, target.place, target.table, rate) if target.has_place else None
     files = write_steps(found, output, infrastructure) if output else ()
@@ -260,7 +262,7 @@ def abort(old: str, new: str, target: TableTarget, rate: float | None, state: st
     names = f"{found.new.name} {found.old.name}"
     notes = (
         f"the table goes back now: run the commands with the folders exchanged, `prejoin evolve backfill {names}`",
-        f"`prejoin evolve plan {names} -o FOLDER` writes the code of each deployment",
+        f"`prejoin evolve plan {names} -o FOLDER`, with the place of the table, writes the code of each deployment",
     )
     lines: list[Line] = list(titled(("", "Step", "By", "Running code"), rows, ("bold", "", "", "dim")))
     result = {"forgotten": False, "steps": [{"kind": s.kind, "what": s.what or None, "text": s.text} for s in steps]}

@@ -55,6 +55,16 @@ def abort_on(client: Client, transition: Transition, state: str | Path = FOLDER)
     return plan_transition(transition.new, transition.old, change.id)
 
 
+def as_under_way(transition: Transition, place: TablePlace, *, table: str | None = None) -> Transition:
+    """The transition with the id of the change that the table goes back from: code has to write the same marks."""
+    with connect(transition.old.package.schema, table or transition.old.design.table, place) as client:
+        change = record_place(client, FOLDER).read().change
+    ends = design_id(transition.new), design_id(transition.old)
+    if change is None or change.direction != "back" or (change.source, change.target) != ends:
+        return transition
+    return plan_transition(transition.old, transition.new, change.id)
+
+
 @dataclass(frozen=True)
 class TableStatus:
     """The record of a table, and how far its step came."""

@@ -23,14 +23,14 @@ def begin_change(record: TableRecord, transition: Transition, client: Client) ->
     """
     source, target = design_id(transition.old), design_id(transition.new)
     change = record.change
+    if change is None and record.design == target and _was_last(record, source, target):
+        change = record.change = record.log[-1].again()
     if change is None:
         _require_design(record, transition, source, target)
         if not record.design:
             _require_items(transition, client)
         names = transition.old.name, transition.new.name
         record.change = ChangeStatus(transition.change, source, names[0], target, names[1], now())
-        if record.design == target:
-            record.change.done = ["indexes", "backfill"]
         return transition
     is_forward = change.direction == "forward"
     if (source, target) == ((change.source, change.target) if is_forward else (change.target, change.source)):
@@ -48,13 +48,19 @@ def begin_change(record: TableRecord, transition: Transition, client: Client) ->
     raise RefusedError(codes.OTHER_CHANGE, message, fix)
 
 
+def _was_last(record: TableRecord, source: str, target: str) -> bool:
+    """Whether the last change of a table led from one design to another: it may be looked at once more."""
+    if not record.log:
+        return False
+    last = record.log[-1]
+    ends = (last.source, last.target) if last.result == "applied" else (last.target, last.source)
+    return ends == (source, target)
+
+
 def _require_design(record: TableRecord, transition: Transition, source: str, target: str) -> None:
     old, new = transition.old.name, transition.new.name
     if not record.design or record.design == source:
         return
-    last_change = record.log[-1].id if record.log else ""
-    if record.design == target and last_change == transition.change:
-        return  # once more, for items that a forgotten job of the old design wrote since
     if record.design == target:
         last = f" since {record.log[-1].ended}" if record.log else ""
         message = f"the table has the design of `{new}`{last}: there is nothing to do"

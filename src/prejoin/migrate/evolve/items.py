@@ -144,6 +144,11 @@ class Evolution:
         if dropped or stale:
             self._scan("leftovers", self._drop(new, dropped, stale))
         self._mend("verify", new)
+        if any(finding.entity in dropped for finding in self.result.undecided):
+            # Other code wrote them since an interrupted run had removed all.
+            self.change.done.remove("leftovers")
+            self._scan("leftovers", self._drop(new, dropped, stale))
+            self._mend("verify", new)
         self._finish("clean", "leftovers")
         if not self.result.undecided:
             new_version = self.transition.new
@@ -452,10 +457,9 @@ def evolution_of(
     record = place.read()
     transition = begin_change(record, transition, client)
     hold = Hold(place, record)
-    hold.take()
-    evolution = Evolution(transition, client, throttle, progress, place, record, hold)
     try:
-        yield evolution
+        hold.take()
+        yield Evolution(transition, client, throttle, progress, place, record, hold)
     except BaseException:
         hold.abandon()
         raise

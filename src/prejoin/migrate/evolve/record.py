@@ -71,11 +71,21 @@ class FinishedChange(msgspec.Struct):
     """A change in the log of a table."""
 
     id: str
+    source: str
     source_name: str
+    target: str
     target_name: str
     began: str
     ended: str
     result: Literal["applied", "taken back"]
+
+    def again(self) -> ChangeStatus:
+        """The change as one that is under way, to look for items that were written since."""
+        direction: Literal["forward", "back"] = "forward" if self.result == "applied" else "back"
+        done = ["indexes", "backfill"]
+        return ChangeStatus(
+            self.id, self.source, self.source_name, self.target, self.target_name, now(), direction, done
+        )
 
 
 class TableRecord(msgspec.Struct):
@@ -91,7 +101,16 @@ class TableRecord(msgspec.Struct):
         """Ends the change that is under way."""
         assert self.change is not None
         change = self.change
-        ended = FinishedChange(change.id, change.source_name, change.target_name, change.began, now(), result)
+        ended = FinishedChange(
+            change.id,
+            change.source,
+            change.source_name,
+            change.target,
+            change.target_name,
+            change.began,
+            now(),
+            result,
+        )
         if self.log and self.log[-1].id == change.id and self.log[-1].result == result:
             self.log.pop()  # it was finished before, and looked for items that were written since
         self.log = [*self.log, ended][-_LOGGED:]
@@ -199,7 +218,11 @@ class Hold:
             raise RefusedError(codes.HELD, message, fix)
         _ACTIVE.add(self._name)
         change.holder = self._name
-        self.renew(force=True)
+        try:
+            self.renew(force=True)
+        except BaseException:
+            self.abandon()
+            raise
 
     def renew(self, force: bool = False) -> None:
         """Renews the right, and with it saves the record: at once, or if that was some time ago."""
