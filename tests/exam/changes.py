@@ -151,6 +151,34 @@ def _stock_objects(verb: str) -> Example:
     return Example(Row("", "Stock", "Stock", f"{verb} Stock"), calls)
 
 
+def _taken(conditions: str, *accepted: int) -> Example:
+    """`count -= n` with a condition on n: these amounts are taken away from 5, and all others are refused."""
+    calls = [
+        _user(str(n), ANN, {"n": n, "low": -4, "high": 4}, {**ANN, "count": 5 - n} if n in accepted else "refused")
+        for n in (*accepted, *(n for n in range(-5, 6) if n not in accepted))
+    ]
+    inputs = ", ".join(["n", *(name for name in ("low", "high") if name in conditions)])
+    return _update(inputs, "(count -= n)", *calls, conditions=conditions)
+
+
+_TAKEN: dict[str, Sequence[int]] = {
+    "n <= 3": (1, 2, 3),
+    "n < 3": (1, 2),
+    "n <> 0": (1, 2, 3, 4, 5),
+    "n <> 2": (1, 3, 4, 5),
+    "n <> 0; count >= n": (1, 2, 3, 4, 5),
+    "n <= high": (1, 2, 3, 4),
+    "n >= low": (1, 2, 3, 4, 5),
+    "n > 2": (3, 4, 5),
+    "n > -1": (0, 1, 2, 3, 4, 5),
+    "n between -2 and 2": (-2, -1, 0, 1, 2),
+    "n between low and high": (1, 2, 3, 4),
+    "n = 0": (0,),
+    "n in (0, 3)": (0, 3),
+}
+"""The amounts from -5 to 5 that a condition accepts. What gives no least value does not allow 0 or less."""
+
+
 SINGLE = (
     Example(
         Row("", "User", "User", "create User"),
@@ -232,6 +260,7 @@ SINGLE = (
         _user("too low", ANN, {"n": -6}, "refused"),
         conditions="n >= -5",
     ),
+    *(_taken(condition, *amounts) for condition, amounts in _TAKEN.items()),
     _update(
         "n",
         "(count += n)",
@@ -551,6 +580,8 @@ SEVERAL = (
     _transfers("Account.status = OPEN; fromAccountId.available >= amount", each_open=True, objects=True),
     _transfers("fromAccountId.status = OPEN; toAccountId.status = OPEN", each_open=True, objects=True),
     _transfers("fromAccountId.available >= amount", each_open=False, objects=False),
+    _transfers("fromAccountId.available >= amount; amount <= 501", each_open=False, objects=False),
+    _transfers("amount <> 0", each_open=False, objects=False),
     _transfers("Account.status = OPEN; fromAccountId.available >= amount", each_open=True, objects=False),
     _captures("holdId, accountId, amount", with_entry=False),
     _captures("holdId, accountId, amount, Entry", with_entry=True),

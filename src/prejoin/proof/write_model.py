@@ -22,7 +22,7 @@ from prejoin.proof.constraints import Constraint, Variable, comparison
 from prejoin.proof.data import Values
 from prejoin.proof.sample_table import SampleTable
 from prejoin.types import Kind, Type
-from prejoin.workload.bounds import input_bounds
+from prejoin.workload.bounds import input_bounds, must_be_positive
 from prejoin.workload.follow_links import follow_links
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import changes, member_of, target
@@ -657,14 +657,19 @@ class WriteModel:
         source = self.value_variable(slot, named)
         self.attributes.setdefault(source, []).append(_unbounded(attribute))
         if not (broken.kind is Break.AMOUNT and broken.names == (named,)):
-            yield from self._of_amount(named, source)
+            yield from self._of_amount(change, named, source)
         if least is not None or most is not None:
             yield Constraint(text, (variable, source), test)
 
-    def _of_amount(self, name: str, variable: Variable) -> Iterator[Constraint]:
-        """An amount is positive, unless the document has a condition on it, and within its bounds."""
+    def _of_amount(self, change: Change, name: str, variable: Variable) -> Iterator[Constraint]:
+        """An amount is positive, unless the document allows others, and within its bounds.
+
+        What is added may be negative, too. Cases do without that if the document says nothing of the amount.
+        """
         least, most = input_bounds(self.sample.workload, self.write, name)
-        if not any(check.attribute == name for check in self.input_checks) and (least is None or least > 0):
+        is_compared = any(check.attribute == name for check in self.input_checks)
+        is_usual = not is_compared and (least is None or least > 0)
+        if must_be_positive(self.sample.workload, self.write, change) or is_usual:
             yield Constraint(f"{name} > 0", (variable,), lambda value: value > 0, (0,))
         if least is not None:
             yield comparison(f"{name} >= {least}", Op.GE, [variable], [least])
