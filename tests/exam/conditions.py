@@ -328,6 +328,7 @@ def plans(tenancies: Sequence[Tenancy] = TENANCIES) -> list[Plan]:
         for shape in SHAPES:
             found += [plan(tenancy, shape, layout, placement) for layout, placement in combinations()]
         found.append(Plan("unique", tenancy, partial(unique, tenancy)))
+        found.append(Plan("refused", tenancy, partial(refused, tenancy)))
         found.append(Plan("whose attribute", tenancy, partial(ambiguous, tenancy)))
     return found
 
@@ -564,6 +565,38 @@ def _changed(verb: str, old: Item | None, new: Item | None, sets: Item, shape: S
 
 def _entries(entity: str, items: Sequence[Item]) -> list[tuple[str, Item]]:
     return [(entity, item) for item in items]
+
+
+# --- Conditions without a meaning -----------------------------------------------------------------------------------
+
+SENSELESS = (
+    "status >= HELD",
+    "status > OPEN",
+    "status < least",
+    "status between OPEN and HELD",
+    "status begins_with O",
+)
+"""Conditions that `check` has to refuse with each verb, because they would not compare what they say."""
+
+
+def refused(tenancy: Tenancy) -> Exam:
+    """Each condition without a meaning, with each verb, on the own item and on another one."""
+    rows: list[Row] = []
+    for layout in (*ALONE, *STEPS, *CHECKS, *LISTS):
+        for condition in SENSELESS:
+            prefix = "Project." if layout in CHECKS else ""
+            row = Row(
+                f"refused {len(rows)}",
+                "Ticket, Project" if layout.project else "Ticket",
+                f"{layout.inputs(GENERATED)}, least" if "least" in condition else layout.inputs(GENERATED),
+                layout.actions(GENERATED),
+                f"{prefix}{condition}",
+                layout.transaction,
+                contradiction=True,
+            )
+            rows.append(row)
+    reads = (Read("Project", "projectId"), Read("Ticket", "ticketId"), Read("Ticket", "projectId", "Collection"))
+    return Exam("refused", DocumentText(tenancy, (PROJECT, GENERATED.ticket), reads, rows), [])
 
 
 # --- Unique attributes ----------------------------------------------------------------------------------------------

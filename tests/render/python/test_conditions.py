@@ -83,8 +83,19 @@ def operators(type_: str) -> list[str]:
     if type_ in MANY:
         return ["contains"]
     same = ["=", "<>", "in"]
-    ranges = [] if type_ == "boolean" else ["<", "<=", ">", ">=", "between"]
-    return [*same, *ranges, *(["begins_with", "contains"] if type_ in {"string", "A | B | C", "ulid"} else [])]
+    if type_ == "boolean":
+        return same
+    if type_ == "A | B | C":
+        return [*same, "contains"]
+    return [
+        *same,
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "between",
+        *(["begins_with", "contains"] if type_ in {"string", "ulid"} else []),
+    ]
 
 
 def conditions(type_: str) -> list[tuple[str, str]]:
@@ -144,6 +155,41 @@ def test_a_condition_that_does_not_suit_the_type_is_an_error(type_: str, conditi
     row = f"| AP-020 | {ROWS['update'].replace('INPUTS', ', given')} | {condition} |\n"
     reading = read_text(DOCUMENT.replace("TYPE", type_) + row, "md")
     assert message in [diagnostic.message for diagnostic in reading.diagnostics if diagnostic.code == "PJ208"]
+
+
+MEMBERS = {
+    ">= B": "B, C",
+    "> B": "C",
+    "<= B": "A, B",
+    "< B": "A",
+    "between B and C": "B, C",
+    "begins_with B": "B",
+    ">= given": "A, B",
+    "between given and second": "A, B",
+    "begins_with given": "A, B",
+}
+"""The members that the message names for a range of `A | B | C`; of one that an input has, any of them."""
+
+
+@pytest.mark.parametrize("verb", ROWS)
+def test_a_range_of_an_enum_is_an_error(verb: str) -> None:
+    """DynamoDB would compare letters: of `LOW | MID | HIGH`, both others are below `MID`."""
+    for condition, members in MEMBERS.items():
+        about = "Thing.value" if verb in {"check", "transaction"} else "value"
+        row = f"| AP-020 | {ROWS[verb].replace('INPUTS', ', given, second')} | {about} {condition} |\n"
+        reading = read_text(DOCUMENT.replace("TYPE", "A | B | C") + row, "md")
+        (found,) = [d for d in reading.diagnostics if d.code == "PJ208"]
+        assert f"`value in ({members})`" in found.fix, condition
+
+
+@pytest.mark.parametrize("way", ["", "filter "])
+def test_a_range_of_an_enum_is_an_error_of_a_read(way: str) -> None:
+    for condition, members in [*MEMBERS.items(), (">=", "A, B"), ("between", "A, B"), ("begins_with", "A, B")]:
+        said = condition.replace("given", ":given").replace("second", ":second")
+        read = f"| AP-003 | Thing | Some | {way}value {said} | Collection |\n\n### Writes"
+        reading = read_text(DOCUMENT.replace("TYPE", "A | B | C").replace("\n### Writes", read), "md")
+        (found,) = [d for d in reading.diagnostics if d.code == "PJ208"]
+        assert f"`value in ({members})`" in found.fix, condition
 
 
 def test_a_write_whose_conditions_nothing_is_known_to_fulfil_has_no_test() -> None:

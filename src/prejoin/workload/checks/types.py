@@ -15,6 +15,7 @@ from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.grammar.attributes import write_attribute
+from prejoin.workload.grammar.values import write_constant
 from prejoin.workload.grammar.writes import write_actions
 from prejoin.workload.lookup import alternatives, bindings, changes
 from prejoin.workload.model import (
@@ -195,6 +196,8 @@ def _input(r: Reporter, path: Path, one: Input, a: Attribute, entities: tuple[st
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`")
     elif one.op in RANGES and kind is Kind.BOOLEAN:
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`")
+    elif one.op in RANGES and kind is Kind.ENUM:
+        r.say(codes.UNFIT_TYPE, path, *_unordered(one.op, one.values, a))
     if one.many and one.op is not Op.EQ:
         r.say(codes.CONTRADICTION, path, f"`{a.name}[]` is a list of values and has an operator", f"write `{a.name}[]`")
     for value in one.values:
@@ -281,7 +284,34 @@ def _unfit(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str] |
         return f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`"
     if op in RANGES and kind is Kind.BOOLEAN:
         return f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`"
+    if op in RANGES and kind is Kind.ENUM:
+        return _unordered(op, values, a)
     return None
+
+
+def _unordered(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str]:
+    """The message about a range of an enum, and the members that are probably meant.
+
+    DynamoDB would compare letters: of `LOW | MID | HIGH`, `LOW` and `HIGH` are both below `MID`.
+    """
+    members = a.type.values
+    consts = [value.const for value in values if value.const is not None]
+    meant: tuple[str, ...] = ()
+    if op is Op.BEGINS_WITH:
+        meant = tuple(member for member in members if consts and member.startswith(consts[0]))
+    elif consts and len(consts) == len(values) and all(const in members for const in consts):
+        first, last = members.index(consts[0]), members.index(consts[-1])
+        ends = {
+            Op.GE: (first, len(members)),
+            Op.GT: (first + 1, len(members)),
+            Op.LE: (0, first + 1),
+            Op.LT: (0, first),
+            Op.BETWEEN: (first, last + 1),
+        }
+        meant = members[slice(*ends[op])]
+    message = f"`{a.name}` is {a.type}: its members are compared as letters, and have no other order"
+    named = ", ".join(map(write_constant, meant or members[:2]))
+    return message, f"name those that you mean: `{a.name} in ({named})`; or keep a number for the order"
 
 
 def _senseless(r: Reporter, path: Path, write: Write, action: Action, change: Change) -> None:
