@@ -7,7 +7,7 @@ variation breaks one of them. A case is built from what is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -81,6 +81,15 @@ class Break(Enum):
     """The sum of the stored number and an amount is beyond its bounds."""
 
 
+class Side(Enum):
+    """How a value is beyond `n between low and high`."""
+
+    BELOW = auto()
+    ABOVE = auto()
+    INVERTED = auto()
+    """It is between the ends, but the first is above the second, so that no value is within."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variation:
     """A case of a write. Without a text it is one that must succeed."""
@@ -99,8 +108,8 @@ class Variation:
     """Whether a put replaces an item, an upsert creates one, and values are at the other end of a condition."""
     is_again: bool = False
     """Whether the method is called again, for items of its lists that an index did not show the first time."""
-    is_above: bool = False
-    """Whether a value is above the range of a condition that is broken, and not below."""
+    side: Side = Side.BELOW
+    """How a value is beyond a range, if the condition that is broken is one."""
 
     def breaks(self, kind: Break, place: Place) -> bool:
         return self.kind is kind and self.place == place
@@ -531,9 +540,7 @@ class WriteModel:
             return Constraint(self.text(check), (variable,), lambda value: value is None)
         is_violated = is_broken and self.variation.kind is Break.CONDITION
         if is_violated and check.op is Op.BETWEEN:
-            beyond = check.values[1] if self.variation.is_above else check.values[0]
-            op = Op.GT if self.variation.is_above else Op.LT
-            return self._comparison(replace(check, op=op, values=(beyond,)), op, attribute, [variable], slot, False)
+            return self._beyond_range(check, attribute, variable, slot)
         return self._comparison(check, operator_of(check), attribute, [variable], slot, is_violated)
 
     def _comparison(
@@ -564,6 +571,37 @@ class WriteModel:
         self, check: Check, op: Op, like: Attribute, variables: list[Variable], slot: Slot, is_violated: bool
     ) -> Constraint:
         """A comparison with constants and inputs: `n between 1 and most`."""
+
+        def test(value: Any, asked: list[Any]) -> bool:
+            return compare(op, value, asked) is not is_violated
+
+        return self._test_of_values(check, like, variables, slot, test)
+
+    def _beyond_range(self, check: Check, attribute: Attribute, variable: Variable, slot: Slot) -> Constraint:
+        """A value that is not within a range, on the side that the variation says."""
+        side = self.variation.side
+
+        def test(value: Any, asked: list[Any]) -> bool:
+            low, high = asked
+            match side:
+                case Side.BELOW:
+                    return bool(value < low <= high)
+                case Side.ABOVE:
+                    return bool(low <= high < value)
+                case Side.INVERTED:
+                    return bool(high <= value <= low and high < low)
+
+        return self._test_of_values(check, attribute, [variable], slot, test)
+
+    def _test_of_values(
+        self,
+        check: Check,
+        like: Attribute,
+        variables: list[Variable],
+        slot: Slot,
+        test: Callable[[Any, list[Any]], bool],
+    ) -> Constraint:
+        """A constraint whose test gets the value of the first variable, and the values of a condition."""
         sources: list[Any] = []
         for value in check.values:
             if value.param is None:
@@ -574,12 +612,17 @@ class WriteModel:
             variables.append(variable)
             sources.append((len(variables) - 2, None))
 
-        def test(value: Any, *rest: Any) -> bool:
+        def test_values(value: Any, *rest: Any) -> bool:
             asked = [constant if at is None else rest[at] for at, constant in sources]
-            return None not in asked and compare(op, value, asked) is not is_violated
+            if value is None or None in asked:
+                return False
+            try:
+                return test(value, asked)
+            except TypeError:
+                return False
 
         constants = tuple(constant for at, constant in sources if at is None)
-        return Constraint(self.text(check), tuple(variables), test, constants)
+        return Constraint(self.text(check), tuple(variables), test_values, constants)
 
     def _of_changes(self, slot: Slot) -> Iterator[Constraint]:
         """Sums stay within their bounds, and a change should change something."""

@@ -279,6 +279,15 @@ def input_checks(write: Write) -> tuple[Check, ...]:
     return tuple(check for check in compared if check.attribute in inputs)
 
 
+def is_range_of_inputs(check: Check) -> bool:
+    """Whether the ends of a range are known only at the call, so that the first may be above the second."""
+    if check.op is not Op.BETWEEN:
+        return False
+    is_constant = all(value.const is not None for value in check.values)
+    is_moment = all(value.now is not None for value in check.values)
+    return not (is_constant or is_moment)
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedItem:
     """An item that a write checks and does not write."""

@@ -55,6 +55,7 @@ from prejoin.workload.targets import (
     attribute_of_input,
     checks_of,
     input_checks,
+    is_range_of_inputs,
     is_given_whole,
     is_resumable,
     is_tied_by_key,
@@ -744,7 +745,13 @@ class _WriteMethod:
             looped = looped or any(isinstance(value, LoopValue) for value in values)
             field_ = self.module.names.field(entity.name, attribute.name)
             operator = _operator(check)
-            found.append(comparison(operator, field_, values, attribute, self.module, self._is_given(check)))
+            is_given = self._is_given(check)
+            if is_range_of_inputs(check):
+                # DynamoDB refuses the request, and not the condition, if the ends of a `between` are the wrong way round.
+                found.append(comparison(Op.GE, field_, values[:1], attribute, self.module, is_given))
+                found.append(comparison(Op.LE, field_, values[1:], attribute, self.module, is_given))
+                continue
+            found.append(comparison(operator, field_, values, attribute, self.module, is_given))
         return found, looped
 
     def _is_given(self, check: Check) -> bool:
