@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -179,6 +179,26 @@ _TAKEN: dict[str, Sequence[int]] = {
 """The amounts from -5 to 5 that a condition accepts. What gives no least value does not allow 0 or less."""
 
 
+_REFUSED = (
+    ("", "", "-"),
+    ("", "", "count > 0"),
+    ("", "(count = 1, count = 2)", "-"),
+    ("", "(count += 1, count -= 1)", "-"),
+    ("count", "(count, count = 2)", "-"),
+    ("", "(count = 1e-3)", "-"),
+    ("n", "(count -= n)", "n < 0"),
+    ("n", "(count -= n)", "n <= 0"),
+)
+"""Inputs, changes and conditions of updates that `check` has to refuse: nothing changes, or nothing can be done."""
+_COUNTED: Item = {"area": "a", "state": "open", "tickets": 3}
+
+
+def _refused(inputs: str, changes: str, conditions: str) -> Example:
+    items = f"update User {changes}".strip()
+    names = ", ".join(filter(None, ("userId", inputs)))
+    return Example(Row("", "User", names, items, conditions, contradiction=True), [])
+
+
 SINGLE = (
     Example(
         Row("", "User", "User", "create User"),
@@ -223,6 +243,15 @@ SINGLE = (
     _update("", "(status = GONE)", _user("set", ANN, {}, {**ANN, "status": "GONE"})),
     _update("", "(nick = seen)", _user("set", BARE, {}, {**BARE, "nick": "seen"})),
     _update("", "(count = 9)", _user("set", ANN, {}, {**ANN, "count": 9})),
+    _update("", "(count = 1e3)", _user("set", ANN, {}, {**ANN, "count": 1000})),
+    *(_refused(*texts) for texts in _REFUSED),
+    Example(
+        Row("", "Tally", "area, state, tickets", "upsert Tally (tickets)", "not exists"),
+        [
+            _one("Tally", "new", None, _COUNTED, _COUNTED),
+            _one("Tally", "taken", {**_COUNTED, "tickets": 4}, _COUNTED, "refused"),
+        ],
+    ),
     _update("alias", "(nick = alias)", _user("set", BARE, {"alias": "E"}, {**BARE, "nick": "E"})),
     _update("", "(seenAt = now)", _user("set", ANN, {}, {**ANN, "seenAt": NOW})),
     _update("name", "(name, status = GONE)", _user("set", ANN, {"name": "E"}, {**ANN, "name": "E", "status": "GONE"})),
@@ -629,7 +658,7 @@ def _exam(
     cases: list[Case] = []
     for number, example in enumerate(examples):
         old = example.row
-        row = Row(f"change {number}", old.entities, old.inputs, old.items, old.conditions, transaction)
+        row = replace(old, name=f"change {number}", transaction=transaction)
         rows.append(row)
         for call in example.calls:
             before = for_tenants(tenancy, [*call.before, *bystanders], other)

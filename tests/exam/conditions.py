@@ -102,6 +102,7 @@ LEAST = Given("least")
 FORMS = (
     _form("exists", {"any": {"note": "x"}}, EXISTS),
     _form("not exists", {"any": {"note": "x"}}, NOT_EXISTS),
+    _form("not exists and attribute", _NOTES, NOT_EXISTS, Condition("note", "not exists")),
     _form("note exists", _NOTES, Condition("note", "exists")),
     _form("note not exists", _NOTES, Condition("note", "not exists")),
     _numbers(">=", LEAST, least=5),

@@ -57,6 +57,20 @@ def _has_least_value(check: Check) -> bool:
             return False
 
 
+def is_amount_allowed(workload: Workload, write: Write, name: str, value: Any) -> bool:
+    """Whether an input may have a value, apart from conditions: by its bounds, and as the amount of `-= n`."""
+    least, greatest = input_bounds(workload, write, name)
+    if (least is not None and value < least) or (greatest is not None and value > greatest):
+        return False
+    subtracted = [
+        change
+        for action in write.actions
+        for change in action.changes
+        if change.value is not None and change.value.param == name
+    ]
+    return not any(must_be_positive(workload, write, change) and value <= 0 for change in subtracted)
+
+
 def usual_amount(workload: Workload, write: Write, name: str) -> int:
     """A small amount that an input allows: 1, or the bound that is nearest to it."""
     least, greatest = input_bounds(workload, write, name)

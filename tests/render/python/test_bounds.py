@@ -15,8 +15,9 @@ from tests.solutions import solve
 
 from prejoin import ConditionFailed, TransactionCancelled
 from prejoin.diagnostics import Severity
+from prejoin.pipeline.build.generated_tests import run_tests
 from prejoin.render.python import argument_checks, schema
-from prejoin.render.python.package import repository_methods
+from prejoin.render.python.package import Options, render_python, repository_methods, untested_patterns
 from prejoin.workload import bounds
 from prejoin.workload.files import read_text
 
@@ -258,6 +259,34 @@ def test_only_a_least_value_allows_amounts_that_are_not_positive(taking: str, ki
                 moved = amount if is_allowed(amount) else 0
                 after = [driver.get("Part", part_id=stored.part_id).stock for stored in parts]
                 assert after == [10 - moved, 10 + moved][: len(parts)], (condition, amount)
+
+
+COMPARED = (*AMOUNTS, "n < high", "n > low", "n <> high", "high >= n", "n <= high; high <= 100", "n >= 5; n < high")
+
+
+@pytest.mark.parametrize("kind", ["integer", "integer, min 0", "decimal"])
+def test_the_generated_test_of_a_condition_on_an_input_passes(kind: str) -> None:
+    """Each input that is only compared with another one has its type, and a value with which the condition holds."""
+    rows = []
+    for number, condition in enumerate(COMPARED):
+        if "min 0" in kind and "-2" in condition:
+            continue
+        named = [name for name in ("low", "high") if name in condition]
+        inputs, actions = TAKINGS["one"]
+        rows.append(
+            f"| AP-{100 + number} | Part | take {number} | {', '.join((inputs, *named))} | {actions} | No | {condition} |\n"
+        )
+        added = actions.replace("-=", "+=")
+        rows.append(
+            f"| AP-{200 + number} | Part | add {number} | {', '.join((inputs, *named))} | {added} | No | {condition} |\n"
+        )
+    head = CONDITIONED[: CONDITIONED.index("| AP-011")].format(kind=kind)
+    workload = read_text(head + "".join(rows), "md").workload
+    design = solve(workload).design
+    assert untested_patterns(workload, design, Options("parts")) == {}
+    result = run_tests(render_python(workload, design, Options("parts")), "parts")
+    assert result.failed == {}
+    assert len(result.passed) == len(rows) + 2
 
 
 @pytest.mark.parametrize("condition", ["n <= 2", "n <> 0", "Part.stock >= n", "n >= low"])

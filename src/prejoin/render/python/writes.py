@@ -55,8 +55,8 @@ from prejoin.workload.targets import (
     attribute_of_input,
     checks_of,
     input_checks,
-    is_range_of_inputs,
     is_given_whole,
+    is_range_of_inputs,
     is_resumable,
     is_tied_by_key,
     known_of_checked,
@@ -747,7 +747,7 @@ class _WriteMethod:
             operator = _operator(check)
             is_given = self._is_given(check)
             if is_range_of_inputs(check):
-                # DynamoDB refuses the request, and not the condition, if the ends of a `between` are the wrong way round.
+                # If the ends of a `between` are the wrong way round, DynamoDB refuses the whole request.
                 found.append(comparison(Op.GE, field_, values[:1], attribute, self.module, is_given))
                 found.append(comparison(Op.LE, field_, values[1:], attribute, self.module, is_given))
                 continue
