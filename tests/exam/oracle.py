@@ -96,6 +96,6 @@ def accepts(
 def contradicts(verb: str, conditions: Sequence[Condition]) -> bool:
     """Whether no item can fulfil the conditions of a verb, so that `check` has to refuse the row."""
     whole = {condition.op for condition in conditions if not condition.attribute}
-    if verb == "upsert" and "not exists" in whole and len(conditions) > 1:
+    if verb in ("upsert", "check") and "not exists" in whole and len(conditions) > 1:
         return True  # there is no stored item to compare
     return (verb == "create" and "exists" in whole) or (verb in ("update", "delete") and "not exists" in whole)

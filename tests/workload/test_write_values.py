@@ -123,6 +123,23 @@ def test_an_upsert_that_only_creates_compares_no_stored_item() -> None:
         assert "`create Seat`" in found[0][1]
 
 
+def test_a_checked_item_that_must_be_absent_has_no_attributes() -> None:
+    for condition, codes in (("Seat not exists", []), ("Seat not exists; Seat.n > 3", ["PJ212"])):
+        text = DOCUMENT.replace("## Access Patterns", PERSON)
+        row = "| AP-010 | Person, Seat | write | Person | create Person | Yes | CONDITION |\n"
+        text = text[: text.index("| AP-010")] + row.replace("CONDITION", condition)
+        assert [d.code for d in read_text(text, "md").diagnostics if d.severity is Severity.ERROR] == codes
+
+
+PERSON = """### Person
+
+- **Attributes**:
+  - `personId` (string, natural)
+  - `seatId` (string, immutable, → Seat)
+
+## Access Patterns"""
+
+
 @pytest.mark.parametrize("number", ["1e3", "2E2", "1000", "5e0"])
 def test_an_integer_may_have_an_exponent(number: str) -> None:
     assert errors("seatId", f"update Seat (n = {number})") == []

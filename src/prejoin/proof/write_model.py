@@ -338,7 +338,7 @@ class WriteModel:
             if slot.action.many and source in lists:
                 yield Equality(given(slot.place, name), input_variable(source, slot.place[1]), slot.place, name)
             elif name in shared or (not slot.action.many and source not in lists):
-                is_agreement = name in shared and name in self._asked
+                is_agreement = name in shared and name in self.asked
                 variable = input_variable(source)
                 yield Equality(given(slot.place, name), variable, slot.place, name, is_agreement=is_agreement)
         if slot.is_stored:
@@ -357,7 +357,7 @@ class WriteModel:
                 yield Equality(given(slot.place, name), stored(slot.replaces, name), slot.place, name)
 
     @property
-    def _asked(self) -> set[str]:
+    def asked(self) -> set[str]:
         """The inputs that the method has a parameter for, beside its objects."""
         method = self.sample.package.methods.get(self.write.id)
         return {getattr(param.meaning, "input", "") for param in method.params} if method else set()

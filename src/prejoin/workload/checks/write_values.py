@@ -10,9 +10,9 @@ from prejoin.workload import codes
 from prejoin.workload.bounds import must_be_positive
 from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.grammar.writes import write_checks
-from prejoin.workload.model import Action, Check, Op, Verb, Write
+from prejoin.workload.model import Check, Op, Verb, Write
 from prejoin.workload.read_result import Path
-from prejoin.workload.targets import actions_of, attribute_of_input, checks_of, input_checks, is_absence
+from prejoin.workload.targets import actions_of, attribute_of_input, checked_items, checks_of, input_checks, is_absence
 
 
 def check_write_values(r: Reporter) -> None:
@@ -20,8 +20,7 @@ def check_write_values(r: Reporter) -> None:
         if isinstance(pattern, Write):
             _check_changed_twice(r, path, pattern)
             _check_amounts(r, path, pattern)
-            for action in actions_of(r.workload, pattern):
-                _check_upsert_that_creates(r, path, pattern, action)
+            _check_absent_items(r, path, pattern)
 
 
 def _check_changed_twice(r: Reporter, path: Path, write: Write) -> None:
@@ -68,14 +67,17 @@ def _is_never_positive(r: Reporter, write: Write, check: Check) -> bool:
     return number <= 0 or (is_integer and number < 1) or (is_integer and check.op is Op.LT and number <= 1)
 
 
-def _check_upsert_that_creates(r: Reporter, path: Path, write: Write, action: Action) -> None:
-    """An upsert with `Tally not exists` has no stored item that another condition could be about."""
-    checks = checks_of(write, action)
-    if action.verb is not Verb.UPSERT or not is_absence(checks):
-        return
-    for check in [check for check in checks if check.attribute]:
-        name = action.entity
-        text = write_checks((check,), frozenset(one.attribute for one in write.inputs))
-        message = f"`{text}` is about the stored {name}, and with `{name} not exists` there is none"
-        fix = f"write `create {name}`, whose conditions are about the new item; or leave one of them out"
-        r.say(codes.CONTRADICTION, (*path, "checks"), message, fix, check.attribute)
+def _check_absent_items(r: Reporter, path: Path, write: Write) -> None:
+    """With `Tally not exists`, an upsert or a checked item has no stored item that another condition could be about."""
+    groups = [(item.entity.name, item.checks, "") for item in checked_items(r.workload, write)]
+    for action in actions_of(r.workload, write):
+        if action.verb is Verb.UPSERT:
+            fix = f"write `create {action.entity}`, whose conditions are about the new item; or "
+            groups.append((action.entity, checks_of(write, action), fix))
+    inputs = frozenset(one.attribute for one in write.inputs)
+    for name, checks, fix in groups:
+        for check in checks if is_absence(checks) else ():
+            if check.attribute:
+                text = write_checks((check,), inputs)
+                message = f"`{text}` is about the stored {name}, and with `{name} not exists` there is none"
+                r.say(codes.CONTRADICTION, (*path, "checks"), message, f"{fix}leave one of them out", check.attribute)
