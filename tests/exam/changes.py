@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -151,6 +151,54 @@ def _stock_objects(verb: str) -> Example:
     return Example(Row("", "Stock", "Stock", f"{verb} Stock"), calls)
 
 
+def _taken(conditions: str, *accepted: int) -> Example:
+    """`count -= n` with a condition on n: these amounts are taken away from 5, and all others are refused."""
+    calls = [
+        _user(str(n), ANN, {"n": n, "low": -4, "high": 4}, {**ANN, "count": 5 - n} if n in accepted else "refused")
+        for n in (*accepted, *(n for n in range(-5, 6) if n not in accepted))
+    ]
+    inputs = ", ".join(["n", *(name for name in ("low", "high") if name in conditions)])
+    return _update(inputs, "(count -= n)", *calls, conditions=conditions)
+
+
+_TAKEN: dict[str, Sequence[int]] = {
+    "n <= 3": (1, 2, 3),
+    "n < 3": (1, 2),
+    "n <> 0": (1, 2, 3, 4, 5),
+    "n <> 2": (1, 3, 4, 5),
+    "n <> 0; count >= n": (1, 2, 3, 4, 5),
+    "n <= high": (1, 2, 3, 4),
+    "n >= low": (1, 2, 3, 4, 5),
+    "n > 2": (3, 4, 5),
+    "n > -1": (0, 1, 2, 3, 4, 5),
+    "n between -2 and 2": (-2, -1, 0, 1, 2),
+    "n between low and high": (1, 2, 3, 4),
+    "n = 0": (0,),
+    "n in (0, 3)": (0, 3),
+}
+"""The amounts from -5 to 5 that a condition accepts. What gives no least value does not allow 0 or less."""
+
+
+_REFUSED = (
+    ("", "", "-"),
+    ("", "", "count > 0"),
+    ("", "(count = 1, count = 2)", "-"),
+    ("", "(count += 1, count -= 1)", "-"),
+    ("count", "(count, count = 2)", "-"),
+    ("", "(count = 1e-3)", "-"),
+    ("n", "(count -= n)", "n < 0"),
+    ("n", "(count -= n)", "n <= 0"),
+)
+"""Inputs, changes and conditions of updates that `check` has to refuse: nothing changes, or nothing can be done."""
+_COUNTED: Item = {"area": "a", "state": "open", "tickets": 3}
+
+
+def _refused(inputs: str, changes: str, conditions: str) -> Example:
+    items = f"update User {changes}".strip()
+    names = ", ".join(filter(None, ("userId", inputs)))
+    return Example(Row("", "User", names, items, conditions, contradiction=True), [])
+
+
 SINGLE = (
     Example(
         Row("", "User", "User", "create User"),
@@ -195,6 +243,15 @@ SINGLE = (
     _update("", "(status = GONE)", _user("set", ANN, {}, {**ANN, "status": "GONE"})),
     _update("", "(nick = seen)", _user("set", BARE, {}, {**BARE, "nick": "seen"})),
     _update("", "(count = 9)", _user("set", ANN, {}, {**ANN, "count": 9})),
+    _update("", "(count = 1e3)", _user("set", ANN, {}, {**ANN, "count": 1000})),
+    *(_refused(*texts) for texts in _REFUSED),
+    Example(
+        Row("", "Tally", "area, state, tickets", "upsert Tally (tickets)", "not exists"),
+        [
+            _one("Tally", "new", None, _COUNTED, _COUNTED),
+            _one("Tally", "taken", {**_COUNTED, "tickets": 4}, _COUNTED, "refused"),
+        ],
+    ),
     _update("alias", "(nick = alias)", _user("set", BARE, {"alias": "E"}, {**BARE, "nick": "E"})),
     _update("", "(seenAt = now)", _user("set", ANN, {}, {**ANN, "seenAt": NOW})),
     _update("name", "(name, status = GONE)", _user("set", ANN, {"name": "E"}, {**ANN, "name": "E", "status": "GONE"})),
@@ -232,6 +289,7 @@ SINGLE = (
         _user("too low", ANN, {"n": -6}, "refused"),
         conditions="n >= -5",
     ),
+    *(_taken(condition, *amounts) for condition, amounts in _TAKEN.items()),
     _update(
         "n",
         "(count += n)",
@@ -551,6 +609,8 @@ SEVERAL = (
     _transfers("Account.status = OPEN; fromAccountId.available >= amount", each_open=True, objects=True),
     _transfers("fromAccountId.status = OPEN; toAccountId.status = OPEN", each_open=True, objects=True),
     _transfers("fromAccountId.available >= amount", each_open=False, objects=False),
+    _transfers("fromAccountId.available >= amount; amount <= 501", each_open=False, objects=False),
+    _transfers("amount <> 0", each_open=False, objects=False),
     _transfers("Account.status = OPEN; fromAccountId.available >= amount", each_open=True, objects=False),
     _captures("holdId, accountId, amount", with_entry=False),
     _captures("holdId, accountId, amount, Entry", with_entry=True),
@@ -598,7 +658,7 @@ def _exam(
     cases: list[Case] = []
     for number, example in enumerate(examples):
         old = example.row
-        row = Row(f"change {number}", old.entities, old.inputs, old.items, old.conditions, transaction)
+        row = replace(old, name=f"change {number}", transaction=transaction)
         rows.append(row)
         for call in example.calls:
             before = for_tenants(tenancy, [*call.before, *bystanders], other)

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from math import ceil, floor
+from typing import Any
 
 from msgspec.structs import replace
 
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.constants import constant
 from prejoin.workload.grammar.attributes import write_attribute
+from prejoin.workload.grammar.values import write_comparison, write_constant
 from prejoin.workload.grammar.writes import write_actions
 from prejoin.workload.lookup import alternatives, bindings, changes
 from prejoin.workload.model import (
@@ -195,6 +198,9 @@ def _input(r: Reporter, path: Path, one: Input, a: Attribute, entities: tuple[st
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`")
     elif one.op in RANGES and kind is Kind.BOOLEAN:
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`")
+    elif one.op in RANGES and kind is Kind.ENUM:
+        r.say(codes.UNFIT_TYPE, path, *_unordered(one.op, one.values, a))
+    _check_range(r, path, one.op, one.values, a)
     if one.many and one.op is not Op.EQ:
         r.say(codes.CONTRADICTION, path, f"`{a.name}[]` is a list of values and has an operator", f"write `{a.name}[]`")
     for value in one.values:
@@ -256,6 +262,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                 _constant(r, (*path, "checks"), value, attribute, partial=check.op in {Op.BEGINS_WITH, Op.CONTAINS})
             if check.op is not None and (unfit := _unfit(check.op, check.values, attribute)):
                 r.say(codes.UNFIT_TYPE, (*path, "checks"), *unfit, check.attribute)
+            _check_range(r, (*path, "checks"), check.op, check.values, attribute)
             if _passed(attribute, check.op, check.values) and write.id not in r.out_of_scope:
                 message = f"`{check.attribute}` is the TTL attribute, and an expired item is not found"
                 fix = "leave the condition out: `create` replaces an item that has expired, and nothing else finds it"
@@ -281,7 +288,34 @@ def _unfit(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str] |
         return f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`"
     if op in RANGES and kind is Kind.BOOLEAN:
         return f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`"
+    if op in RANGES and kind is Kind.ENUM:
+        return _unordered(op, values, a)
     return None
+
+
+def _unordered(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str]:
+    """The message about a range of an enum, and the members that are probably meant.
+
+    DynamoDB would compare letters: of `LOW | MID | HIGH`, `LOW` and `HIGH` are both below `MID`.
+    """
+    members = a.type.values
+    consts = [value.const for value in values if value.const is not None]
+    meant: tuple[str, ...] = ()
+    if op is Op.BEGINS_WITH:
+        meant = tuple(member for member in members if consts and member.startswith(consts[0]))
+    elif consts and len(consts) == len(values) and all(const in members for const in consts):
+        first, last = members.index(consts[0]), members.index(consts[-1])
+        ends = {
+            Op.GE: (first, len(members)),
+            Op.GT: (first + 1, len(members)),
+            Op.LE: (0, first + 1),
+            Op.LT: (0, first),
+            Op.BETWEEN: (first, last + 1),
+        }
+        meant = members[slice(*ends[op])]
+    message = f"`{a.name}` is {a.type}: its members are compared as letters, and have no other order"
+    named = ", ".join(map(write_constant, meant or members[:2]))
+    return message, f"name those that you mean: `{a.name} in ({named})`; or keep a number for the order"
 
 
 def _senseless(r: Reporter, path: Path, write: Write, action: Action, change: Change) -> None:
@@ -314,6 +348,24 @@ def _changeable(r: Reporter, path: Path, entity: Entity, a: Attribute) -> None:
             f"{name} changes and is not marked mutable",
             f"mark it: `` {write_attribute(replace(a, mutable=True, text=''))} ``",
         )
+
+
+def _check_range(r: Reporter, path: Path, op: Op | None, values: tuple[Value, ...], a: Attribute) -> None:
+    """A range whose first end is above the second: DynamoDB would refuse each request with it."""
+    if op is not Op.BETWEEN or len(values) != 2 or a.type.kind is Kind.ENUM:
+        return
+    low, high = values
+    is_inverted = False
+    if low.now is not None and high.now is not None:
+        is_inverted = low.now > high.now
+    elif low.const is not None and high.const is not None:
+        is_fit = not (_problem(low.const, a) or _problem(high.const, a))
+        ends: list[Any] = [constant(low.const, a.type), constant(high.const, a.type)] if is_fit else []
+        is_inverted = is_fit and ends[0] > ends[1]
+    if is_inverted:
+        said = f"{a.name} {write_comparison(op, values, frozenset())}"
+        turned = f"{a.name} {write_comparison(op, (high, low), frozenset())}"
+        r.say(codes.CONTRADICTION, path, f"no value is within `{said}`", f"write `{turned}`", a.name)
 
 
 def _compares_attributes(
@@ -362,7 +414,7 @@ def _problem(const: str, a: Attribute) -> tuple[str, str] | None:
         return "a member of the enum", f"the members are {name_list(list(a.type.values))}"
     if a.type.numeric and not _NUMBER.match(const):
         return "a number", "write a number; the name of an input has to be among the inputs"
-    if kind is Kind.INTEGER and "." in const:
+    if kind is Kind.INTEGER and ("." in const or Decimal(const) != Decimal(const).to_integral_value()):
         return "an integer", "write it without a fraction"
     if a.type.numeric and (beyond := _beyond(const, a)):
         return beyond
