@@ -186,6 +186,9 @@ _REFUSED = (
     ("", "(count += 1, count -= 1)", "-"),
     ("count", "(count, count = 2)", "-"),
     ("", "(count = 1e-3)", "-"),
+    ("", "(nick = null)", "-"),
+    ("", "(nick = None)", "-"),
+    ("", "(count += 1)", "nick = nil"),
     ("n", "(count -= n)", "n < 0"),
     ("n", "(count -= n)", "n <= 0"),
 )
@@ -376,6 +379,44 @@ SINGLE = (
             ),
         ],
     ),
+    *(
+        Example(
+            Row("", "Stock", "Stock", "create Stock", condition),
+            [
+                _one("Stock", "lowest", None, {"Stock": {**SHELF, "held": 1}}, {**SHELF, "held": 1}),
+                _one("Stock", "below", None, {"Stock": {**SHELF, "held": 0}}, "refused"),
+                _one("Stock", "above", None, {"Stock": {**SHELF, "held": 10}}, "refused"),
+            ],
+        )
+        for condition in ("held > 0", "held <> 0", "held < 100", "held between 0 and 100")
+    ),
+    Example(Row("", "Stock", "Stock", "create Stock", "held < 1", contradiction=True), []),
+    Example(
+        Row("", "User", "User", "create User", "nick not exists"),
+        [
+            _one("User", "without", None, {"User": BARE}, BARE),
+            _one("User", "with", None, {"User": {**BARE, "nick": "E"}}, "refused"),
+        ],
+    ),
+    *(
+        Example(
+            Row("", "Stock", "stockId, n", f"update Stock (held {sign} n)", condition),
+            [_one("Stock", str(n), SHELF, {"stockId": _id(1), "n": n}, after) for n, after in calls],
+        )
+        for sign, condition, calls in (
+            (
+                "+=",
+                "n >= -50",
+                ((-4, {**SHELF, "held": 1}), (4, {**SHELF, "held": 9}), (-51, "refused"), (5, "refused")),
+            ),
+            ("-=", "n <= 100", ((4, {**SHELF, "held": 1}), (-1, "refused"), (0, "refused"), (101, "refused"))),
+            (
+                "-=",
+                "n >= -50",
+                ((4, {**SHELF, "held": 1}), (-4, {**SHELF, "held": 9}), (-5, "refused"), (-51, "refused")),
+            ),
+        )
+    ),
     _stock_objects("create"),
     _stock_objects("put"),
     _bounded(
@@ -565,6 +606,19 @@ def _captures(inputs: str, with_entry: bool) -> Example:
     return Example(row, calls)
 
 
+def _bare_hold() -> Example:
+    """`update Hold` sets the state. The account's id says which account it is, and that the hold is one of it."""
+    row = Row("", "Hold, Account", "holdId, accountId, state", "update Hold; update Account (available += 1)")
+    calls = []
+    for label, hold_of, account, accepted in (("its account", 1, 1, True), ("another account", 1, 2, False)):
+        hold = {"holdId": _id(3), "accountId": _id(hold_of), "amount": 5, "state": "HELD"}
+        after = [_account(1, 501), _account(2, 500), ("Hold", {**hold, "state": "CAPTURED"})]
+        arguments = {"holdId": _id(3), "accountId": _id(account), "state": "CAPTURED"}
+        before = [_account(1, 500), _account(2, 500), ("Hold", hold)]
+        calls.append(Call(label, before, arguments, after if accepted else None))
+    return Example(row, calls)
+
+
 def _lines(purchase: int, *numbers: int) -> list[Item]:
     return [{"purchaseId": _id(purchase), "lineNo": number, "quantity": 1} for number in numbers]
 
@@ -615,6 +669,7 @@ SEVERAL = (
     _captures("holdId, accountId, amount", with_entry=False),
     _captures("holdId, accountId, amount, Entry", with_entry=True),
     _captures("holdId, Entry", with_entry=True),
+    _bare_hold(),
     _purchases(),
     _tallies(),
 )

@@ -588,6 +588,9 @@ SENSELESS = (
     "rev between 1 and 0",
     "note between b and a",
     "expiresAt between now and now - 1 day",
+    "note = null",
+    "note <> None",
+    "stock = NULL",
 )
 """Conditions that `check` has to refuse with each verb, because they would not compare what they say."""
 

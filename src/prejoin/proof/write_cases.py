@@ -265,9 +265,14 @@ class _CaseBuilder:
         return unknown
 
     def _is_of_item(self, variable: Variable) -> bool:
-        """Whether a variable is an attribute of an item. So is an input that the method takes from an object."""
+        """Whether a variable is an attribute of an item.
+
+        So is an input that the method takes from an object, unless others are compared with it or changed by it: then
+        it has a value.
+        """
         if variable[0] == "input":
-            return variable[1] not in self.model.asked and self._is_of_object(variable[1])
+            is_used = variable[1] in self.model.asked or variable[1] in self.model.used_params()
+            return not is_used and self._is_of_object(variable[1])
         return variable[0] in ("stored", "given")
 
     def _is_of_object(self, name: str) -> bool:

@@ -461,7 +461,7 @@ class WriteModel:
 
     def _params(self) -> Iterator[Equality]:
         """Values that changes and conditions take from an object: `available -= amount` of a new Transfer."""
-        for name in self._used_params():
+        for name in self.used_params():
             for slot in self._having_input(name)[:1] if not self._is_list(name) else ():
                 yield Equality(input_variable(name), given(slot.place, name), slot.place, name)
         # The value of `create Change (at = changedAt)` is an input of another name.
@@ -490,7 +490,8 @@ class WriteModel:
     def _is_compared(self, slot: Slot, name: str) -> bool:
         return any(check.attribute == name for check in slot.checks)
 
-    def _used_params(self) -> list[str]:
+    def used_params(self) -> list[str]:
+        """The inputs whose values conditions compare with, and changes set or add."""
         values = [value for check in self.write.checks for value in check.values]
         values += [change.value for action in self.actions for change in action.changes if change.value]
         names = [value.param for value in values if value.param]
