@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -151,6 +151,57 @@ def _stock_objects(verb: str) -> Example:
     return Example(Row("", "Stock", "Stock", f"{verb} Stock"), calls)
 
 
+def _taken(conditions: str, *accepted: int) -> Example:
+    """`count -= n` with a condition on n: these amounts are taken away from 5, and all others are refused."""
+    calls = [
+        _user(str(n), ANN, {"n": n, "low": -4, "high": 4}, {**ANN, "count": 5 - n} if n in accepted else "refused")
+        for n in (*accepted, *(n for n in range(-5, 6) if n not in accepted))
+    ]
+    inputs = ", ".join(["n", *(name for name in ("low", "high") if name in conditions)])
+    return _update(inputs, "(count -= n)", *calls, conditions=conditions)
+
+
+_TAKEN: dict[str, Sequence[int]] = {
+    "n <= 3": (1, 2, 3),
+    "n < 3": (1, 2),
+    "n <> 0": (1, 2, 3, 4, 5),
+    "n <> 2": (1, 3, 4, 5),
+    "n <> 0; count >= n": (1, 2, 3, 4, 5),
+    "n <= high": (1, 2, 3, 4),
+    "n >= low": (1, 2, 3, 4, 5),
+    "n > 2": (3, 4, 5),
+    "n > -1": (0, 1, 2, 3, 4, 5),
+    "n between -2 and 2": (-2, -1, 0, 1, 2),
+    "n between low and high": (1, 2, 3, 4),
+    "n = 0": (0,),
+    "n in (0, 3)": (0, 3),
+}
+"""The amounts from -5 to 5 that a condition accepts. What gives no least value does not allow 0 or less."""
+
+
+_REFUSED = (
+    ("", "", "-"),
+    ("", "", "count > 0"),
+    ("", "(count = 1, count = 2)", "-"),
+    ("", "(count += 1, count -= 1)", "-"),
+    ("count", "(count, count = 2)", "-"),
+    ("", "(count = 1e-3)", "-"),
+    ("", "(nick = null)", "-"),
+    ("", "(nick = None)", "-"),
+    ("", "(count += 1)", "nick = nil"),
+    ("n", "(count -= n)", "n < 0"),
+    ("n", "(count -= n)", "n <= 0"),
+)
+"""Inputs, changes and conditions of updates that `check` has to refuse: nothing changes, or nothing can be done."""
+_COUNTED: Item = {"area": "a", "state": "open", "tickets": 3}
+
+
+def _refused(inputs: str, changes: str, conditions: str) -> Example:
+    items = f"update User {changes}".strip()
+    names = ", ".join(filter(None, ("userId", inputs)))
+    return Example(Row("", "User", names, items, conditions, contradiction=True), [])
+
+
 SINGLE = (
     Example(
         Row("", "User", "User", "create User"),
@@ -195,6 +246,15 @@ SINGLE = (
     _update("", "(status = GONE)", _user("set", ANN, {}, {**ANN, "status": "GONE"})),
     _update("", "(nick = seen)", _user("set", BARE, {}, {**BARE, "nick": "seen"})),
     _update("", "(count = 9)", _user("set", ANN, {}, {**ANN, "count": 9})),
+    _update("", "(count = 1e3)", _user("set", ANN, {}, {**ANN, "count": 1000})),
+    *(_refused(*texts) for texts in _REFUSED),
+    Example(
+        Row("", "Tally", "area, state, tickets", "upsert Tally (tickets)", "not exists"),
+        [
+            _one("Tally", "new", None, _COUNTED, _COUNTED),
+            _one("Tally", "taken", {**_COUNTED, "tickets": 4}, _COUNTED, "refused"),
+        ],
+    ),
     _update("alias", "(nick = alias)", _user("set", BARE, {"alias": "E"}, {**BARE, "nick": "E"})),
     _update("", "(seenAt = now)", _user("set", ANN, {}, {**ANN, "seenAt": NOW})),
     _update("name", "(name, status = GONE)", _user("set", ANN, {"name": "E"}, {**ANN, "name": "E", "status": "GONE"})),
@@ -232,6 +292,7 @@ SINGLE = (
         _user("too low", ANN, {"n": -6}, "refused"),
         conditions="n >= -5",
     ),
+    *(_taken(condition, *amounts) for condition, amounts in _TAKEN.items()),
     _update(
         "n",
         "(count += n)",
@@ -317,6 +378,44 @@ SINGLE = (
                 "refused",
             ),
         ],
+    ),
+    *(
+        Example(
+            Row("", "Stock", "Stock", "create Stock", condition),
+            [
+                _one("Stock", "lowest", None, {"Stock": {**SHELF, "held": 1}}, {**SHELF, "held": 1}),
+                _one("Stock", "below", None, {"Stock": {**SHELF, "held": 0}}, "refused"),
+                _one("Stock", "above", None, {"Stock": {**SHELF, "held": 10}}, "refused"),
+            ],
+        )
+        for condition in ("held > 0", "held <> 0", "held < 100", "held between 0 and 100")
+    ),
+    Example(Row("", "Stock", "Stock", "create Stock", "held < 1", contradiction=True), []),
+    Example(
+        Row("", "User", "User", "create User", "nick not exists"),
+        [
+            _one("User", "without", None, {"User": BARE}, BARE),
+            _one("User", "with", None, {"User": {**BARE, "nick": "E"}}, "refused"),
+        ],
+    ),
+    *(
+        Example(
+            Row("", "Stock", "stockId, n", f"update Stock (held {sign} n)", condition),
+            [_one("Stock", str(n), SHELF, {"stockId": _id(1), "n": n}, after) for n, after in calls],
+        )
+        for sign, condition, calls in (
+            (
+                "+=",
+                "n >= -50",
+                ((-4, {**SHELF, "held": 1}), (4, {**SHELF, "held": 9}), (-51, "refused"), (5, "refused")),
+            ),
+            ("-=", "n <= 100", ((4, {**SHELF, "held": 1}), (-1, "refused"), (0, "refused"), (101, "refused"))),
+            (
+                "-=",
+                "n >= -50",
+                ((4, {**SHELF, "held": 1}), (-4, {**SHELF, "held": 9}), (-5, "refused"), (-51, "refused")),
+            ),
+        )
     ),
     _stock_objects("create"),
     _stock_objects("put"),
@@ -507,6 +606,19 @@ def _captures(inputs: str, with_entry: bool) -> Example:
     return Example(row, calls)
 
 
+def _bare_hold() -> Example:
+    """`update Hold` sets the state. The account's id says which account it is, and that the hold is one of it."""
+    row = Row("", "Hold, Account", "holdId, accountId, state", "update Hold; update Account (available += 1)")
+    calls = []
+    for label, hold_of, account, accepted in (("its account", 1, 1, True), ("another account", 1, 2, False)):
+        hold = {"holdId": _id(3), "accountId": _id(hold_of), "amount": 5, "state": "HELD"}
+        after = [_account(1, 501), _account(2, 500), ("Hold", {**hold, "state": "CAPTURED"})]
+        arguments = {"holdId": _id(3), "accountId": _id(account), "state": "CAPTURED"}
+        before = [_account(1, 500), _account(2, 500), ("Hold", hold)]
+        calls.append(Call(label, before, arguments, after if accepted else None))
+    return Example(row, calls)
+
+
 def _lines(purchase: int, *numbers: int) -> list[Item]:
     return [{"purchaseId": _id(purchase), "lineNo": number, "quantity": 1} for number in numbers]
 
@@ -551,10 +663,13 @@ SEVERAL = (
     _transfers("Account.status = OPEN; fromAccountId.available >= amount", each_open=True, objects=True),
     _transfers("fromAccountId.status = OPEN; toAccountId.status = OPEN", each_open=True, objects=True),
     _transfers("fromAccountId.available >= amount", each_open=False, objects=False),
+    _transfers("fromAccountId.available >= amount; amount <= 501", each_open=False, objects=False),
+    _transfers("amount <> 0", each_open=False, objects=False),
     _transfers("Account.status = OPEN; fromAccountId.available >= amount", each_open=True, objects=False),
     _captures("holdId, accountId, amount", with_entry=False),
     _captures("holdId, accountId, amount, Entry", with_entry=True),
     _captures("holdId, Entry", with_entry=True),
+    _bare_hold(),
     _purchases(),
     _tallies(),
 )
@@ -598,7 +713,7 @@ def _exam(
     cases: list[Case] = []
     for number, example in enumerate(examples):
         old = example.row
-        row = Row(f"change {number}", old.entities, old.inputs, old.items, old.conditions, transaction)
+        row = replace(old, name=f"change {number}", transaction=transaction)
         rows.append(row)
         for call in example.calls:
             before = for_tenants(tenancy, [*call.before, *bystanders], other)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -25,6 +25,8 @@ class Form:
     states: Mapping[str, Item]
     """Attributes of an item, by a label. Each form has at least one that fulfils it and one that does not."""
     arguments: Mapping[str, Any]
+    unfulfilled: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments with which no item fulfils it; empty if there are none."""
 
     def text(self, prefix: str, names: Mapping[str, str]) -> str:
         """As the document says it, with `Ticket.` or nothing before each attribute."""
@@ -100,6 +102,7 @@ LEAST = Given("least")
 FORMS = (
     _form("exists", {"any": {"note": "x"}}, EXISTS),
     _form("not exists", {"any": {"note": "x"}}, NOT_EXISTS),
+    _form("not exists and attribute", _NOTES, NOT_EXISTS, Condition("note", "not exists")),
     _form("note exists", _NOTES, Condition("note", "exists")),
     _form("note not exists", _NOTES, Condition("note", "not exists")),
     _numbers(">=", LEAST, least=5),
@@ -113,7 +116,9 @@ FORMS = (
     _numbers(">=", 5),
     _numbers("<", 5),
     _numbers("between", 1, 5),
-    _numbers("between", Given("low"), Given("high"), low=1, high=5),
+    replace(_numbers("between", Given("low"), Given("high"), low=1, high=5), unfulfilled={"low": 5, "high": 1}),
+    replace(_numbers("between", 1, Given("high"), high=5), unfulfilled={"high": 0}),
+    replace(_numbers("between", Given("low"), 5, low=1), unfulfilled={"low": 6}),
     _numbers("in", 9, 5),
     _form("rev = expected", _REVS, Condition("rev", "=", (Given("expected"),)), expected=7),
     _form("rev <> expected", _REVS, Condition("rev", "<>", (Given("expected"),)), expected=7),
@@ -328,6 +333,7 @@ def plans(tenancies: Sequence[Tenancy] = TENANCIES) -> list[Plan]:
         for shape in SHAPES:
             found += [plan(tenancy, shape, layout, placement) for layout, placement in combinations()]
         found.append(Plan("unique", tenancy, partial(unique, tenancy)))
+        found.append(Plan("refused", tenancy, partial(refused, tenancy)))
         found.append(Plan("whose attribute", tenancy, partial(ambiguous, tenancy)))
     return found
 
@@ -350,6 +356,10 @@ def exam(tenancy: Tenancy, shape: Shape, layout: Layout, placement: Placement, f
         rows.append(row)
         if not row.contradiction:
             cases += _cases(tenancy, shape, layout, placement, form, row)
+        if form.unfulfilled and not row.contradiction:
+            inverted = replace(form, arguments=form.unfulfilled)
+            found = _cases(tenancy, shape, layout, placement, inverted, row)
+            cases += [replace(case, label=f"{case.label}, with {form.unfulfilled}") for case in found]
     name = f"{layout.name}, {placement.name}, {shape.name}"
     reads = (Read("Project", "projectId"), Read("Ticket", shape.ids), Read("Ticket", "projectId", "Collection"))
     return Exam(name, DocumentText(tenancy, (PROJECT, shape.ticket), reads, rows), cases)
@@ -564,6 +574,45 @@ def _changed(verb: str, old: Item | None, new: Item | None, sets: Item, shape: S
 
 def _entries(entity: str, items: Sequence[Item]) -> list[tuple[str, Item]]:
     return [(entity, item) for item in items]
+
+
+# --- Conditions without a meaning -----------------------------------------------------------------------------------
+
+SENSELESS = (
+    "status >= HELD",
+    "status > OPEN",
+    "status < least",
+    "status between OPEN and HELD",
+    "status begins_with O",
+    "stock between 5 and 1",
+    "rev between 1 and 0",
+    "note between b and a",
+    "expiresAt between now and now - 1 day",
+    "note = null",
+    "note <> None",
+    "stock = NULL",
+)
+"""Conditions that `check` has to refuse with each verb, because they would not compare what they say."""
+
+
+def refused(tenancy: Tenancy) -> Exam:
+    """Each condition without a meaning, with each verb, on the own item and on another one."""
+    rows: list[Row] = []
+    for layout in (*ALONE, *STEPS, *CHECKS, *LISTS):
+        for condition in SENSELESS:
+            prefix = "Project." if layout in CHECKS else ""
+            row = Row(
+                f"refused {len(rows)}",
+                "Ticket, Project" if layout.project else "Ticket",
+                f"{layout.inputs(GENERATED)}, least" if "least" in condition else layout.inputs(GENERATED),
+                layout.actions(GENERATED),
+                f"{prefix}{condition}",
+                layout.transaction,
+                contradiction=True,
+            )
+            rows.append(row)
+    reads = (Read("Project", "projectId"), Read("Ticket", "ticketId"), Read("Ticket", "projectId", "Collection"))
+    return Exam("refused", DocumentText(tenancy, (PROJECT, GENERATED.ticket), reads, rows), [])
 
 
 # --- Unique attributes ----------------------------------------------------------------------------------------------

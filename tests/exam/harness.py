@@ -213,9 +213,9 @@ def examine(exam: Exam, proven: bool = False) -> list[RowResult]:
     return results
 
 
-def failures(plan: Plan) -> list[str]:
-    """A line for each way in which a row goes wrong."""
-    wrong = [result for result in examine(plan.make()) if result.verdict != "right"]
+def failures(plan: Plan, proven: bool = False) -> list[str]:
+    """A line for each way in which a row goes wrong; with `proven`, also if the proof does not accept it."""
+    wrong = [result for result in examine(plan.make(), proven) if result.verdict != "right"]
     return [f"{result.row}: {text}" for result in wrong for text in result.texts]
 
 

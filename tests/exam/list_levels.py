@@ -95,8 +95,12 @@ def levels(tenancy: Tenancy, transaction: str) -> Exam:
     cases: list[Case] = []
     for form in FORMS:
         names = ", ".join(form.items)
-        row = Row(f"row {len(rows)}", names, form.inputs, form.text, form.conditions, transaction)
+        # Without a transaction, the jobs of a given team of another firm would be written before that is known.
+        refused = transaction == "No" and form.inputs == "firmId, teamId[]"
+        row = Row(f"row {len(rows)}", names, form.inputs, form.text, form.conditions, transaction, refused)
         rows.append(row)
+        if refused:
+            continue
         for label, width in (("several", 2), ("one", 1), ("empty", 0)):
             tables = content(width)
             teams = [team["teamId"] for team in tables["Team"] if team["firmId"] == "a"]
@@ -114,6 +118,10 @@ def levels(tenancy: Tenancy, transaction: str) -> Exam:
                     roots = list(arguments["teamId[]"])
                 after = _after(form, tables, roots)
                 cases.append(_case(tenancy, row, label + more, tables, arguments, after))
+        if "teamId[]" in form.inputs:
+            tables = content(2)
+            strange = {"firmId": "a", "teamId[]": ["a0", "b0"]}
+            cases.append(_case(tenancy, row, "a team of another firm", tables, strange, None))
         if form.conditions != "-":
             tables = content(2)
             arguments = {"firmId": "a", "teamId[]": ["a0"]}

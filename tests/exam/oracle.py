@@ -82,7 +82,8 @@ def accepts(
     def all_hold(item: Item | None, of: Sequence[Condition]) -> bool:
         return all(fulfils(item, condition, arguments, now) for condition in of)
 
-    if verb == "create":
+    is_new = any(condition.op == "not exists" and not condition.attribute for condition in conditions)
+    if verb == "create" or (verb == "put" and is_new):
         about_the_new = [c for c in conditions if c.attribute]
         return stored is None and all_hold(new, about_the_new)
     if verb == "upsert" and stored is None:
@@ -95,4 +96,6 @@ def accepts(
 def contradicts(verb: str, conditions: Sequence[Condition]) -> bool:
     """Whether no item can fulfil the conditions of a verb, so that `check` has to refuse the row."""
     whole = {condition.op for condition in conditions if not condition.attribute}
+    if verb in ("upsert", "check") and "not exists" in whole and len(conditions) > 1:
+        return True  # there is no stored item to compare
     return (verb == "create" and "exists" in whole) or (verb in ("update", "delete") and "not exists" in whole)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
-from tests.exam.conditions import FORMS, SHAPES, Form, combinations, plan, plans
-from tests.exam.documents import TENANCIES
+from tests.exam.conditions import FORMS, SHAPES, Form, combinations, plan, plans, refused
+from tests.exam.documents import TENANCIES, Tenancy
 from tests.exam.harness import NOW, Plan, failures
 from tests.exam.oracle import accepts
 
@@ -33,7 +35,12 @@ def test_some_conditions(document: Plan) -> None:
     assert failures(document) == []
 
 
+@pytest.mark.parametrize("tenancy", TENANCIES, ids=lambda tenancy: tenancy.name)
+def test_conditions_without_a_meaning_are_refused(tenancy: Tenancy) -> None:
+    assert failures(Plan("refused", tenancy, partial(refused, tenancy))) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("document", plans()[::7], ids=str)  # all of them: python -m tests.exam.report conditions
 def test_conditions(document: Plan) -> None:
-    assert failures(document) == []
+    assert failures(document, proven=True) == []

@@ -70,7 +70,7 @@ STEPS = {
         "put Order; upsert Line (status, total = 6, label = a)",
     ],
 }
-CONDITIONS = ("-", "Order.status = NEW", "Order.status = NEW; Line.status = PACKED", "Line.label <> none")
+CONDITIONS = ("-", "Order.status = NEW", "Order.status = NEW; Line.status = PACKED", "Line.label <> empty")
 
 
 def workload_of(tenant: str) -> Workload:

@@ -65,7 +65,7 @@ FOLLOWED: dict[str, list[object]] = {
     "PJ204": [(("`dueon` (date)", "`lentOn` (date)"),)],
     "PJ205": [(("| AP-021 | Loan | Return", "| AP-023 | Loan | Return"),)],
     "PJ206": [(("AP-099 is out", "AP-005 is out"),)],
-    "PJ207": [(("status = AWAY", "status = OUT"),), (("max 19", "max 20"),), (("min 21", "min 20"),)],
+    "PJ207": [(("status = AWAY", "status = OUT"),), (("min 21", "min 19"),)],
     "PJ208": [
         (("| x | tags | Count", "| x | filter tags contains | Count"),),
         (("unique, max 80", "unique, 80 B"),),
@@ -76,6 +76,7 @@ FOLLOWED: dict[str, list[object]] = {
     "PJ212": [
         (("min 9, max 5", "min 5, max 9"),),
         (("| email | Single | - | Yes", "| email | Single | - | No"),),
+        (("| goneAt <= now |", "| - |"),),
         (("minimise money\n- ", ""),),
         (("optional, default=2024-01-15", "optional"),),
         (("| Loan not exists |", "| - |"),),
@@ -87,7 +88,7 @@ FOLLOWED: dict[str, list[object]] = {
     "PJ217": [(("### Loan of a book", "### Loan"),)],
     "PJ218": [(("| Return | loanId |", "| Return | loanId, status |"),)],
     "PJ220": [(("| Yes | - | Cold |", "| Yes | Parcel.region = region | Cold |"),)],
-    "PJ221": [(("dueOn < now |", "dueOn <= now + 7 days |"),), (("| goneAt <= now |", "| - |"),)],
+    "PJ221": [(("dueOn < now |", "dueOn <= now + 7 days |"),)],
     "PJ222": [
         (("Loan lives under Loan", "Loan lives under Member"),),
         (("- AP-020 may filter\n", ""),),

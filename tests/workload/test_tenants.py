@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from prejoin.diagnostics import Severity
+from prejoin.types import STRING
 from prejoin.workload.document.read_document import read_document
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_data, read_file, read_text, write_data
 from prejoin.workload.grammar.statements import read_tenant, write_tenant
-from prejoin.workload.model import Input, Tenant, Workload
+from prejoin.workload.model import Attribute, Context, Entity, Input, Tenant, Workload
 from prejoin.workload.tenants import contract, expand, is_scoped, own_id
 from tests.place import examples
 from tests.workload.strategies import workloads
@@ -286,3 +287,11 @@ def test_the_tenant_binds_a_list_only_if_its_own_item_is_the_only_other(items: s
 """
     errors = [d.code for d in read_text(document, "md").diagnostics if d.severity is Severity.ERROR]
     assert errors == _ROWS[items]
+
+
+def test_a_tenant_that_refers_to_one_of_several_entities_can_be_written() -> None:
+    tenant = Attribute("orgId", STRING, id=True, references="Note", references_or=("Org",))
+    workload = Workload(
+        title="Notes", context=Context(tenant=Tenant("orgId")), entities=(Entity("Note", "", (tenant,)),)
+    )
+    assert read_document(write_document(workload)).workload == expand(workload)

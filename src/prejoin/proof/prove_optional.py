@@ -14,7 +14,7 @@ from prejoin.proof.write_cases import WriteStep, build_case
 from prejoin.render.python.method import InputValue, Method
 from prejoin.table.update.changes import Changes
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Write
+from prejoin.workload.model import VERSION, Write
 from prejoin.workload.optional_inputs import is_optional, optional_changes, source_of
 
 
@@ -92,7 +92,10 @@ def _with_some(write: Write, step: WriteStep, given: Collection[str], removed: C
 
 
 def _is_empty(step: WriteStep) -> bool:
-    return step.action.updates and not (step.changed.sets or step.changed.adds or step.changed.removes)
+    """Whether nothing is left of an update, apart from the version that the client counts."""
+    counted = {VERSION} if step.entity.history else set()
+    names = {*step.changed.sets, *step.changed.adds, *step.changed.removes}
+    return step.action.updates and names <= counted
 
 
 def _call_text(given: Collection[str], removed: Collection[str]) -> str:

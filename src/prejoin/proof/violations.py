@@ -13,13 +13,14 @@ from prejoin.proof.arguments import write_arguments
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import REFUSALS, SampleTable
 from prejoin.proof.write_cases import NothingFitsError, WriteCase, WriteStep, build_case
-from prejoin.proof.write_model import Break, Slot, Variation, WriteModel, needs_item, operator_of
+from prejoin.proof.write_model import Break, Side, Slot, Variation, WriteModel, needs_item, operator_of
 from prejoin.render.python.method import Method, Option
 from prejoin.table.errors import CodecError, ConditionFailed, TransactionCancelled
 from prejoin.types import Kind
 from prejoin.workload.bounds import input_bounds, is_bounded, must_be_positive
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Attribute, Change, ChangeOp, CheckKind, Entity, Op, Verb, Write
+from prejoin.workload.targets import is_range_of_inputs
 
 _ADDING = (ChangeOp.ADD, ChangeOp.SUBTRACT)
 
@@ -154,7 +155,10 @@ def _of_conditions(model: WriteModel, slot: Slot, count: int) -> Iterator[Variat
         if operator is not Op.EXISTS:
             yield Variation(text, Break.CONDITION, slot.place, check, count=count)
         if operator is Op.BETWEEN:
-            yield Variation(text, Break.CONDITION, slot.place, check, count=count, is_above=True)
+            yield Variation(text, Break.CONDITION, slot.place, check, count=count, side=Side.ABOVE)
+        if is_range_of_inputs(check):
+            text = f"{check.by or slot.entity.name}.{attribute.name} between ends that are the wrong way round"
+            yield Variation(text, Break.CONDITION, slot.place, check, count=count, side=Side.INVERTED)
         if attribute.optional and operator not in (Op.NE, Op.NOT_EXISTS):
             text = f"{check.by or slot.entity.name} without {attribute.name}, which the condition needs"
             yield Variation(text, Break.ATTRIBUTE, slot.place, check, count=count)

@@ -258,11 +258,25 @@ class _CaseBuilder:
                 raise NothingFitsError("an item with a value beyond its bounds is not stored")
         if not unknown.attributes:
             raise NothingFitsError(f"nothing says which type {root} has")
-        only_items = all(variable[0] in ("stored", "given") for variable in members)
+        only_items = all(self._is_of_item(variable) for variable in members)
         unknown.is_optional = only_items and all(a.optional for a in unknown.attributes)
         lists = {one.attribute for one in self.model.write.inputs if one.many}
         unknown.is_list = any(v == input_variable(name) for v in members for name in lists)
         return unknown
+
+    def _is_of_item(self, variable: Variable) -> bool:
+        """Whether a variable is an attribute of an item.
+
+        So is an input that the method takes from an object, unless others are compared with it or changed by it: then
+        it has a value.
+        """
+        if variable[0] == "input":
+            is_used = variable[1] in self.model.asked or variable[1] in self.model.used_params()
+            return not is_used and self._is_of_object(variable[1])
+        return variable[0] in ("stored", "given")
+
+    def _is_of_object(self, name: str) -> bool:
+        return any(slot.is_new and slot.entity.attribute(name) for slot in self.model.slots)
 
     def _can_be_stored(self, variable: Variable, values: Sequence[Any] | None) -> bool:
         attributes = self.model.attributes_of(variable)

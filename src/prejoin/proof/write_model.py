@@ -7,7 +7,7 @@ variation breaks one of them. A case is built from what is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -22,7 +22,7 @@ from prejoin.proof.constraints import Constraint, Variable, comparison
 from prejoin.proof.data import Values
 from prejoin.proof.sample_table import SampleTable
 from prejoin.types import Kind, Type
-from prejoin.workload.bounds import input_bounds
+from prejoin.workload.bounds import input_bounds, must_be_positive
 from prejoin.workload.follow_links import follow_links
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import can_be_input, changes, member_of, target
@@ -82,6 +82,15 @@ class Break(Enum):
     """The sum of the stored number and an amount is beyond its bounds."""
 
 
+class Side(Enum):
+    """How a value is beyond `n between low and high`."""
+
+    BELOW = auto()
+    ABOVE = auto()
+    INVERTED = auto()
+    """It is between the ends, but the first is above the second, so that no value is within."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variation:
     """A case of a write. Without a text it is one that must succeed."""
@@ -100,8 +109,8 @@ class Variation:
     """Whether a put replaces an item, an upsert creates one, and values are at the other end of a condition."""
     is_again: bool = False
     """Whether the method is called again, for items of its lists that an index did not show the first time."""
-    is_above: bool = False
-    """Whether a value is above the range of a condition that is broken, and not below."""
+    side: Side = Side.BELOW
+    """How a value is beyond a range, if the condition that is broken is one."""
 
     def breaks(self, kind: Break, place: Place) -> bool:
         return self.kind is kind and self.place == place
@@ -330,7 +339,7 @@ class WriteModel:
             if slot.action.many and source in lists:
                 yield Equality(given(slot.place, name), input_variable(source, slot.place[1]), slot.place, name)
             elif name in shared or (source not in lists and self._is_first_with(slot, name)):
-                is_agreement = name in shared and name in self._asked
+                is_agreement = name in shared and name in self.asked
                 variable = input_variable(source)
                 yield Equality(given(slot.place, name), variable, slot.place, name, is_agreement=is_agreement)
         if slot.is_stored:
@@ -358,7 +367,7 @@ class WriteModel:
         return [slot for slot, own in new if own and can_be_input(self.sample.workload, self.write, own)]
 
     @property
-    def _asked(self) -> set[str]:
+    def asked(self) -> set[str]:
         """The inputs that the method has a parameter for, beside its objects."""
         method = self.sample.package.methods.get(self.write.id)
         return {getattr(param.meaning, "input", "") for param in method.params} if method else set()
@@ -452,7 +461,7 @@ class WriteModel:
 
     def _params(self) -> Iterator[Equality]:
         """Values that changes and conditions take from an object: `available -= amount` of a new Transfer."""
-        for name in self._used_params():
+        for name in self.used_params():
             for slot in self._having_input(name)[:1] if not self._is_list(name) else ():
                 yield Equality(input_variable(name), given(slot.place, name), slot.place, name)
         # The value of `create Change (at = changedAt)` is an input of another name.
@@ -481,7 +490,8 @@ class WriteModel:
     def _is_compared(self, slot: Slot, name: str) -> bool:
         return any(check.attribute == name for check in slot.checks)
 
-    def _used_params(self) -> list[str]:
+    def used_params(self) -> list[str]:
+        """The inputs whose values conditions compare with, and changes set or add."""
         values = [value for check in self.write.checks for value in check.values]
         values += [change.value for action in self.actions for change in action.changes if change.value]
         names = [value.param for value in values if value.param]
@@ -541,13 +551,22 @@ class WriteModel:
         variable = given(slot.place, attribute.name) if slot.compares_new else stored(slot.place, attribute.name)
         is_broken = self.variation.place == slot.place and self.variation.check is check
         if is_broken and self.variation.kind is Break.ATTRIBUTE:
-            return Constraint(self.text(check), (variable,), lambda value: value is None)
+            return self._without_attribute(check, attribute, variable, slot)
         is_violated = is_broken and self.variation.kind is Break.CONDITION
         if is_violated and check.op is Op.BETWEEN:
-            beyond = check.values[1] if self.variation.is_above else check.values[0]
-            op = Op.GT if self.variation.is_above else Op.LT
-            return self._comparison(replace(check, op=op, values=(beyond,)), op, attribute, [variable], slot, False)
+            return self._beyond_range(check, attribute, variable, slot)
         return self._comparison(check, operator_of(check), attribute, [variable], slot, is_violated)
+
+    def _without_attribute(self, check: Check, attribute: Attribute, variable: Variable, slot: Slot) -> Constraint:
+        """The attribute of a condition is absent, and the values that it is compared with are not."""
+        compared = [self.value_variable(slot, value.param) for value in check.values if value.param is not None]
+        for one in compared:
+            self.attributes.setdefault(one, []).append(attribute)
+
+        def is_absent(value: Any, *others: Any) -> bool:
+            return value is None and None not in others
+
+        return Constraint(self.text(check), (variable, *compared), is_absent)
 
     def _comparison(
         self, check: Check, op: Op, attribute: Attribute, variables: list[Variable], slot: Slot, is_violated: bool
@@ -577,6 +596,37 @@ class WriteModel:
         self, check: Check, op: Op, like: Attribute, variables: list[Variable], slot: Slot, is_violated: bool
     ) -> Constraint:
         """A comparison with constants and inputs: `n between 1 and most`."""
+
+        def test(value: Any, asked: list[Any]) -> bool:
+            return compare(op, value, asked) is not is_violated
+
+        return self._test_of_values(check, like, variables, slot, test)
+
+    def _beyond_range(self, check: Check, attribute: Attribute, variable: Variable, slot: Slot) -> Constraint:
+        """A value that is not within a range, on the side that the variation says."""
+        side = self.variation.side
+
+        def test(value: Any, asked: list[Any]) -> bool:
+            low, high = asked
+            match side:
+                case Side.BELOW:
+                    return bool(value < low <= high)
+                case Side.ABOVE:
+                    return bool(low <= high < value)
+                case Side.INVERTED:
+                    return bool(high <= value <= low and high < low)
+
+        return self._test_of_values(check, attribute, [variable], slot, test)
+
+    def _test_of_values(
+        self,
+        check: Check,
+        like: Attribute,
+        variables: list[Variable],
+        slot: Slot,
+        test: Callable[[Any, list[Any]], bool],
+    ) -> Constraint:
+        """A constraint whose test gets the value of the first variable, and the values of a condition."""
         sources: list[Any] = []
         for value in check.values:
             if value.param is None:
@@ -587,12 +637,17 @@ class WriteModel:
             variables.append(variable)
             sources.append((len(variables) - 2, None))
 
-        def test(value: Any, *rest: Any) -> bool:
+        def test_values(value: Any, *rest: Any) -> bool:
             asked = [constant if at is None else rest[at] for at, constant in sources]
-            return None not in asked and compare(op, value, asked) is not is_violated
+            if value is None or None in asked:
+                return False
+            try:
+                return test(value, asked)
+            except TypeError:
+                return False
 
         constants = tuple(constant for at, constant in sources if at is None)
-        return Constraint(self.text(check), tuple(variables), test, constants)
+        return Constraint(self.text(check), tuple(variables), test_values, constants)
 
     def _of_changes(self, slot: Slot) -> Iterator[Constraint]:
         """Sums stay within their bounds, and a change should change something."""
@@ -670,14 +725,19 @@ class WriteModel:
         source = self.value_variable(slot, named)
         self.attributes.setdefault(source, []).append(_unbounded(attribute))
         if not (broken.kind is Break.AMOUNT and broken.names == (named,)):
-            yield from self._of_amount(named, source)
+            yield from self._of_amount(change, named, source)
         if least is not None or most is not None:
             yield Constraint(text, (variable, source), test)
 
-    def _of_amount(self, name: str, variable: Variable) -> Iterator[Constraint]:
-        """An amount is positive, unless the document has a condition on it, and within its bounds."""
+    def _of_amount(self, change: Change, name: str, variable: Variable) -> Iterator[Constraint]:
+        """An amount is positive, unless the document allows others, and within its bounds.
+
+        What is added may be negative, too. Cases do without that if the document says nothing of the amount.
+        """
         least, most = input_bounds(self.sample.workload, self.write, name)
-        if not any(check.attribute == name for check in self.input_checks) and (least is None or least > 0):
+        is_compared = any(check.attribute == name for check in self.input_checks)
+        is_usual = not is_compared and (least is None or least > 0)
+        if must_be_positive(self.sample.workload, self.write, change) or is_usual:
             yield Constraint(f"{name} > 0", (variable,), lambda value: value > 0, (0,))
         if least is not None:
             yield comparison(f"{name} >= {least}", Op.GE, [variable], [least])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Workload, Write
+from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Check, Entity, Op, Workload, Write
+from prejoin.workload.targets import input_checks
 
 
 def is_bounded(attribute: Attribute) -> bool:
@@ -38,14 +39,43 @@ def must_be_positive(workload: Workload, write: Write, change: Change) -> bool:
     """Whether `-= n` is refused if n is 0 or less.
 
     It is, because taking away a negative amount adds it. The document may allow it: with bounds of the attribute that n
-    is, or with a condition on n.
+    is, or with a condition that gives n a least value. `n >= -5` allows negative amounts, and `n > 0` refuses them
+    itself. `n <= 500` and `n <> 0` say nothing of the least value.
     """
     name = change.value.param if change.value and change.op is ChangeOp.SUBTRACT else None
     if name is None or input_bounds(workload, write, name)[0] is not None:
         return False
     if input_attribute(workload, write, name) is not None:
         return True
-    return not any(check.attribute == name and not check.entity for check in write.checks)
+    return not any(check.attribute == name and _has_least_value(check) for check in input_checks(write))
+
+
+def _has_least_value(check: Check) -> bool:
+    """Whether a condition on an input gives it a least value that the document says: a constant.
+
+    An input as the least value, `n >= low`, leaves it to the caller, who may give a negative one.
+    """
+    match check.op:
+        case Op.GE | Op.GT | Op.EQ | Op.BETWEEN:
+            return check.values[0].const is not None
+        case Op.IN:
+            return all(value.const is not None for value in check.values)
+        case _:
+            return False
+
+
+def is_amount_allowed(workload: Workload, write: Write, name: str, value: Any) -> bool:
+    """Whether an input may have a value, apart from conditions: by its bounds, and as the amount of `-= n`."""
+    least, greatest = input_bounds(workload, write, name)
+    if (least is not None and value < least) or (greatest is not None and value > greatest):
+        return False
+    subtracted = [
+        change
+        for action in write.actions
+        for change in action.changes
+        if change.value is not None and change.value.param == name
+    ]
+    return not any(must_be_positive(workload, write, change) and value <= 0 for change in subtracted)
 
 
 def usual_amount(workload: Workload, write: Write, name: str) -> int:

@@ -14,10 +14,15 @@ def constant(text: str, type_: Type) -> object:
 
     >>> constant("7", Type(Kind.INTEGER)), constant("true", Type(Kind.BOOLEAN)), constant("OPEN", Type(Kind.STRING))
     (7, True, 'OPEN')
+    >>> constant("1e3", Type(Kind.INTEGER))
+    1000
     """
     match type_.kind:
         case Kind.INTEGER:
-            return int(text)
+            exact = Decimal(text)
+            if exact != exact.to_integral_value():
+                raise ValueError(f"{text} is not an integer")
+            return int(exact)
         case Kind.NUMBER | Kind.DECIMAL:
             number = Decimal(text)
             return int(number) if type_.kind is Kind.NUMBER and number == int(number) else number

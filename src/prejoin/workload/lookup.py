@@ -364,7 +364,11 @@ def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
         return action.changes
     counted = {VERSION} if entity.history and entity.attribute(VERSION) else set()
     names = {i.attribute for i in write.inputs} - counted
-    found = action.changes or tuple(Change(a.name) for a in entity.attributes if a.name in names and not a.id)
+    found = action.changes or tuple(
+        Change(a.name)
+        for a in entity.attributes
+        if a.name in names and not a.id and not _names_another_item(write, action, a)
+    )
     return (*found, NEXT_VERSION) if found and counted else found
 
 
@@ -387,6 +391,17 @@ def can_be_input(workload: Workload, write: Write, attribute: Attribute) -> bool
             uses.append(entity.attribute(check.attribute))
     enums = [use.type.values for use in uses if use is not None and use.type.kind is Kind.ENUM]
     return all(set(attribute.type.values) <= set(values) for values in enums)
+
+
+def _names_another_item(write: Write, action: Action, attribute: Attribute) -> bool:
+    """Whether an input of a bare `update Job` only names another item of the row.
+
+    `update Job; update Depot (visits += 1)` with the input `depotId`: the job's `depotId` is marked immutable, so the
+    input says which depot is meant, and that the job is one of it.
+    """
+    others = {other.entity for other in write.actions if other is not action}
+    is_fixed = attribute.mutable is False and action.verb is Verb.UPDATE
+    return is_fixed and attribute.referenced_entity in others
 
 
 def member_of(attribute: Attribute) -> Attribute:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from prejoin.workload.lookup import changes
+from prejoin.workload.lookup import NEXT_VERSION, changes
 from prejoin.workload.model import Action, Change, ChangeOp, Entity, Input, Workload, Write
 
 
@@ -53,7 +53,8 @@ def is_only_change(workload: Workload, write: Write) -> bool:
         if entity is None or not action.updates:
             return False
         for change in changes(write, action, entity):
-            sources.add(source_of(change) if is_optional(write, change) else None)
+            if change is not NEXT_VERSION:
+                sources.add(source_of(change) if is_optional(write, change) else None)
     return len(sources) == 1 and None not in sources
 
 

@@ -17,6 +17,7 @@ from prejoin.workload.lookup import chain, changes, gives_object, means, root, t
 from prejoin.workload.model import (
     Action,
     Attribute,
+    ChangeOp,
     Check,
     CheckKind,
     Entity,
@@ -277,6 +278,15 @@ def input_checks(write: Write) -> tuple[Check, ...]:
     inputs = _inputs(write)
     compared = [check for check in write.checks if check.kind is CheckKind.COMPARE and not check.entity]
     return tuple(check for check in compared if check.attribute in inputs)
+
+
+def is_range_of_inputs(check: Check) -> bool:
+    """Whether the ends of a range are known only at the call, so that the first may be above the second."""
+    if check.op is not Op.BETWEEN:
+        return False
+    is_constant = all(value.const is not None for value in check.values)
+    is_moment = all(value.now is not None for value in check.values)
+    return not (is_constant or is_moment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -652,7 +662,23 @@ def unbound_lists(workload: Workload, write: Write) -> list[tuple[Action, Entity
 
 
 def attribute_of_input(workload: Workload, write: Write, name: str) -> Attribute | None:
-    """An attribute that has the type of an input: one of its name, or one that it is compared with or added to."""
+    """An attribute that has the type of an input: one of its name, or one that it is compared with or added to.
+
+    An amount and a compared value have the type of the attribute, and not its bounds.
+    """
+    if attribute := _named_attribute(workload, write, name):
+        return attribute
+    # `amount <= most` compares two inputs: each has the type of the other.
+    for check in input_checks(write):
+        names = [check.attribute, *(value.param for value in check.values if value.param)]
+        others = [_named_attribute(workload, write, other) for other in names if name in names and other != name]
+        if attribute := next(filter(None, others), None):
+            return replace(attribute, min=None, max=None)
+    return None
+
+
+def _named_attribute(workload: Workload, write: Write, name: str) -> Attribute | None:
+    """The attribute of the name of an input, or one that the row sets to it, adds it to, or compares with it."""
     for entity in touched_entities(workload, write):
         if attribute := entity.attribute(name):
             return attribute
@@ -660,9 +686,12 @@ def attribute_of_input(workload: Workload, write: Write, name: str) -> Attribute
         changed = workload.entity(action.entity)
         for change in changes(write, action, changed) if changed else ():
             if changed and change.value and change.value.param == name:
-                return changed.attribute(change.attribute)
+                attribute = changed.attribute(change.attribute)
+                is_amount = change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT)
+                return replace(attribute, min=None, max=None) if attribute and is_amount else attribute
     for check in write.checks:
         checked = workload.entity(check.entity)
         if checked and any(value.param == name for value in check.values):
-            return checked.attribute(check.attribute)
+            attribute = checked.attribute(check.attribute)
+            return replace(attribute, min=None, max=None) if attribute else None
     return None

@@ -116,6 +116,8 @@ class _Expansion:
             through = is_owned(self._workload, found.referenced_entity)
             other = "" if through else found.references
             own = replace(found, id=True, optional=False, unique=False, references=refers or other)
+            if refers or not other:
+                own = replace(own, references_or=())  # alternatives to a reference that it does not have any more
             attributes = tuple(own if a.name == tenant else a for a in attributes)
         each = (Cardinality(1, refers or tenant),) if entity.singleton else entity.cardinality
         return replace(

@@ -14,8 +14,10 @@ from tests.render.python.driving import Driver, designed, driven, proven, unprov
 from tests.solutions import solve
 
 from prejoin import ConditionFailed, TransactionCancelled
+from prejoin.diagnostics import Severity
+from prejoin.pipeline.build.generated_tests import run_tests
 from prejoin.render.python import argument_checks, schema
-from prejoin.render.python.package import repository_methods
+from prejoin.render.python.package import Options, render_python, repository_methods, untested_patterns
 from prejoin.workload import bounds
 from prejoin.workload.files import read_text
 
@@ -172,6 +174,131 @@ def test_an_amount_taken_away_is_positive_unless_the_document_allows_it(row: str
                         driver.repository.take(*arguments)
                 after = driver.get("Part", part_id=stored.part_id).stock
                 assert after == 10 - (amount if is_allowed else 0), (row, bounds_text, amount)
+
+
+CONDITIONED = """# Parts
+
+## Entities
+
+### Part
+
+- **Attributes**: `partId` (string, natural), `stock` ({kind}, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Name | Input Parameters | Result |
+| --- | --- | --- | --- | --- |
+| AP-001 | Part | get | partId | Single |
+
+### Writes
+
+| ID | Entity | Name | Input Parameters | Items Written | Transaction | Conditions |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-010 | Part | new | Part | create Part | No | - |
+| AP-011 | Part | take | {inputs} | {actions} | Yes | {condition} |
+"""
+AMOUNTS: dict[str, Callable[[int], bool]] = {
+    # A condition that says nothing of the least amount: it has to be more than 0 all the same.
+    "n <= 2": lambda n: 0 < n <= 2,
+    "n < 2": lambda n: 0 < n < 2,
+    "n <> 0": lambda n: n > 0,
+    "n <> 1": lambda n: n > 0 and n != 1,
+    "Part.stock >= n": lambda n: n > 0,
+    "n <= 2; Part.stock >= n": lambda n: 0 < n <= 2,
+    "n >= low": lambda n: n > 0,
+    "n between low and 2": lambda n: 0 < n <= 2,
+    "n <= high": lambda n: n > 0,
+    # A condition that does.
+    "n > 0": lambda n: n > 0,
+    "n >= 2": lambda n: n >= 2,
+    "n >= 0": lambda n: n >= 0,
+    "n > -1": lambda n: n > -1,
+    "n >= -2": lambda n: n >= -2,
+    "n >= -2; n <> 0": lambda n: n >= -2 and n != 0,
+    "n between -2 and 2": lambda n: -2 <= n <= 2,
+    "n between -2 and high": lambda n: n >= -2,
+    "n = 0": lambda n: n == 0,
+    "n = -2": lambda n: n == -2,
+    "n in (0, 2)": lambda n: n in (0, 2),
+    "n in (-2, 2)": lambda n: n in (-2, 2),
+}
+"""The amounts that may be taken away, by the condition on them; `low` is -3 and `high` is 3."""
+TAKINGS = {
+    "one": ("partId, n", "update Part (stock -= n)"),
+    "two": ("fromPartId, toPartId, n", "update Part by fromPartId (stock -= n); update Part by toPartId (stock += n)"),
+}
+
+
+@pytest.mark.parametrize("kind", ["integer", "decimal"])
+@pytest.mark.parametrize("taking", TAKINGS)
+def test_only_a_least_value_allows_amounts_that_are_not_positive(taking: str, kind: str) -> None:
+    for condition, is_allowed in AMOUNTS.items():
+        inputs, actions = TAKINGS[taking]
+        others = {"low": -3, "high": 3}
+        named = [name for name in others if name in condition]
+        said = condition.replace("Part.", "fromPartId.") if taking == "two" else condition
+        text = CONDITIONED.format(kind=kind, inputs=", ".join((inputs, *named)), actions=actions, condition=said)
+        reading = read_text(text, "md")
+        assert [d for d in reading.diagnostics if d.severity is Severity.ERROR] == []
+        workload = reading.workload
+        number = Decimal if kind == "decimal" else int
+        with driven(workload, solve(workload).design) as driver:
+            for amount in range(-4, 4):
+                parts = [driver.record("Part", stock=number(10)) for _ in inputs.split(", ")[1:]]
+                for stored in parts:
+                    driver.repository.new(stored)
+                given = {name: number(others[name]) for name in named}
+                arguments = [*(stored.part_id for stored in parts), number(amount)]
+                if is_allowed(amount):
+                    driver.repository.take(*arguments, **given)
+                else:
+                    with pytest.raises((ValueError, ConditionFailed, TransactionCancelled)):
+                        driver.repository.take(*arguments, **given)
+                moved = amount if is_allowed(amount) else 0
+                after = [driver.get("Part", part_id=stored.part_id).stock for stored in parts]
+                assert after == [10 - moved, 10 + moved][: len(parts)], (condition, amount)
+
+
+COMPARED = (*AMOUNTS, "n < high", "n > low", "n <> high", "high >= n", "n <= high; high <= 100", "n >= 5; n < high")
+
+
+@pytest.mark.parametrize("kind", ["integer", "integer, min 0", "decimal"])
+def test_the_generated_test_of_a_condition_on_an_input_passes(kind: str) -> None:
+    """Each input that is only compared with another one has its type, and a value with which the condition holds."""
+    rows = []
+    for number, condition in enumerate(COMPARED):
+        if "min 0" in kind and "-2" in condition:
+            continue
+        named = [name for name in ("low", "high") if name in condition]
+        inputs, actions = TAKINGS["one"]
+        rows.append(
+            f"| AP-{100 + number} | Part | take {number} | {', '.join((inputs, *named))} | {actions} | No | {condition} |\n"
+        )
+        added = actions.replace("-=", "+=")
+        rows.append(
+            f"| AP-{200 + number} | Part | add {number} | {', '.join((inputs, *named))} | {added} | No | {condition} |\n"
+        )
+    head = CONDITIONED[: CONDITIONED.index("| AP-011")].format(kind=kind)
+    workload = read_text(head + "".join(rows), "md").workload
+    design = solve(workload).design
+    assert untested_patterns(workload, design, Options("parts")) == {}
+    result = run_tests(render_python(workload, design, Options("parts")), "parts")
+    assert result.failed == {}
+    assert len(result.passed) == len(rows) + 2
+
+
+@pytest.mark.parametrize("condition", ["n <= 2", "n <> 0", "Part.stock >= n", "n >= low"])
+def test_the_proof_finds_a_missing_check_beside_a_condition(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs, actions = TAKINGS["one"]
+    inputs += ", low" if "low" in condition else ""
+    text = CONDITIONED.format(kind="integer", inputs=inputs, actions=actions, condition=condition)
+    workload = read_text(text, "md").workload
+    design = solve(workload).design
+    assert unproven(proven(workload, design)) == []
+    monkeypatch.setattr(argument_checks, "must_be_positive", lambda *_: False)
+    assert {pattern for pattern, _, _ in unproven(proven(workload, design))} == {"AP-011"}
 
 
 # --- The proof finds what is not upheld

@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from tests.render.python.driving import proven, unproven
 from tests.solutions import solve
 
 from prejoin.diagnostics import has_errors
 from prejoin.pipeline.build.generated_tests import TestRun, run_tests
+from prejoin.render.python import writes
 from prejoin.render.python.package import Options, render_python, untested_patterns
 from prejoin.workload.files import read_text
 
@@ -83,8 +85,19 @@ def operators(type_: str) -> list[str]:
     if type_ in MANY:
         return ["contains"]
     same = ["=", "<>", "in"]
-    ranges = [] if type_ == "boolean" else ["<", "<=", ">", ">=", "between"]
-    return [*same, *ranges, *(["begins_with", "contains"] if type_ in {"string", "A | B | C", "ulid"} else [])]
+    if type_ == "boolean":
+        return same
+    if type_ == "A | B | C":
+        return [*same, "contains"]
+    return [
+        *same,
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "between",
+        *(["begins_with", "contains"] if type_ in {"string", "ulid"} else []),
+    ]
 
 
 def conditions(type_: str) -> list[tuple[str, str]]:
@@ -144,6 +157,86 @@ def test_a_condition_that_does_not_suit_the_type_is_an_error(type_: str, conditi
     row = f"| AP-020 | {ROWS['update'].replace('INPUTS', ', given')} | {condition} |\n"
     reading = read_text(DOCUMENT.replace("TYPE", type_) + row, "md")
     assert message in [diagnostic.message for diagnostic in reading.diagnostics if diagnostic.code == "PJ208"]
+
+
+@pytest.mark.parametrize("verb", [verb for verb in ROWS if verb != "create"])
+def test_the_proof_tries_ends_of_a_range_that_are_the_wrong_way_round(
+    verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DynamoDB refuses the request for `between 5 and 1`. A write has to refuse it as a condition that is false."""
+    about = "Thing.value" if verb in {"check", "transaction"} else "value"
+    for ends, inputs in (
+        ("given and second", ", given, second"),
+        ("2 and given", ", given"),
+        ("given and 5", ", given"),
+    ):
+        row = f"| AP-020 | {ROWS[verb].replace('INPUTS', inputs)} | {about} between {ends} |\n"
+        reading = read_text(DOCUMENT.replace("TYPE", "integer") + row, "md")
+        assert not has_errors(reading.diagnostics), reading.diagnostics
+        design = solve(reading.workload).design
+        proof = proven(reading.workload, design)
+        assert unproven(proof) == []
+        assert "wrong way round" in str(proof)
+        with monkeypatch.context() as patch:
+            patch.setattr(writes, "is_range_of_inputs", lambda check: False)
+            assert "BETWEEN" in str(unproven(proven(reading.workload, design))), ends
+
+
+@pytest.mark.parametrize(
+    ("type_", "condition", "fix"),
+    [
+        ("integer", "value between 5 and 2", "value between 2 and 5"),
+        ("integer", "value between 10 and 9", "value between 9 and 10"),
+        ("integer", "value between 1e3 and 9", "value between 9 and 1e3"),
+        ("string", "value between b and a", "value between a and b"),
+        ("date", "value between 2026-01-20 and 2026-01-19", 'value between "2026-01-19" and "2026-01-20"'),
+        ("datetime", "value between now and now - 7 days", "value between now - 7 days and now"),
+    ],
+)
+def test_a_range_of_constants_that_no_value_is_within_is_an_error(type_: str, condition: str, fix: str) -> None:
+    write = f"| AP-020 | {ROWS['update'].replace('INPUTS', '')} | {condition} |\n"
+    read = f"| AP-003 | Thing | Some | filter {condition} | Collection |\n\n### Writes"
+    document = DOCUMENT.replace("TYPE", type_)
+    for text in (document + write, document.replace("\n### Writes", read)):
+        (found,) = [d for d in read_text(text, "md").diagnostics if d.code == "PJ212"]
+        assert found.fix.replace('"1e3"', "1e3") == f"write `{fix}`"
+        turned = text.replace(condition, fix)
+        assert not has_errors(read_text(turned, "md").diagnostics)
+
+
+MEMBERS = {
+    ">= B": "B, C",
+    "> B": "C",
+    "<= B": "A, B",
+    "< B": "A",
+    "between B and C": "B, C",
+    "begins_with B": "B",
+    ">= given": "A, B",
+    "between given and second": "A, B",
+    "begins_with given": "A, B",
+}
+"""The members that the message names for a range of `A | B | C`; of one that an input has, any of them."""
+
+
+@pytest.mark.parametrize("verb", ROWS)
+def test_a_range_of_an_enum_is_an_error(verb: str) -> None:
+    """DynamoDB would compare letters: of `LOW | MID | HIGH`, both others are below `MID`."""
+    for condition, members in MEMBERS.items():
+        about = "Thing.value" if verb in {"check", "transaction"} else "value"
+        row = f"| AP-020 | {ROWS[verb].replace('INPUTS', ', given, second')} | {about} {condition} |\n"
+        reading = read_text(DOCUMENT.replace("TYPE", "A | B | C") + row, "md")
+        (found,) = [d for d in reading.diagnostics if d.code == "PJ208"]
+        assert f"`value in ({members})`" in found.fix, condition
+
+
+@pytest.mark.parametrize("way", ["", "filter "])
+def test_a_range_of_an_enum_is_an_error_of_a_read(way: str) -> None:
+    for condition, members in [*MEMBERS.items(), (">=", "A, B"), ("between", "A, B"), ("begins_with", "A, B")]:
+        said = condition.replace("given", ":given").replace("second", ":second")
+        read = f"| AP-003 | Thing | Some | {way}value {said} | Collection |\n\n### Writes"
+        reading = read_text(DOCUMENT.replace("TYPE", "A | B | C").replace("\n### Writes", read), "md")
+        (found,) = [d for d in reading.diagnostics if d.code == "PJ208"]
+        assert f"`value in ({members})`" in found.fix, condition
 
 
 def test_a_write_whose_conditions_nothing_is_known_to_fulfil_has_no_test() -> None:

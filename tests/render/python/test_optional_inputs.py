@@ -259,3 +259,47 @@ def test_the_proof_finds_code_that_changes_what_is_not_given(monkeypatch: pytest
     monkeypatch.setattr(writes, "if_given", always)
     found = {pattern for pattern, _, _ in unproven(proven(workload, design))}
     assert found >= {"AP-021", "AP-022", "AP-023", "AP-024", "AP-025", "AP-026", "AP-027", "AP-031"}
+
+
+WIKI = """# Wiki
+
+## Entities
+
+### Page
+
+- **Attributes**: `pageId` (string, natural), `title` (string, mutable), `body` (string, mutable, optional), `version` (integer, mutable)
+- **History**: 20 versions
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Name | Input Parameters | Result |
+| --- | --- | --- | --- | --- |
+| AP-001 | Page | get | pageId | Single |
+
+### Writes
+
+| ID | Entity | Name | Input Parameters | Items Written | Transaction |
+| --- | --- | --- | --- | --- | --- |
+| AP-010 | Page | new | Page | create Page | {atomic} |
+| AP-011 | Page | edit | {inputs} | {items} | {atomic} |
+"""
+
+
+@pytest.mark.parametrize("atomic", ["No", "Yes"])
+def test_a_history_counts_only_versions_that_change_something(atomic: str) -> None:
+    forms = product(("pageId, title?, body?", "pageId, title, body?"), ("update Page (title, body)", "update Page"))
+    for inputs, items in forms:
+        workload = read_text(WIKI.format(inputs=inputs, items=items, atomic=atomic), "md").workload
+        design = solve(workload).design
+        assert unproven(proven(workload, design)) == []
+        with driven(workload, design) as driver:
+            page = driver.record("Page", title="a", body="b")
+            driver.repository.new(page)
+            driver.repository.edit(page.page_id, title="c")
+            if "title?" in inputs:
+                with pytest.raises(ValueError, match="nothing is changed"):
+                    driver.repository.edit(page.page_id)
+            after = driver.get("Page", page_id=page.page_id)
+            assert (after.title, after.body, after.version) == ("c", "b", 2)

@@ -43,7 +43,7 @@ from prejoin.render.python.names import free, identifier, single
 from prejoin.render.python.seed import maker
 from prejoin.render.python.values import literal
 from prejoin.types import Kind
-from prejoin.workload.bounds import is_bounded, is_within, room_for, usual_amount
+from prejoin.workload.bounds import is_amount_allowed, is_bounded, is_within, room_for, usual_amount
 from prejoin.workload.constants import constant
 from prejoin.workload.contents import contents_of
 from prejoin.workload.lookup import bindings, can_be_input, changes, target
@@ -64,8 +64,11 @@ from prejoin.workload.model import (
 from prejoin.workload.targets import (
     NEW,
     actions_of,
+    attribute_of_input,
     checked_items,
     checks_of,
+    input_checks,
+    is_absence,
     known,
     links,
     list_source,
@@ -381,7 +384,9 @@ class _Test:
         for action in sorted(existing, key=lambda action: action.many and action.entity in parents):
             if action.verb not in NEW:
                 item = self._item(action.entity)
-                item.there = action.entity not in absent
+                # An upsert with `Tally not exists` creates its item.
+                creates = action.verb is Verb.UPSERT and is_absence(checks_of(write, action))
+                item.there = action.entity not in absent and not creates
                 there.append((action, item))
                 self._fit(write, action, item, new, texts, values)
                 if any(other.entity is item.entity for other in self.items if other is not item):
@@ -407,6 +412,7 @@ class _Test:
                     new_value = next(iter(new_value))  # one more is given, and not all of them
                 values[source] = new_value
                 texts[source] = self._literal(values[source])
+        self._fulfil_inputs(write, texts, values)
         for action, item in there:
             self._fulfil(checks_of(write, action), item, texts, values)
         replaced: list[_Item] = []
@@ -524,6 +530,62 @@ class _Test:
             value = self._value_for(wanted, item.values[name], item.entity, attribute)
             if value != item.values[name]:
                 self._change_value(item, name, value, texts, values)
+
+    def _fulfil_inputs(self, write: Write, texts: dict[str, str], values: dict[str, object]) -> None:
+        """Makes the conditions on inputs hold: all that are about one input together."""
+        workload = self.module.workload
+        compared = input_checks(write)
+        for name in dict.fromkeys(check.attribute for check in compared):
+            attribute = attribute_of_input(workload, write, name)
+            if attribute is None:
+                continue
+            value = values.get(name, _one(attribute) if attribute.type.numeric else None)
+            # Inputs that nothing else says get their value last, beside that of this one.
+            own = [check for check in compared if check.attribute == name]
+            own.sort(key=lambda check: any(other.param and other.param not in values for other in check.values))
+            comparisons: list[_Comparison] = []
+            for check in own:
+                comparisons.append(self._comparison_of_input(check, value, attribute, texts, values))
+                value = self._input_value(write, name, value, comparisons, attribute)
+            if value != values.get(name):
+                values[name] = value
+                texts[name] = self._literal(value)
+
+    def _input_value(
+        self, write: Write, name: str, value: object, comparisons: Sequence[_Comparison], attribute: Attribute
+    ) -> object:
+        """A value of an input for which all comparisons hold: the present one, if they do for that."""
+        choices = [value]
+        for bound in [bound for one in comparisons for bound in one.bounds]:
+            choices += [bound, *neighbours(bound), *(neighbour(bound, way, attribute) for way in (1, -1))]
+        for choice in choices:
+            is_fit = choice is not None and all(one.holds(choice) for one in comparisons)
+            if is_fit and is_amount_allowed(self.module.workload, write, name, choice):
+                return choice
+        raise NoTestError(f"no value of {name} is known for which its conditions hold")
+
+    def _comparison_of_input(
+        self,
+        check: Check,
+        value: object,
+        attribute: Attribute,
+        texts: dict[str, str],
+        values: dict[str, object],
+    ) -> _Comparison:
+        """A condition on an input with the values that it compares with; other inputs get a value beside its own."""
+        op = _operator(check)
+        assert op is not None
+        bounds: list[object] = []
+        for other in check.values:
+            if other.param is None:
+                bounds.append(self._constant(other, attribute))
+                continue
+            if other.param not in values:
+                way = {Op.LT: 1, Op.GT: -1, Op.NE: 1}.get(op, 0)
+                values[other.param] = neighbour(value, way, attribute) if way else value
+                texts[other.param] = self._literal(values[other.param])
+            bounds.append(values[other.param])
+        return _Comparison(op, tuple(bounds))
 
     def _comparison(
         self, check: Check, item: _Item, attribute: Attribute, texts: dict[str, str], values: dict[str, object]
@@ -702,6 +764,8 @@ class _Test:
         match op:
             case ChangeOp.SET:
                 return f"{'is' if attribute.type.kind is Kind.BOOLEAN else '=='} {text}"
+            case ChangeOp.ADD | ChangeOp.SUBTRACT if not item.there:  # it begins at 0
+                return f"== {text}" if op is ChangeOp.ADD else f"== -{text}"
             case ChangeOp.ADD | ChangeOp.SUBTRACT:
                 return f"== {self._used(self._at(item, attribute.name))} {op.value[0]} {text}"
             case ChangeOp.REMOVE:
@@ -762,7 +826,12 @@ class _Test:
 
     def _got(self, name: str, item: _Item) -> Part:
         """The call that reads an item from the table."""
-        key = [keyword(self._field(item, n), f"{item.name}.{self._field(item, n)}") for n in self._base(item)]
+        key = []
+        for attribute in self._base(item):
+            field_ = self._field(item, attribute)
+            key.append(
+                keyword(field_, f"{item.name}.{field_}" if item.there else self._used(self._at(item, attribute)))
+            )
         if self.module.design.counter(item.entity.name) is None:
             return call(f"{name} = repository.db.get", self._cls(item), *key)
         self.imports.name("prejoin", "with_counts")

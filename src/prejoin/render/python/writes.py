@@ -57,6 +57,7 @@ from prejoin.workload.targets import (
     checks_of,
     input_checks,
     is_given_whole,
+    is_range_of_inputs,
     is_resumable,
     is_tied_by_key,
     known_of_checked,
@@ -781,7 +782,13 @@ class _WriteMethod:
             looped = looped or any(isinstance(value, LoopValue) for value in values)
             field_ = self.module.names.field(entity.name, attribute.name)
             operator = _operator(check)
-            found.append(comparison(operator, field_, values, attribute, self.module, self._is_given(check)))
+            is_given = self._is_given(check)
+            if is_range_of_inputs(check):
+                # If the ends of a `between` are the wrong way round, DynamoDB refuses the whole request.
+                found.append(comparison(Op.GE, field_, values[:1], attribute, self.module, is_given))
+                found.append(comparison(Op.LE, field_, values[1:], attribute, self.module, is_given))
+                continue
+            found.append(comparison(operator, field_, values, attribute, self.module, is_given))
         return found, looped
 
     def _is_given(self, check: Check) -> bool:

@@ -17,6 +17,7 @@ from prejoin.workload.checks.tenants import check_tenants
 from prejoin.workload.checks.types import check_types
 from prejoin.workload.checks.write_inputs import check_write_inputs
 from prejoin.workload.checks.write_items import check_write_items
+from prejoin.workload.checks.write_values import check_write_values
 from prejoin.workload.model import Workload
 from prejoin.workload.read_result import Places
 
@@ -29,6 +30,7 @@ def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic,
         check_write_inputs,
         check_write_items,
         check_agreement,
+        check_write_values,
         check_optional_inputs,
         check_stored_names,
         check_completeness,

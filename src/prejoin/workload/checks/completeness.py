@@ -11,7 +11,7 @@ from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.document.tables import normal
 from prejoin.workload.grammar.attributes import write_attribute
-from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, identified, unaddressed
+from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, gives_object, identified, unaddressed
 from prejoin.workload.model import (
     Action,
     Attribute,
@@ -178,7 +178,10 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             continue
         if action.updates and not changes(write, action, entity):
             message = f"{name} updates `{entity.name}` and does not say what changes"
-            r.say(codes.NO_CHANGES, (*path, "actions"), message, f"write `update {entity.name} (attribute, …)`")
+            fix = f"write `{action.verb} {entity.name} (attribute, …)`"
+            if gives_object(write, entity):
+                fix += f"; or `put {entity.name}`, which replaces the whole item"
+            r.say(codes.NO_CHANGES, (*path, "actions"), message, fix)
         if action.verb is Verb.UPSERT:
             _upsert(r, (*path, "actions"), write, action, entity)
         unknown = unaddressed(r.workload, write, action, entity)

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from math import ceil, floor
+from typing import Any
 
 from msgspec.structs import replace
 
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.constants import constant
 from prejoin.workload.grammar.attributes import write_attribute
+from prejoin.workload.grammar.values import write_comparison, write_constant
 from prejoin.workload.grammar.writes import write_actions
 from prejoin.workload.lookup import alternatives, bindings, changes
 from prejoin.workload.model import (
@@ -23,6 +26,7 @@ from prejoin.workload.model import (
     Attribute,
     Change,
     ChangeOp,
+    Check,
     Entity,
     Input,
     Op,
@@ -50,6 +54,7 @@ _CONDITION_FIX = (
 )
 _SAME_FIX = "give the value as an input, or keep the result of the comparison as an attribute that each write sets"
 _CHANGE_FIX = "give the value as an input, or write a constant"
+_NOTHING = frozenset({"null", "none", "nil"})
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d{1,3})?\Z", re.ASCII)
 
 
@@ -115,7 +120,8 @@ def _default(r: Reporter, path: Path, a: Attribute, default: str) -> None:
         message = f"`{a.name}` is {a.type}, for which no default can be written"
         r.say(codes.UNFIT_TYPE, path, message, "mark it `optional` instead")
         return
-    _constant(r, path, Value(const=default), a)
+    if not _is_nothing(r, path, Value(const=default), a, "mark it `optional` instead"):
+        _constant(r, path, Value(const=default), a)
 
 
 def _meant(r: Reporter, entities: tuple[str, ...], name: str) -> Attribute | None:
@@ -195,11 +201,17 @@ def _input(r: Reporter, path: Path, one: Input, a: Attribute, entities: tuple[st
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`")
     elif one.op in RANGES and kind is Kind.BOOLEAN:
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`")
+    elif one.op in RANGES and kind is Kind.ENUM:
+        r.say(codes.UNFIT_TYPE, path, *_unordered(one.op, one.values, a))
+    _check_range(r, path, one.op, one.values, a)
     if one.many and one.op is not Op.EQ:
         r.say(codes.CONTRADICTION, path, f"`{a.name}[]` is a list of values and has an operator", f"write `{a.name}[]`")
     for value in one.values:
+        if _is_nothing(r, path, value, a, _absence_fix(a.name, one.op)):
+            continue
         if not _compares_attributes(r, path, value, a, entities, _READ_FIX):
-            _constant(r, path, value, a, partial=one.op in {Op.BEGINS_WITH, Op.CONTAINS})
+            _constant(r, path, value, _compared(a, one.op), partial=one.op in {Op.BEGINS_WITH, Op.CONTAINS})
+    _check_bounds(r, path, one.op, one.values, a)
 
 
 def _write(r: Reporter, path: Path, write: Write) -> None:
@@ -222,6 +234,8 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             elif change.value:
                 # An increment need not be within the bounds.
                 added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
+                if _is_nothing(r, place, change.value, attribute, f"write `remove {attribute.name}`"):
+                    continue
                 if not _compares_attributes(r, place, change.value, attribute, (entity.name,), _CHANGE_FIX):
                     _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
             required = not (attribute.optional or attribute.id or attribute.default is not None)
@@ -232,7 +246,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             # An upsert sets the immutable attributes of the item that it may create.
             first_value = action.verb is Verb.UPSERT and change.op is ChangeOp.SET and not attribute.id
             if action.updates and not (first_value and attribute.mutable is False):
-                _changeable(r, place, entity, attribute)
+                _changeable(r, place, write, action, entity, attribute)
     for check in write.checks:
         names = (
             (check.entity,)
@@ -244,6 +258,8 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             attribute = attribute_of_input(r.workload, write, check.attribute)
         if attribute:
             for value in check.values:
+                if _is_nothing(r, (*path, "checks"), value, attribute, _absence_fix(check.attribute, check.op)):
+                    continue
                 if _compares_attributes(
                     r,
                     (*path, "checks"),
@@ -253,13 +269,29 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                     _CONDITION_FIX if attribute.type.numeric else _SAME_FIX,
                 ):
                     continue
-                _constant(r, (*path, "checks"), value, attribute, partial=check.op in {Op.BEGINS_WITH, Op.CONTAINS})
+                compared = _compared(attribute, check.op)
+                _constant(r, (*path, "checks"), value, compared, partial=check.op in {Op.BEGINS_WITH, Op.CONTAINS})
             if check.op is not None and (unfit := _unfit(check.op, check.values, attribute)):
                 r.say(codes.UNFIT_TYPE, (*path, "checks"), *unfit, check.attribute)
+            _check_range(r, (*path, "checks"), check.op, check.values, attribute)
+            _check_bounds(r, (*path, "checks"), check.op, check.values, attribute)
             if _passed(attribute, check.op, check.values) and write.id not in r.out_of_scope:
-                message = f"`{check.attribute}` is the TTL attribute, and an expired item is not found"
-                fix = "leave the condition out: `create` replaces an item that has expired, and nothing else finds it"
-                r.say(codes.ASKS_EXPIRED, (*path, "checks"), message, fix, check.attribute)
+                _check_expired(r, (*path, "checks"), write, check)
+
+
+def _check_expired(r: Reporter, path: Path, write: Write, check: Check) -> None:
+    """A condition that is true only for expired items, which updates and deletes do not find.
+
+    A put replaces an item without looking for it, so that `put Lock` with `expiresAt <= now` takes a lock over.
+    """
+    message = f"`{check.attribute}` is the TTL attribute, and an expired item is not found"
+    fix = "leave the condition out: `create` replaces an item that has expired, and nothing else finds it"
+    verbs = {action.verb for action in write.actions if action.entity == (check.entity or write.first_entity)}
+    if verbs & _WHOLE:
+        r.say(codes.ASKS_EXPIRED, path, message, fix, check.attribute)
+        return
+    fix += "; or compare another attribute, without `ttl`"
+    r.say(codes.CONTRADICTION, path, f"{message}: the condition is never true", fix, check.attribute)
 
 
 def _unfit(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str] | None:
@@ -281,7 +313,34 @@ def _unfit(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str] |
         return f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`"
     if op in RANGES and kind is Kind.BOOLEAN:
         return f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`"
+    if op in RANGES and kind is Kind.ENUM:
+        return _unordered(op, values, a)
     return None
+
+
+def _unordered(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str]:
+    """The message about a range of an enum, and the members that are probably meant.
+
+    DynamoDB would compare letters: of `LOW | MID | HIGH`, `LOW` and `HIGH` are both below `MID`.
+    """
+    members = a.type.values
+    consts = [value.const for value in values if value.const is not None]
+    meant: tuple[str, ...] = ()
+    if op is Op.BEGINS_WITH:
+        meant = tuple(member for member in members if consts and member.startswith(consts[0]))
+    elif consts and len(consts) == len(values) and all(const in members for const in consts):
+        first, last = members.index(consts[0]), members.index(consts[-1])
+        ends = {
+            Op.GE: (first, len(members)),
+            Op.GT: (first + 1, len(members)),
+            Op.LE: (0, first + 1),
+            Op.LT: (0, first),
+            Op.BETWEEN: (first, last + 1),
+        }
+        meant = members[slice(*ends[op])]
+    message = f"`{a.name}` is {a.type}: its members are compared as letters, and have no other order"
+    named = ", ".join(map(write_constant, meant or members[:2]))
+    return message, f"name those that you mean: `{a.name} in ({named})`; or keep a number for the order"
 
 
 def _senseless(r: Reporter, path: Path, write: Write, action: Action, change: Change) -> None:
@@ -296,7 +355,7 @@ def _senseless(r: Reporter, path: Path, write: Write, action: Action, change: Ch
     r.say(codes.CONTRADICTION, path, message, fix)
 
 
-def _changeable(r: Reporter, path: Path, entity: Entity, a: Attribute) -> None:
+def _changeable(r: Reporter, path: Path, write: Write, action: Action, entity: Entity, a: Attribute) -> None:
     name = f"`{entity.name}.{a.name}`"
     if a.id:
         r.say(
@@ -306,7 +365,11 @@ def _changeable(r: Reporter, path: Path, entity: Entity, a: Attribute) -> None:
             "delete the item and create another",
         )
     elif a.mutable is False:
-        r.say(codes.IMMUTABLE, path, f"{name} is marked immutable", "mark it `mutable`, or leave the change out")
+        fix = "mark it `mutable`, or leave the change out"
+        others = [c.attribute for c in changes(write, action, entity) if not _is_immutable(entity, c.attribute)]
+        if not action.changes and others:
+            fix = f"list what changes: `{action.verb} {entity.name} ({', '.join(others)})`; or mark it `mutable`"
+        r.say(codes.IMMUTABLE, path, f"{name} is marked immutable", fix)
     elif a.mutable is None:
         r.say(
             codes.NOT_MARKED_MUTABLE,
@@ -314,6 +377,55 @@ def _changeable(r: Reporter, path: Path, entity: Entity, a: Attribute) -> None:
             f"{name} changes and is not marked mutable",
             f"mark it: `` {write_attribute(replace(a, mutable=True, text=''))} ``",
         )
+
+
+def _compared(a: Attribute, op: Op | None) -> Attribute:
+    """The attribute as its values are compared: a condition that its bounds imply is superfluous, and no mistake."""
+    return a if op in (Op.EQ, Op.IN) else replace(a, min=None, max=None)
+
+
+def _check_bounds(r: Reporter, path: Path, op: Op | None, values: tuple[Value, ...], a: Attribute) -> None:
+    """A comparison that is true for no number within the bounds of its attribute."""
+    numbers = [Decimal(value.const) for value in values if value.const is not None and _NUMBER.match(value.const)]
+    least, most = a.bounds
+    if not a.type.numeric or not numbers or len(numbers) != len(values) or (least is None and most is None):
+        return
+    first, last = numbers[0], numbers[-1]
+    # The nearest whole numbers for which the comparison is true.
+    lowest = {Op.GE: ceil(first), Op.GT: floor(first) + 1, Op.BETWEEN: ceil(first)}.get(op) if op else None
+    highest = {Op.LE: floor(first), Op.LT: ceil(first) - 1, Op.BETWEEN: floor(last)}.get(op) if op else None
+    if most is not None and lowest is not None and lowest > most:
+        bound, fix = f"at most {most}", f"raise the bound: `max {lowest}`"
+    elif least is not None and highest is not None and highest < least:
+        bound, fix = f"at least {least}", f"lower the bound: `min {highest}`"
+    else:
+        return
+    said = f"{a.name} {write_comparison(op or Op.EQ, values, frozenset())}"
+    message = f"`{said}` is never true, because `{a.name}` is {bound}"
+    r.say(codes.CONSTANT, path, message, f"{fix}; or change the comparison", a.name)
+
+
+def _check_range(r: Reporter, path: Path, op: Op | None, values: tuple[Value, ...], a: Attribute) -> None:
+    """A range whose first end is above the second: DynamoDB would refuse each request with it."""
+    if op is not Op.BETWEEN or len(values) != 2 or a.type.kind is Kind.ENUM:
+        return
+    low, high = values
+    is_inverted = False
+    if low.now is not None and high.now is not None:
+        is_inverted = low.now > high.now
+    elif low.const is not None and high.const is not None:
+        is_fit = not (_problem(low.const, a) or _problem(high.const, a))
+        ends: list[Any] = [constant(low.const, a.type), constant(high.const, a.type)] if is_fit else []
+        is_inverted = is_fit and ends[0] > ends[1]
+    if is_inverted:
+        said = f"{a.name} {write_comparison(op, values, frozenset())}"
+        turned = f"{a.name} {write_comparison(op, (high, low), frozenset())}"
+        r.say(codes.CONTRADICTION, path, f"no value is within `{said}`", f"write `{turned}`", a.name)
+
+
+def _is_immutable(entity: Entity, name: str) -> bool:
+    attribute = entity.attribute(name)
+    return attribute is not None and attribute.mutable is False
 
 
 def _compares_attributes(
@@ -339,9 +451,28 @@ def _compares_attributes(
 def _is_bare_word(r: Reporter, path: Path, const: str) -> bool:
     """Whether a constant stands in its cell without quotes. In YAML and JSON a constant is marked as one."""
     cell = r.places.find(path)
-    if cell is None or not re.search(rf"(?<![\w.]){re.escape(const)}(?![\w.])", cell.text):
+    word = re.escape(const)
+    if cell is None:
         return False
-    return not re.search(rf"""["'“”]{re.escape(const)}["'“”]""", cell.text)
+    return bool(re.search(rf"(?<![\w.]){word}(?![\w.])", re.sub(rf"""["'“”]{word}["'“”]""", "", cell.text)))
+
+
+def _is_nothing(r: Reporter, path: Path, value: Value, a: Attribute, fix: str) -> bool:
+    """Whether a value is `null` or `None` without quotes, which is reported: it would be a text.
+
+    An absent attribute is not a value in DynamoDB.
+    """
+    const = value.const or ""
+    if const.lower() not in _NOTHING or const in a.type.values or not _is_bare_word(r, path, const):
+        return False
+    message = f"`{const}` would be the text of that name, and not an absent `{a.name}`"
+    quoted = f'; the text is written `"{const}"`' if a.type.kind is Kind.STRING else ""
+    r.say(codes.CONSTANT, path, message, f"{fix}{quoted}", const)
+    return True
+
+
+def _absence_fix(name: str, op: Op | None) -> str:
+    return f"write `{name} exists`" if op is Op.NE else f"write `{name} not exists`"
 
 
 def _constant(r: Reporter, path: Path, value: Value, a: Attribute, partial: bool = False) -> None:
@@ -362,7 +493,7 @@ def _problem(const: str, a: Attribute) -> tuple[str, str] | None:
         return "a member of the enum", f"the members are {name_list(list(a.type.values))}"
     if a.type.numeric and not _NUMBER.match(const):
         return "a number", "write a number; the name of an input has to be among the inputs"
-    if kind is Kind.INTEGER and "." in const:
+    if kind is Kind.INTEGER and ("." in const or Decimal(const) != Decimal(const).to_integral_value()):
         return "an integer", "write it without a fraction"
     if a.type.numeric and (beyond := _beyond(const, a)):
         return beyond

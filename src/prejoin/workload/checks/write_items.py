@@ -8,7 +8,17 @@ from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.lookup import having_attribute, target, touched_entities
 from prejoin.workload.model import Action, Check, CheckKind, Entity, Verb, Write
 from prejoin.workload.read_result import Path
-from prejoin.workload.targets import NEW, ListSource, actions_of, checks_of, links, list_source, unbound_lists
+from prejoin.workload.targets import (
+    NEW,
+    ListSource,
+    actions_of,
+    checks_of,
+    is_resumable,
+    links,
+    list_source,
+    unbound_lists,
+)
+from prejoin.workload.tenants import own_id
 
 
 def check_write_items(r: Reporter) -> None:
@@ -18,6 +28,7 @@ def check_write_items(r: Reporter) -> None:
             _lists(r, path, write)
             _twice(r, path, write)
             _long_lists(r, path, write)
+            _children_of_given_items(r, path, write)
             _contradictions(r, path, write)
             for check in write.checks:
                 _whose(r, path, write, check)
@@ -74,6 +85,35 @@ def _long_lists(r: Reporter, path: Path, write: Write) -> None:
             message = f"`{action.verb} {entity.name}[]` is of {number} items, and a transaction takes at most 100"
             fix = "write `No` under Transaction: they are then written in batches, and what they belong to last"
             r.say(codes.LONG_LIST, (*path, "actions"), message, fix, entity.name)
+
+
+def _children_of_given_items(r: Reporter, path: Path, write: Write) -> None:
+    """Lists of the children of items that the caller gives, and that have to belong to another item.
+
+    With `projectId, taskId[]` and `delete Task[]; delete File[]`, the files of a task of another project would be
+    deleted, before the task is passed over. A transaction refuses it as a whole.
+    """
+    if not is_resumable(write):
+        return
+    for action in actions_of(r.workload, write):
+        entity = r.workload.entity(action.entity)
+        if entity is None or not action.many or action.verb in NEW:
+            continue
+        source = list_source(r.workload, write, action, entity)
+        parent = r.workload.entity(source.over)
+        if parent is None or source.unwritten:
+            continue
+        given = list_source(r.workload, write, Action(action.verb, parent.name, many=True), parent)
+        own = {attribute.name for attribute in own_id(r.workload, parent)}
+        tenant = {r.workload.tenant.attribute} if r.workload.tenant else set()
+        ties = [name for name in given.links if name not in own | tenant]
+        if given.is_given and ties:
+            message = (
+                f"`{action.verb} {entity.name}[]` is written before it is known that each given {parent.name} has this "
+                f"`{ties[0]}`"
+            )
+            fix = f"write `Yes` under Transaction, or leave the input `{ties[0]}` out"
+            r.say(codes.UNBOUND_LIST, (*path, "actions"), message, fix, entity.name)
 
 
 def _twice(r: Reporter, path: Path, write: Write) -> None:

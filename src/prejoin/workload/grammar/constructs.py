@@ -441,7 +441,7 @@ ITEMS_WRITTEN = GrammarTable(
     _rows(
         ("create Order", "a new item; refused where there is one"),
         ("put Session", "written whole, whether or not there was one; so there is no `+=` in a `put` or `create`. With the condition `Session not exists` it is a `create`"),
-        ("update Order", "all inputs that are attributes of it and not its id"),
+        ("update Order", "all inputs that are attributes of it and not its id; not an immutable reference to another item that the row writes"),
         ("update Order (status)", "`status` is set to the input of that name"),
         ("update Order (note?)", "only if the input `note` is given; None removes it. The same as the input `note?`"),
         ("update Order (status = SHIPPED)", "to a constant"),

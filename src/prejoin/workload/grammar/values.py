@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from prejoin.workload.grammar.lexer import WORD, CellTokens, TokenKind, quote
 from prejoin.workload.grammar.quantities import SPANS, write_span
 from prejoin.workload.model import ARITY, History, Op, Value
@@ -124,6 +126,9 @@ def _value(tokens: CellTokens, inputs: frozenset[str]) -> Value:
         and tokens.peek().kind in {TokenKind.NUMBER, TokenKind.WORD}
     ):
         text += tokens.take().raw + tokens.take().raw
+    if tokens.next.text == "+" and _touches(tokens) and _TIME.match(text):
+        message = f"the time `{text}` has an offset, and is not in quotes"
+        raise tokens.inexact(message, f'write it in quotes, `"{text}+02:00"`')
     return Value(const=text)
 
 
@@ -244,6 +249,7 @@ def write_comparison(op: Op, values: tuple[Value, ...], inputs: frozenset[str]) 
     return " ".join([op.value, *written])
 
 
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d")
 _RESERVED = frozenset(
     {"now", "and", "filter", "last", "not", "exists", "unique", "as", "or", "via", "remove", "append"}
 )

@@ -1,0 +1,83 @@
+"""Checks of the values that writes change and compare: what would have no effect, and what could never be true."""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+
+from prejoin.types import Kind
+from prejoin.workload import codes
+from prejoin.workload.bounds import must_be_positive
+from prejoin.workload.checks.reporter import Reporter
+from prejoin.workload.grammar.writes import write_checks
+from prejoin.workload.model import Check, Op, Verb, Write
+from prejoin.workload.read_result import Path
+from prejoin.workload.targets import actions_of, attribute_of_input, checked_items, checks_of, input_checks, is_absence
+
+
+def check_write_values(r: Reporter) -> None:
+    for path, pattern in r.patterns():
+        if isinstance(pattern, Write):
+            _check_changed_twice(r, path, pattern)
+            _check_amounts(r, path, pattern)
+            _check_absent_items(r, path, pattern)
+
+
+def _check_changed_twice(r: Reporter, path: Path, write: Write) -> None:
+    """`update Seat (n = 1, n = 2)`: DynamoDB changes an attribute once in a request."""
+    for action in actions_of(r.workload, write):
+        parts = [action]
+        if action.updates and not action.by and not action.many:
+            # Two updates of one item become one, which has the changes of both.
+            same = (action.verb, action.entity, (), False)
+            parts = [one for one in write.actions if (one.verb, one.entity, one.by, one.many) == same]
+        counts = Counter(change.attribute for part in parts for change in part.changes)
+        for name in [name for name, count in counts.items() if count > 1]:
+            message = f"`{action.verb} {action.entity}` changes `{name}` twice"
+            fix = f"write one change of `{name}`"
+            r.say(codes.CONTRADICTION, (*path, "actions"), message, fix, name)
+
+
+def _check_amounts(r: Reporter, path: Path, write: Write) -> None:
+    """A condition that allows only amounts of 0 or less for `-= n`, which has to be more than 0."""
+    for change in [change for action in write.actions for change in action.changes]:
+        if not must_be_positive(r.workload, write, change):
+            continue
+        for check in input_checks(write):
+            if change.value and check.attribute == change.value.param and _is_never_positive(r, write, check):
+                text = write_checks((check,), frozenset())
+                name = check.attribute
+                message = (
+                    f"the `{name}` of `{change.attribute} -= {name}` is more than 0, and `{text}` allows no such amount"
+                )
+                fix = f"write `{change.attribute} += …` to add it, or give it a least value: `{name} >= -100`"
+                r.say(codes.CONTRADICTION, (*path, "checks"), message, fix, name)
+
+
+def _is_never_positive(r: Reporter, write: Write, check: Check) -> bool:
+    const = check.values[0].const if check.values else None
+    if const is None or check.op not in (Op.LT, Op.LE):
+        return False
+    try:
+        number = Decimal(const)
+    except ArithmeticError:
+        return False  # not a number: another check reports it
+    attribute = attribute_of_input(r.workload, write, check.attribute)
+    is_integer = attribute is not None and attribute.type.kind is Kind.INTEGER
+    return number <= 0 or (is_integer and number < 1) or (is_integer and check.op is Op.LT and number <= 1)
+
+
+def _check_absent_items(r: Reporter, path: Path, write: Write) -> None:
+    """With `Tally not exists`, an upsert or a checked item has no stored item that another condition could be about."""
+    groups = [(item.entity.name, item.checks, "") for item in checked_items(r.workload, write)]
+    for action in actions_of(r.workload, write):
+        if action.verb is Verb.UPSERT:
+            fix = f"write `create {action.entity}`, whose conditions are about the new item; or "
+            groups.append((action.entity, checks_of(write, action), fix))
+    inputs = frozenset(one.attribute for one in write.inputs)
+    for name, checks, fix in groups:
+        for check in checks if is_absence(checks) else ():
+            if check.attribute:
+                text = write_checks((check,), inputs)
+                message = f"`{text}` is about the stored {name}, and with `{name} not exists` there is none"
+                r.say(codes.CONTRADICTION, (*path, "checks"), message, f"{fix}leave one of them out", check.attribute)
