@@ -43,6 +43,12 @@ def abort_on(client: Client, transition: Transition, state: str | Path = FOLDER)
         message = f"the table goes back to `{change.source_name}` already"
         fix = f"go on with `prejoin evolve backfill {change.target_name} {change.source_name}`"
         raise RefusedError(codes.OTHER_CHANGE, message, fix)
+    if change.is_cleaning:
+        message = f"`clean` removes what only `{change.source_name}` has already"
+        fix = (
+            f"finish it: `prejoin evolve clean {change.source_name} {change.target_name}`; the way back is a new change"
+        )
+        raise RefusedError(codes.OTHER_CHANGE, message, fix)
     hold = Hold(records, record)
     hold.take()
     has_written = bool({*change.done} - {"indexes"}) or bool(change.step.name)

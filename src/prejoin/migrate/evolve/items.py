@@ -7,7 +7,7 @@ read. After an interruption it goes on with the page that it was at; doing a pag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,7 +28,7 @@ from prejoin.migrate.evolve.record import (
 )
 from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id
 from prejoin.migrate.evolve.twins import (
-    ItemState,
+    Decision,
     Pair,
     PairKind,
     TwinAction,
@@ -38,8 +38,8 @@ from prejoin.migrate.evolve.twins import (
     pair_kinds,
     requests,
 )
-from prejoin.patterns.integrity.audit import Audit, patiently, reasons
-from prejoin.patterns.integrity.findings import Finding, values_of
+from prejoin.patterns.integrity.audit import Audit, patiently, read_items, reasons
+from prejoin.patterns.integrity.findings import Finding, Judge, values_of
 from prejoin.patterns.integrity.repair import repair
 from prejoin.patterns.twin_mark import MARK
 from prejoin.pipeline.connection import TablePlace, connect
@@ -119,8 +119,7 @@ class Evolution:
                 bound = schema.entity(package.classes[entity])
                 wires.setdefault(bound.tag, []).append(bound.codec.attribute(package.fields[entity][attribute]).wire)
             self._scan("defaults", self._default(schema, wires))
-        is_over = self.record.design == design_id(self.transition.new)
-        self._pair("twins", decide_at_end if is_over else decide)
+        self._pair("twins", decide_at_end if self.change.is_cleaning else decide)
         self._mend("backfill", package.schema)
         self._finish("backfill", "defaults")
         return self.result
@@ -131,6 +130,9 @@ class Evolution:
             raise RefusedError(
                 codes.STEP_MISSING, "the backfill is not finished", "run `prejoin evolve backfill` first"
             )
+        # From now on, an item without a twin under the old key is no sign that somebody deleted it.
+        self.change.is_cleaning = True
+        self.hold.renew(force=True)
         self.progress.begin("removing indexes", "indexes")
         there = self._indexes()
         gone = [one.name for one in self.transition.removed if one.name in there]
@@ -184,7 +186,7 @@ class Evolution:
     def _kinds(self) -> tuple[PairKind, ...]:
         return pair_kinds(self.transition)
 
-    def _pair(self, step: str, decision: Callable[[ItemState, ItemState, bool], TwinAction]) -> None:
+    def _pair(self, step: str, decision: Decision) -> None:
         """Goes through the items of entities that have two keys, again and again until nothing is left to be done."""
         kinds = {tag: kind for kind in self._kinds for tag in kind.tags}
         for number in range(_PASSES if kinds else 0):
@@ -198,11 +200,9 @@ class Evolution:
             while start != {}:
                 begin = {"ExclusiveStartKey": start} if start else {}
                 page = self.client.call("Scan", {"ConsistentRead": True, **begin})
-                for item in page["Items"]:
-                    self.result.read += 1
-                    kind = kinds.get(item.get(self.client.schema.type_attribute, {}).get("S", ""))
-                    if kind is not None:
-                        done += self._pair_up(kind, item, decision, conflicts)
+                self.result.read += len(page["Items"])
+                for pair in self._pairs_of(kinds, page["Items"], decision, conflicts):
+                    done += self._pair_up(pair, decision, conflicts)
                 start = page.get("LastEvaluatedKey") or {}
                 self._save(name, start, len(page["Items"]))
                 self.progress.update(f"{self.result.read:,} items read, {done:,} done")
@@ -218,52 +218,79 @@ class Evolution:
                 raise RefusedError(codes.STEP_MISSING, message, fix)
         self.change.done = [one for one in self.change.done if not one.startswith(f"{step} ")]
 
-    def _pair_up(
-        self,
-        kind: PairKind,
-        item: Json,
-        decision: Callable[[ItemState, ItemState, bool], TwinAction],
-        conflicts: list[Finding],
-    ) -> int:
-        """Does what is to be done with an item and its twin. Returns 1 if something was done, or has to be tried again.
+    def _pairs_of(
+        self, kinds: dict[str, PairKind], items: list[Json], decision: Decision, conflicts: list[Finding]
+    ) -> Iterator[Pair]:
+        """The items of a page with their twins, which are read in batches.
 
-        A pair is decided when its leaving item is met, and once more at the coming one if there is no leaving item.
+        The twins may be old. That does no harm: all requests have the condition that both items are as they were read.
         """
-        tag = item[self.client.schema.type_attribute]["S"]
-        entity = kind.leaving if tag == kind.leaving.tag else kind.coming
-        values = kind.values(item, entity)
-        if values is None:
-            conflicts.append(Finding("damaged", tag, self._key_of(item), item, None))
-            return 0
-        pair = self._read_pair(kind, values)
-        if pair.is_expired or (entity is kind.coming and pair.leaving is not None):
+        judge, type_attribute = Judge(self.client.schema), self.client.schema.type_attribute
+        pairs: list[tuple[PairKind, Json, bool, Json | None]] = []
+        for item in items:
+            tag = item.get(type_attribute, {}).get("S", "")
+            kind = kinds.get(tag)
+            if kind is None:
+                continue
+            is_leaving = tag == kind.leaving.tag
+            entity = kind.leaving if is_leaving else kind.coming
+            values = kind.values(item, entity)
+            if values is None:
+                conflicts.append(Finding("damaged", tag, self._key_of(item), item, None))
+                continue
+            # At the end, an item that is as it was marked is removed, whatever became of its twin.
+            is_settled = decision is decide_at_end and is_leaving and kind.is_marked(item, values)
+            pairs.append((kind, item, is_leaving, None if is_settled else kind.keys(values)[1 if is_leaving else 0]))
+        keys = {judge.key(key): key for _, _, _, key in pairs if key is not None}
+        twins = self.client._run(read_items(self.client.table, judge, list(keys.values())))
+        for kind, item, is_leaving, key in pairs:
+            twin = twins[judge.key(key)] if key is not None else None
+            yield Pair(kind, item, twin) if is_leaving else Pair(kind, twin, item)
+
+    def _pair_up(self, pair: Pair, decision: Decision, conflicts: list[Finding]) -> int:
+        """Does what is to be done with a pair. Returns 1 if something was done, or has to be tried again."""
+        if pair.is_expired:
             return 0
         action = decision(*pair.states, pair.are_equal)
-        if action in (TwinAction.CONFLICT, TwinAction.DAMAGED) or not is_comparable(pair):
-            conflicts.append(Finding("conflict", tag, self._key_of(item), pair.leaving, pair.coming))
-            return 0
         if action is TwinAction.NOTHING:
             return 0
+        if action in (TwinAction.CONFLICT, TwinAction.DAMAGED):
+            pair = self._read_pair(pair)
+            action = decision(*pair.states, pair.are_equal)
+        if action in (TwinAction.CONFLICT, TwinAction.DAMAGED) or not is_comparable(pair):
+            found = pair.leaving if pair.leaving is not None else pair.coming
+            if found is not None and found is pair.leaving:  # each pair is met twice
+                conflicts.append(Finding("conflict", pair.kind.leaving.tag, self._key_of(found), found, pair.coming))
+            return 0
         actions = [
-            {name: {"TableName": self.client.table, **body}}
+            (name, {"TableName": self.client.table, **body})
             for one in requests(pair, action)
             for name, body in one.items()
         ]
+        if not actions:
+            return 0
         self._wait()
         try:
-            self.client.call("TransactWriteItems", {"TransactItems": actions})
+            if len(actions) == 1:
+                self.client.call(f"{actions[0][0]}Item", actions[0][1])
+            else:
+                self.client.call("TransactWriteItems", {"TransactItems": [{name: body} for name, body in actions]})
             self.result.written[action.value] += 1
         except DynamoDBError as error:
             if not reasons(error) <= {"ConditionalCheckFailed", "TransactionConflict"}:
                 raise
         return 1
 
-    def _read_pair(self, kind: PairKind, values: Mapping[str, Any]) -> Pair:
-        """Both items of an object, read in one transaction."""
-        gets = [{"Get": {"TableName": self.client.table, "Key": key}} for key in kind.keys(values)]
-        answer = self.client._run(patiently(Request("TransactGetItems", {"TransactItems": gets}, kind.leaving.tag)))
+    def _read_pair(self, pair: Pair) -> Pair:
+        """The pair, read again in one transaction."""
+        values = pair.leaving_values or pair.coming_values
+        if values is None:
+            return pair
+        gets = [{"Get": {"TableName": self.client.table, "Key": key}} for key in pair.kind.keys(values)]
+        request = Request("TransactGetItems", {"TransactItems": gets}, pair.kind.leaving.tag)
+        answer = self.client._run(patiently(request))
         leaving, coming = (one.get("Item") for one in answer["Responses"])
-        return Pair(kind, leaving, coming)
+        return Pair(pair.kind, leaving, coming)
 
     def _key_of(self, item: Json) -> Json:
         return _key(self.client.schema, item)

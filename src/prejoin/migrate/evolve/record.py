@@ -56,6 +56,8 @@ class ChangeStatus(msgspec.Struct):
     done: list[str] = msgspec.field(default_factory=list)
     """Finished steps, in the direction in which it goes."""
     step: StepStatus = msgspec.field(default_factory=StepStatus)
+    is_cleaning: bool = False
+    """Whether items under the old key are being removed, or were."""
     holder: str = ""
     """The process that works on it: host, number and a random text; empty if none does."""
     held_until: float = 0.0
@@ -83,9 +85,11 @@ class FinishedChange(msgspec.Struct):
         """The change as one that is under way, to look for items that were written since."""
         direction: Literal["forward", "back"] = "forward" if self.result == "applied" else "back"
         done = ["indexes", "backfill"]
-        return ChangeStatus(
+        change = ChangeStatus(
             self.id, self.source, self.source_name, self.target, self.target_name, now(), direction, done
         )
+        change.is_cleaning = True
+        return change
 
 
 class TableRecord(msgspec.Struct):

@@ -19,9 +19,10 @@ still as it was read. Everything else is carried over, or reported.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from prejoin.keys import TABLE
@@ -63,6 +64,10 @@ class TwinAction(Enum):
     REMOVE_LEAVING = "old items deleted"
     CONFLICT = "conflict"
     DAMAGED = "damaged"
+
+
+Decision = Callable[[ItemState, ItemState, bool], TwinAction]
+"""What is to be done with a pair: by the states of the leaving and the coming item, and whether they are equal."""
 
 
 def decide(leaving: ItemState, coming: ItemState, are_equal: bool) -> TwinAction:
@@ -109,16 +114,23 @@ class Pair:
     leaving: Json | None
     coming: Json | None
 
+    @cached_property
+    def leaving_values(self) -> Mapping[str, Any] | None:
+        return self.kind.values(self.leaving, self.kind.leaving)
+
+    @cached_property
+    def coming_values(self) -> Mapping[str, Any] | None:
+        return self.kind.values(self.coming, self.kind.coming)
+
     @property
     def states(self) -> tuple[ItemState, ItemState]:
-        return self.kind.state(self.leaving, self.kind.leaving), self.kind.state(self.coming, self.kind.coming)
+        leaving = self.kind.state(self.leaving, self.leaving_values)
+        return leaving, self.kind.state(self.coming, self.coming_values)
 
     @property
     def are_equal(self) -> bool:
         """Whether both have the same attributes."""
-        leaving = self.kind.values(self.leaving, self.kind.leaving)
-        coming = self.kind.values(self.coming, self.kind.coming)
-        return leaving is not None and leaving == coming
+        return self.leaving_values is not None and self.leaving_values == self.coming_values
 
     @property
     def is_expired(self) -> bool:
@@ -151,14 +163,16 @@ class PairKind:
     def values(self, item: Json | None, entity: BoundEntity[Any]) -> Mapping[str, Any] | None:
         return values_of(entity, item) if item is not None else None
 
-    def state(self, item: Json | None, entity: BoundEntity[Any]) -> ItemState:
+    def state(self, item: Json | None, values: Mapping[str, Any] | None) -> ItemState:
         if item is None:
             return ItemState.ABSENT
-        values = values_of(entity, item)
         if values is None:
             return ItemState.UNREADABLE
-        is_marked = item.get(MARK) == twin_mark(self.change, entity.codec, values)
-        return ItemState.AS_MARKED if is_marked else ItemState.WRITTEN
+        return ItemState.AS_MARKED if self.is_marked(item, values) else ItemState.WRITTEN
+
+    def is_marked(self, item: Json, values: Mapping[str, Any]) -> bool:
+        """Whether an item is as it was when both were written."""
+        return MARK in item and item[MARK] == self.mark(values)
 
     def keys(self, values: Mapping[str, Any]) -> tuple[Json, Json]:
         """The keys of both items of an object."""
@@ -208,23 +222,23 @@ def requests(pair: Pair, action: TwinAction) -> list[dict[str, Any]]:
     kind = pair.kind
     match action:
         case TwinAction.WRITE_COMING:
-            values = kind.values(pair.leaving, kind.leaving)
+            values = pair.leaving_values
             assert values is not None
             return [_set_mark(kind, pair.leaving, values), _put(kind, kind.coming_item(values), pair.coming)]
         case TwinAction.WRITE_LEAVING:
-            values = kind.values(pair.coming, kind.coming)
+            values = pair.coming_values
             assert values is not None
             return [_set_mark(kind, pair.coming, values), _put(kind, kind.leaving_item(values), pair.leaving)]
         case TwinAction.MARK_BOTH:
-            values = kind.values(pair.leaving, kind.leaving)
+            values = pair.leaving_values
             assert values is not None
             return [_set_mark(kind, pair.leaving, values), _set_mark(kind, pair.coming, values)]
         case TwinAction.DELETE_LEAVING:
-            values = kind.values(pair.leaving, kind.leaving)
+            values = pair.leaving_values
             assert values is not None
             return [_delete(kind, pair.leaving), _still_absent(kind, kind.keys(values)[1])]
         case TwinAction.DELETE_COMING:
-            values = kind.values(pair.coming, kind.coming)
+            values = pair.coming_values
             assert values is not None
             return [_delete(kind, pair.coming), _still_absent(kind, kind.keys(values)[0])]
         case TwinAction.REMOVE_LEAVING:

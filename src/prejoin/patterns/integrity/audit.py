@@ -119,7 +119,7 @@ class Audit:
         beside = dict[KeyTexts, Json]()
         for item in items:
             beside.update((judge.key(key), key) for key in judge.neighbours(item))
-        fetched = yield from _read(self._table, judge, [key for name, key in beside.items() if name not in here])
+        fetched = yield from read_items(self._table, judge, [key for name, key in beside.items() if name not in here])
         around: Around = {**fetched, **here}
         findings: list[Finding] = []
         for item in items:
@@ -155,7 +155,7 @@ class Audit:
         return Request("Scan", body, f"{self._table}, segment {at}")
 
 
-def _read(table: str, judge: Judge, keys: Sequence[Json]) -> Steps[dict[KeyTexts, Json | None]]:
+def read_items(table: str, judge: Judge, keys: Sequence[Json]) -> Steps[dict[KeyTexts, Json | None]]:
     """Read items by their keys, eventually consistent: items that look wrong are read again."""
     found: dict[KeyTexts, Json | None] = {judge.key(key): None for key in keys}
     rest, attempt = list(keys), 0

@@ -1,0 +1,140 @@
+"""Slips that happen to people: no item is deleted that is not a twin, and the command says what is wrong."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from prejoin import Client, Embedded
+from prejoin.design.document.write_document import write_document
+from prejoin.migrate.evolve.transition import CodeVersion
+from tests.cli.conftest import Prejoin, prejoin  # noqa: F401 - a fixture
+from tests.migrate.evolve.shop import OLD, few, moved
+
+COUNT = 12
+FORWARD = ("old", "new", "--db", "shop.db")
+EXCHANGED = ("new", "old", "--db", "shop.db")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two folders with designs that have another key for orders, and a file with a table of the first."""
+    for name, version in (("old", few("OLD")), ("new", moved("NEW"))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "access-patterns.md").write_text(OLD, encoding="utf-8")
+        text = write_document(version.design, version.workload)
+        (tmp_path / name / "table-design.md").write_text(text, encoding="utf-8")
+    with Embedded(str(tmp_path / "shop.db")) as engine:
+        Client(few("OLD").package.schema, "shop", engine).create_table()
+    insert(tmp_path, few("OLD"), range(COUNT))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def insert(folder: Path, version: CodeVersion, numbers: range) -> None:
+    with Embedded(str(folder / "shop.db")) as engine:
+        client = Client(version.package.schema, "shop", engine)
+        for number in numbers:
+            placed = datetime(2026, 5, 4, 12, 0, number, tzinfo=UTC)
+            order = {"orderId": f"o{number}", "userId": "u", "placedAt": placed, "status": "OPEN", "total": number}
+            client.insert(version.package.record("Order", order))
+
+
+def items(folder: Path) -> dict[str, set[str]]:
+    """The ids of the orders by the type of their items."""
+    with Embedded(str(folder / "shop.db")) as engine:
+        stored = Client(few("OLD").package.schema, "shop", engine).call("Scan")["Items"]
+    found: dict[str, set[str]] = {}
+    for item in stored:
+        if "orderId" in item:
+            found.setdefault(item["entityType"]["S"], set()).add(item["orderId"]["S"])
+    return found
+
+
+def ids(count: int) -> set[str]:
+    return {f"o{number}" for number in range(count)}
+
+
+@pytest.mark.parametrize("step", ["indexes", "backfill", "clean"])
+def test_exchanged_folders_of_an_untouched_table(folder: Path, prejoin: Prejoin, step: str) -> None:  # noqa: F811
+    ran = prejoin("evolve", step, *EXCHANGED, "--yes")
+    assert (ran.status, "PJ777" in ran.err) == (4, True)
+    assert "`new`" in ran.err
+    assert items(folder) == {"Order": ids(COUNT)}
+
+
+def test_way_back_in_the_middle(folder: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    prejoin("evolve", "indexes", *FORWARD)
+    assert prejoin("evolve", "backfill", *FORWARD, "--yes").status == 0
+    insert(folder, moved("NEW"), range(COUNT, COUNT + 3))  # code of the new design was deployed already
+    for step in ("backfill", "clean"):
+        exchanged = prejoin("evolve", step, *EXCHANGED, "--yes")
+        assert (exchanged.status, "prejoin evolve abort old new" in exchanged.err) == (4, True)
+    assert prejoin("evolve", "abort", *FORWARD, "--yes").status == 0
+    assert "going back" in prejoin("evolve", "status", "old", "--db", "shop.db").out
+    assert prejoin("evolve", "backfill", *FORWARD, "--yes").status == 4
+    assert prejoin("evolve", "clean", *EXCHANGED, "--yes").status == 4  # not before the backfill
+    assert prejoin("evolve", "backfill", *EXCHANGED, "--yes").status == 0
+    assert items(folder)["Order"] == ids(COUNT + 3)
+    assert prejoin("evolve", "clean", *EXCHANGED, "--yes").status == 0
+    assert items(folder) == {"Order": ids(COUNT + 3)}
+    log = prejoin("evolve", "log", "old", "--db", "shop.db", "--format", "json").json["result"]["log"]
+    assert [one["result"] for one in log] == ["taken back"]
+
+
+def test_backfill_again_after_new_code_wrote(folder: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    prejoin("evolve", "indexes", *FORWARD)
+    prejoin("evolve", "backfill", *FORWARD, "--yes")
+    insert(folder, moved("NEW"), range(COUNT, COUNT + 4))
+    assert prejoin("evolve", "backfill", *FORWARD, "--yes", "--state", "elsewhere").status == 0
+    assert items(folder)["Order2"] == ids(COUNT + 4)
+    assert prejoin("evolve", "clean", *FORWARD, "--yes", "--state", "elsewhere").status == 0
+    assert items(folder) == {"Order2": ids(COUNT + 4)}
+
+
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_forgotten_job_of_the_old_design(folder: Path, prejoin: Prejoin, is_finished: bool) -> None:  # noqa: F811
+    prejoin("evolve", "indexes", *FORWARD)
+    prejoin("evolve", "backfill", *FORWARD, "--yes")
+    if is_finished:
+        assert prejoin("evolve", "clean", *FORWARD, "--yes").status == 0
+        with Embedded("shop.db") as engine:  # the index of the old design is gone
+            client = Client(few("OLD").package.schema, "shop", engine)
+            client.add_indexes()
+    insert(folder, few("OLD"), range(COUNT, COUNT + 3))
+    ran = prejoin("evolve", "clean", *FORWARD, "--yes")
+    assert ran.status == 0, ran.err
+    assert "3 carried over" in ran.err
+    assert items(folder) == {"Order2": ids(COUNT + 3)}
+
+
+def test_both_designs_changed_an_item(folder: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    prejoin("evolve", "indexes", *FORWARD)
+    prejoin("evolve", "backfill", *FORWARD, "--yes")
+    for version, total in ((few("OLD"), 100), (moved("NEW"), 200)):
+        with Embedded("shop.db") as engine:
+            client = Client(version.package.schema, "shop", engine)
+            with client.update(version.package.classes["Order"], order_id="o1", read=True) as order:
+                order.total = total
+    for step in ("backfill", "clean"):
+        ran = prejoin("evolve", step, *FORWARD, "--yes")
+        assert (ran.status, "PJ775" in ran.err or "PJ776" in ran.err) == (1 if step == "backfill" else 4, True)
+    assert items(folder) == {"Order": ids(COUNT), "Order2": ids(COUNT)}
+
+
+def test_finished_change_and_another_design(folder: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    for step in ("indexes", "backfill", "clean"):
+        assert prejoin("evolve", step, *FORWARD, "--yes").status == 0
+    status = prejoin("evolve", "status", "new", "--db", "shop.db")
+    assert "new" in status.out
+    assert "no change is under way" in status.err
+    assert prejoin("evolve", "abort", *FORWARD, "--yes").status == 4
+
+
+def test_change_that_wrote_nothing_is_forgotten(folder: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    early = prejoin("evolve", "backfill", *FORWARD, "--yes")
+    assert (early.status, "PJ776" in early.err) == (4, True)
+    assert prejoin("evolve", "abort", *FORWARD, "--yes").status == 0
+    assert items(folder) == {"Order": ids(COUNT)}
