@@ -174,7 +174,7 @@ def test_decision_about_an_approved_key_is_refused_until_the_design_is_a_draft(p
     file.write_text(text.replace("## Decisions\n", f"## Decisions\n\n{decision}\n"), "utf-8")
     ran = prejoin("build", "--yes")
     assert ran.status == 1
-    assert "or design all keys again: without `--keep`, as a DRAFT" in ran.err
+    assert "or design all keys again: `prejoin design --fresh`" in ran.err
     assert page(here) == approved
     (here / "table-design.md").write_text(approved.replace("> Status: APPROVED", "> Status: DRAFT"), "utf-8")
     assert prejoin("build", "--yes").status == 0
@@ -191,7 +191,7 @@ def test_a_decision_that_the_approved_keys_contradict_says_that_they_are_kept(pr
     ran = prejoin("build", "--yes")
     assert ran.status == 1
     assert "cannot all hold: the design that is kept has the key `USER#{userId}` and `ASSIGNMENT#{teamId}`" in ran.err
-    assert "or design all keys again: without `--keep`, as a DRAFT" in ran.err
+    assert "or design all keys again: `prejoin design --fresh`" in ran.err
     assert page(here) == approved
 
 
