@@ -100,9 +100,10 @@ def test_growth_is_reported_with_its_steps(prejoin: Prejoin, here: Path) -> None
     ran = prejoin("build", "--yes")
     assert "`gsi2` is new" in ran.out
     assert "Changes to the table in use:\n  - create the index `gsi2`" in ran.out
-    assert "`db.add_indexes()` does" in ran.out
     assert "User items that may exist, write gsi2pk and gsi2sk in each" in ran.out
-    assert "`prejoin audit teams.schema:SCHEMA --table teams --repair` does" in ran.out
+    assert "Next: `prejoin evolve plan OLD .` plans the change while the application runs; OLD is" in ran.out
+    repairs = "`db.add_indexes()` and then `prejoin audit teams.schema:SCHEMA --table teams --repair` will do"
+    assert f"If nothing writes to the table meanwhile, {repairs}" in ran.out
     assert "table-design.md stays APPROVED" in ran.out
     assert "> Not reviewed: gsi2; User in gsi2" in page(here)
     reviewed = re.sub(r"> Not reviewed: .*\n", "", page(here))

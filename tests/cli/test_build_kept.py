@@ -244,6 +244,46 @@ def test_query_runs_on_the_kept_keys(prejoin: Prejoin, school: Path) -> None:
     assert "PJ" not in ran.err
 
 
+# --- The next step ---------------------------------------------------------------------------------------------------
+
+
+def test_design_and_build_name_the_next_step_and_what_it_takes(prejoin: Prejoin, school: Path) -> None:
+    given = ("design", "v2/access-patterns.md", "--keep", "v1/table-design.md", "--no-proof")
+    takes = "1 new index, 2 deployments (`prepare`, then the new code), a backfill of existing items."
+    expected = f"Next: `prejoin evolve plan v1 v2` plans the change while the application runs: {takes}\n"
+    assert expected in prejoin(*given).out
+    assert prejoin(*given, "--format", "json").json["result"]["next"] == ["prejoin evolve plan v1 v2"]
+    keep(prejoin)
+    assert expected in prejoin("build", "v2/access-patterns.md", "--yes", "--no-tests").out
+    assert prejoin("evolve", "plan", "v1", "v2").status == 0
+    assert expected in prejoin("design", "v2/access-patterns.md", "--no-proof").out
+
+
+def test_only_a_new_entity_needs_no_backfill(prejoin: Prejoin, school: Path, kind: str) -> None:
+    entity = "### Room\n\n- `roomId` (string, id)\n- `floor` (integer)\n\n## Access Patterns"
+    read = "| AP-006 | Room | Get room | roomId | Single | - | 1/s |\n"
+    grown = document(kind, read).replace("## Access Patterns", entity)
+    (school / "v2" / "access-patterns.md").write_text(grown, "utf-8")
+    ran = prejoin("design", "v2/access-patterns.md", "--keep", "v1/table-design.md", "--no-proof")
+    assert "while the application runs: 1 deployment (the new code), no backfill.\n" in ran.out
+    assert "add_indexes" not in ran.out
+
+
+def test_a_plan_that_is_refused_says_why(prejoin: Prejoin, school: Path) -> None:
+    change_page(school / "v1", ("Access patterns: access-patterns.md", "Access patterns: gone.md"))
+    given = ("design", "v2/access-patterns.md", "--keep", "v1/table-design.md", "--no-proof")
+    (school / "v1" / "access-patterns.md").unlink()
+    assert "with the document of v1/table-design.md beside it.\n" in prejoin(*given).out
+
+
+def test_moved_items_are_a_change_of_the_table(prejoin: Prejoin, school: Path) -> None:
+    keep(prejoin)
+    move_students(school / "v2")
+    ran = prejoin("build", "v2/access-patterns.md", "--yes", "--no-tests")
+    assert "  - Student has another type or other keys: all its items have to be written again\n" in ran.out
+    assert "Next: `prejoin evolve plan v1 v2` " in ran.out
+
+
 # --- Hand-written keys ------------------------------------------------------------------------------------------------
 
 

@@ -17,9 +17,10 @@ from prejoin.cli.output import say
 from prejoin.cli.progress import ProgressLine
 from prejoin.cli.prompt.approval import Approval, alternative_lines
 from prejoin.cli.prompt.line import ask
-from prejoin.cli.text.design import besides_page, conflict_lines, design_page
+from prejoin.cli.text.design import besides_page, conflict_lines, design_page, other_file_in_use
 from prejoin.cli.text.design_answers import Why, Without
 from prejoin.cli.text.design_json import Questions, answers_json, conflicts_json, design_json
+from prejoin.cli.text.evolution import plan_command
 from prejoin.cli.text.frontier import frontier_lines
 from prejoin.cli.text.messages import coded
 from prejoin.design.explain import as_text
@@ -170,7 +171,8 @@ def design(
     source = found.source(hints or (as_json and not questions))
     if not questions:
         data["changes"] = changes(target.before, found.design) if target.before else []
-        page = design_page(found)
+        data["next"] = [plan_command(other_file_in_use(found, target.path), target.path)] if found.growth else []
+        page = design_page(found, target.path)
         source = source if as_json else besides_page(source)
     return Outcome(status, data, page, sources=(source,), notes=tuple(notes))
 
@@ -187,7 +189,8 @@ def _keeping(request: DesignRequest, keep: str | None, target: DesignTarget | No
     if target is None or not target.keeps:
         return request
     kept = bound_design(target, workload, "nothing was designed")
-    return replace(request, kept=kept, in_use=design_of_table(target, workload))
+    file = str(target.kept_path) if target.kept_path else ""
+    return replace(request, kept=kept, in_use=design_of_table(target, workload), in_use_file=file)
 
 
 def _contradiction(problem: ContradictionError, file: str) -> Outcome:
@@ -268,7 +271,7 @@ def _remembered(found: DesignResult, remember: bool) -> list[str]:
 def _approve(found: DesignResult, target: DesignTarget) -> Outcome:
     """Shows the design on the terminal, and writes it if the user approves."""
     check_writable(target.path)  # before the questions
-    approval = Approval(found)
+    approval = Approval(found, target.path)
     for note in _announced(target, found):
         say(*coded(note))
     approved = approval.talk(f"Write it to {target.path}?")

@@ -12,6 +12,7 @@ import msgspec
 from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.text.design import growth_lines
+from prejoin.cli.text.evolution import evolution_lines
 from prejoin.cli.text.messages import coded
 from prejoin.cli.text.tables import table
 from prejoin.design.codes import NEW_ATTRIBUTE, NOT_BACKFILLED
@@ -184,7 +185,9 @@ def _in_use(product: Product) -> Iterator[Line]:
     if product.designed.was_approved and not product.designed.approved:
         yield coded(f"{page} was APPROVED and is a DRAFT again: a decision changes keys.")
         return
-    yield from growth_lines(grown, product.designed.design.table, package)
+    yield from growth_lines(grown)
+    file = product.designed.target.kept_path if product.designed.target else None
+    yield from evolution_lines(file, page, product.read.workload, product.designed.design, grown, package)
     if grown and product.designed.approved:
         yield coded(f"{page} stays APPROVED, because its keys stay; it lists what is new and not reviewed.")
 

@@ -52,8 +52,13 @@ class DesignTarget:
     @property
     def kept_path(self) -> Path | None:
         """The file of the design in use, if it is another file that exists."""
-        path = self.path.parent / self.keeps
-        return path if self.keeps and path.is_file() and not path.samefile(self.path) else None
+        path = Path(os.path.normpath(self.path.parent / self.keeps))
+        return path if self.keeps and path.is_file() and not is_same_file(path, self.path) else None
+
+
+def is_same_file(path: Path, other: Path) -> bool:
+    """Whether two paths name one file. It need not exist."""
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def design_target(path: Path) -> DesignTarget:

@@ -105,6 +105,13 @@ class DesignRequest:
     """The file of the kept design, which the new design names; empty if that names it already."""
     in_use: Design | None = None
     """The design of the table in use, if `kept` is a later one that was made to extend it."""
+    in_use_file: str = ""
+    """The file of `in_use`."""
+
+    @property
+    def file_in_use(self) -> str:
+        """The file of the design of the table in use; empty if there is none, or it is not known."""
+        return self.kept_file or self.in_use_file
 
     @property
     def base(self) -> Design | None:
