@@ -359,3 +359,25 @@ def test_the_built_package_finds_all_items_of_the_old_one(
         found = {one.student_id for one in new.students_of_class("5a", limit=100).items}
         assert found == {f"n{number}" for number in range(40)}
         assert [new.get_student(f"n{number}").name for number in range(40)] == [f"Name {n}" for n in range(40)]
+
+
+def test_a_package_of_a_design_from_nothing_says_that_it_does_not_fit(
+    prejoin: Prejoin, school: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (school / "v2" / "access-patterns.md").write_text(document(kind, BY_EMAIL), "utf-8")
+    names = [f"fresh_{kind}_{version}" for version in ("v1", "v2")]
+    for version, name in zip(("v1", "v2"), names, strict=True):
+        ran = prejoin("build", f"{version}/access-patterns.md", "--yes", "--no-tests", "--prune", "--package", name)
+        assert ran.status == 0, ran.err
+        monkeypatch.syspath_prepend(str(school / version))
+    old, new = (importlib.import_module(f"{name}.schema").SCHEMA for name in names)
+    student = importlib.import_module(f"{names[0]}.entities").Student
+    tenant = {"school_id": "s1"} if kind == "tenants" else {}
+    with Embedded() as engine:
+        db = Client(old, "school", engine)
+        db.create_table()
+        db.put_many([student(student_id=f"n{at}", klass="5a", name="N", email="x", **tenant) for at in range(40)])
+        found = [(one.kind, one.what) for one in Client(new, "school", engine).drift()]
+        assert found[0] == ("missing index", "the index gsi2")
+        assert ("item keys", "Student in gsi1, 40 of 40 items") in found
+        assert db.drift() == []
