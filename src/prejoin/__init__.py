@@ -213,6 +213,7 @@ if TYPE_CHECKING:
     from prejoin.streams.totals import keep_totals as keep_totals
     from prejoin.streams.totals import rebuild_totals as rebuild_totals
     from prejoin.table.admin.drift import Difference as Difference
+    from prejoin.table.admin.drift import UnfitTable as UnfitTable
     from prejoin.table.client.async_client import AsyncClient as AsyncClient
     from prejoin.table.client.async_client import AsyncTransaction as AsyncTransaction
     from prejoin.table.client.client import Client as Client

@@ -17,7 +17,7 @@ _NAMES = {
     "prejoin.table.condition.record": "begins_with between contains exists of_type one_of size",
     "prejoin.table.update.changes": "Changes",
     "prejoin.table.update.draft": "add appended if_absent prepended",
-    "prejoin.table.admin.drift": "Difference",
+    "prejoin.table.admin.drift": "Difference UnfitTable",
     "prejoin.table.ids": "ulid",
     "prejoin.table.not_given": "NOT_GIVEN NotGiven",
     "prejoin.engine": "Durability Embedded OpenError",

@@ -100,9 +100,10 @@ def test_growth_is_reported_with_its_steps(prejoin: Prejoin, here: Path) -> None
     ran = prejoin("build", "--yes")
     assert "`gsi2` is new" in ran.out
     assert "Changes to the table in use:\n  - create the index `gsi2`" in ran.out
-    assert "`db.add_indexes()` does" in ran.out
     assert "User items that may exist, write gsi2pk and gsi2sk in each" in ran.out
-    assert "`prejoin audit teams.schema:SCHEMA --table teams --repair` does" in ran.out
+    assert "Next: `prejoin evolve plan OLD .` plans the change while the application runs; OLD is" in ran.out
+    repairs = "`db.add_indexes()` and then `prejoin audit teams.schema:SCHEMA --table teams --repair` will do"
+    assert f"If nothing writes to the table meanwhile, {repairs}" in ran.out
     assert "table-design.md stays APPROVED" in ran.out
     assert "> Not reviewed: gsi2; User in gsi2" in page(here)
     reviewed = re.sub(r"> Not reviewed: .*\n", "", page(here))
@@ -174,7 +175,7 @@ def test_decision_about_an_approved_key_is_refused_until_the_design_is_a_draft(p
     file.write_text(text.replace("## Decisions\n", f"## Decisions\n\n{decision}\n"), "utf-8")
     ran = prejoin("build", "--yes")
     assert ran.status == 1
-    assert "or design all keys again: without `--keep`, as a DRAFT" in ran.err
+    assert "or design all keys again: `prejoin design --fresh`" in ran.err
     assert page(here) == approved
     (here / "table-design.md").write_text(approved.replace("> Status: APPROVED", "> Status: DRAFT"), "utf-8")
     assert prejoin("build", "--yes").status == 0
@@ -191,7 +192,7 @@ def test_a_decision_that_the_approved_keys_contradict_says_that_they_are_kept(pr
     ran = prejoin("build", "--yes")
     assert ran.status == 1
     assert "cannot all hold: the design that is kept has the key `USER#{userId}` and `ASSIGNMENT#{teamId}`" in ran.err
-    assert "or design all keys again: without `--keep`, as a DRAFT" in ran.err
+    assert "or design all keys again: `prejoin design --fresh`" in ran.err
     assert page(here) == approved
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from prejoin.design.codes import NO_DESIGN, NOT_A_DESIGN, UNREADABLE
-from prejoin.design.document.annotations import DesignReading
+from prejoin.design.document.annotations import Annotations, DesignReading
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import write_document
 from prejoin.design.mapping.validate import misfits
@@ -20,6 +20,8 @@ from prejoin.workload.model import Workload
 from prejoin.workload.read_result import Places
 
 NAME = "table-design.md"
+KEEPS = "keeps"
+"""The name of the design in use that a design extends, in YAML and JSON."""
 _NAMES = (NAME, "table-design.yaml", "table-design.yml", "table-design.json")
 
 
@@ -41,13 +43,16 @@ def read_design_text(text: str, workload: Workload, form: Form) -> DesignReading
         return read_document(text, workload)
     try:
         plain, spans = read_tree(text, form)
+        keeps = plain.pop(KEEPS, "") if isinstance(plain, dict) else ""
+        if not isinstance(keeps, str):
+            raise NotATreeError(f"`{KEEPS}` is not the path of a design", spans.get((KEEPS,)))
         design: Design = convert_tree(plain, spans, Design)
     except NotATreeError as problem:
         fix = "compare with a design that prejoin wrote"
         message = f"this is not a design in {form.upper()}: {problem}"
         return DesignReading(Design(""), (NOT_A_DESIGN.at(problem.span, message, fix),), Places())
     places = Places(spans)
-    return DesignReading(design, misfits(design, workload, places), places)
+    return DesignReading(design, misfits(design, workload, places), places, Annotations(keeps=keeps))
 
 
 def read_design_file(path: Path, workload: Workload) -> DesignReading:
@@ -69,11 +74,15 @@ def read_design_file(path: Path, workload: Workload) -> DesignReading:
     return read_design_text(text, workload, form)
 
 
-def write_design(design: Design, form: Form = "yaml", workload: Workload | None = None) -> str:
-    """The text of a design. The Markdown document also uses the workload."""
+def write_design(design: Design, form: Form = "yaml", workload: Workload | None = None, keeps: str = "") -> str:
+    """The text of a design. The Markdown document also uses the workload.
+
+    `keeps` is the path of the design in use that it extends.
+    """
     if form == "md":
-        return write_document(design, workload or Workload())
-    return write_tree(msgspec.to_builtins(design, str_keys=True), form)
+        return write_document(design, workload or Workload(), Annotations(keeps=keeps))
+    kept = {KEEPS: keeps} if keeps else {}
+    return write_tree({**kept, **msgspec.to_builtins(design, str_keys=True)}, form)
 
 
 def _unreadable(code: Code, message: str, fix: str) -> DesignReading:

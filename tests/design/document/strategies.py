@@ -72,6 +72,7 @@ kept = st.builds(
     title=lines,
     status=st.sampled_from(Status),
     source=st.just("access-patterns.md"),
+    keeps=st.sampled_from(["", "../v1/table-design.md"]),
     header=st.dictionaries(st.sampled_from(["Reviewed by", "Generated on"]), plain, max_size=2),
     settings=st.dictionaries(st.sampled_from(["Region", "Point-in-time recovery"]), lines.filter(lambda t: "|" not in t), max_size=2),
     prose=st.dictionaries(st.sampled_from(["front", "Keys", "Table Configuration", "Design Decisions"]), lines.filter(lambda t: "|" not in t), max_size=2),

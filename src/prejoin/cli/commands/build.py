@@ -57,9 +57,9 @@ def build(
     """Generate everything from DOCUMENT (access-patterns.md): the design, proven, and typed Python with tests.
 
     Files are written beside the document. Files that somebody changed by hand are never overwritten. A design with the
-    status APPROVED keeps its keys, and new parts are added to it. Put these options, and more about the table and its
-    roles, into prejoin.toml beside the document to make them permanent. A build without options uses those of the last
-    build, unless prejoin.toml overrides them.
+    status APPROVED, or made with `design --keep`, keeps its keys, and new parts are added to it. Put these options, and
+    more about the table and its roles, into prejoin.toml beside the document to make them permanent. A build without
+    options uses those of the last build, unless prejoin.toml overrides them.
     """
     if check and (yes or prune):
         raise click.UsageError("`--check` writes nothing: leave out `--yes` and `--prune`")

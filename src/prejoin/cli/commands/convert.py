@@ -108,7 +108,7 @@ def _design(file: str, to: Form, output: Path | None, force: bool) -> Outcome:
         if to == "md":
             text = write_document(found.design, found.document.workload, found.reading.kept)
         else:
-            text = write_design(found.design, to)
+            text = write_design(found.design, to, keeps=found.reading.kept.keeps)
     return _written({"file": file, "to": to, "output": str(output) if output else None}, text, output)
 
 

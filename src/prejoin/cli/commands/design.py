@@ -17,9 +17,10 @@ from prejoin.cli.output import say
 from prejoin.cli.progress import ProgressLine
 from prejoin.cli.prompt.approval import Approval, alternative_lines
 from prejoin.cli.prompt.line import ask
-from prejoin.cli.text.design import besides_page, conflict_lines, design_page
+from prejoin.cli.text.design import besides_page, conflict_lines, design_page, other_file_in_use
 from prejoin.cli.text.design_answers import Why, Without
 from prejoin.cli.text.design_json import Questions, answers_json, conflicts_json, design_json
+from prejoin.cli.text.evolution import plan_command
 from prejoin.cli.text.frontier import frontier_lines
 from prejoin.cli.text.messages import coded
 from prejoin.design.explain import as_text
@@ -27,7 +28,15 @@ from prejoin.design.files import design_beside
 from prejoin.design.frontier import FrontierPoint
 from prejoin.pipeline.build.build_design import record_design
 from prejoin.pipeline.design.decisions import add_decisions
-from prejoin.pipeline.design.design_document import DesignTarget, changes, design_target, result_text, write_design
+from prejoin.pipeline.design.design_document import (
+    DesignTarget,
+    bound_design,
+    changes,
+    design_of_table,
+    design_target,
+    result_text,
+    write_design,
+)
 from prejoin.pipeline.design.design_file import design_in_use
 from prejoin.pipeline.design.design_table import (
     FEW,
@@ -64,7 +73,12 @@ _FEW_CHANGES = 12
     help="The form of index keys: the attributes themselves, or templates (default: the better one for each index).",
 )
 @click.option("--remember", is_flag=True, help="Add these decisions to the document.")
-@click.option("--keep", metavar="DESIGN", help="A design in use: its keys stay, and new parts are added.")
+@click.option(
+    "--keep",
+    metavar="DESIGN",
+    help="A design in use: its keys stay, and new parts are added. Later designs and builds keep them, too.",
+)
+@click.option("--fresh", is_flag=True, help="Design all keys again, even if the design was made with --keep.")
 @click.option("--explain", is_flag=True, help="Explain every key, index and copy, and its cost.")
 @click.option("--why", "topics", multiple=True, help="Explain one entity, index, copy or access pattern.")
 @click.option("--alternatives", is_flag=True, help="Solve and price other designs, too.")
@@ -90,6 +104,7 @@ def design(
     index_keys: str | None,
     remember: bool,
     keep: str | None,
+    fresh: bool,
     explain: bool,
     topics: tuple[str, ...],
     alternatives: bool,
@@ -106,17 +121,19 @@ def design(
     On a terminal the design is shown for approval: ask why, add a decision and design again. Otherwise it is printed,
     and written with --yes. The exit status is 1 if a pattern is not served or a check fails.
     """
+    if keep and fresh:
+        raise click.UsageError("`--fresh` keeps no design: leave out `--keep`")
     read = load(file_or_default(document))
     read.require_no_errors("the document has errors; nothing was designed")
     form = [f"{index_keys} index keys"] if index_keys else []
     pins = read_decisions((*sentences, *(f"at most {limit}" for limit in limits), *form), read.workload)
-    kept = design_in_use(keep, read.workload, f"{keep} cannot be kept; nothing was designed") if keep else None
     target = None if output == "-" else design_target(Path(output) if output else design_beside(Path(read.file)))
     questions = Questions(explain, topics, alternatives, dropped, frontier)
     # Questions are answered from the keys; a design is run before it is shown for approval or written.
     proven = not no_proof and (yes or target is None or not questions)
     most = MOST if alternatives else FEW
-    request = DesignRequest(read, pins, kept, proven, most, time_limit, allow_unproven)
+    request = DesignRequest(read, pins, None, proven, most, time_limit, allow_unproven)
+    request = _keeping(request, keep, None if fresh else target)
     try:
         with ProgressLine() as progress:
             found = solve_request(request, progress)
@@ -154,9 +171,26 @@ def design(
     source = found.source(hints or (as_json and not questions))
     if not questions:
         data["changes"] = changes(target.before, found.design) if target.before else []
-        page = design_page(found)
+        data["next"] = [plan_command(other_file_in_use(found, target.path), target.path)] if found.growth else []
+        page = design_page(found, target.path)
         source = source if as_json else besides_page(source)
     return Outcome(status, data, page, sources=(source,), notes=tuple(notes))
+
+
+def _keeping(request: DesignRequest, keep: str | None, target: DesignTarget | None) -> DesignRequest:
+    """The request with the design that it keeps: the given one, or else that of the file, if it was made to keep one.
+
+    An approved design that keeps no other is kept only if it is given.
+    """
+    workload = request.document.workload
+    if keep:
+        kept = design_in_use(keep, workload, f"{keep} cannot be kept; nothing was designed")
+        return replace(request, kept=kept, kept_file=keep)
+    if target is None or not target.keeps:
+        return request
+    kept = bound_design(target, workload, "nothing was designed")
+    file = str(target.kept_path) if target.kept_path else ""
+    return replace(request, kept=kept, in_use=design_of_table(target, workload), in_use_file=file)
 
 
 def _contradiction(problem: ContradictionError, file: str) -> Outcome:
@@ -208,6 +242,9 @@ def _announced(target: DesignTarget, found: DesignResult) -> list[str]:
     notes += [f"  … and {more} more"] if more > 0 else []
     if target.approved and found.request.kept is None:
         notes.append(f"{target.path} is APPROVED: `--keep {target.path}` keeps its keys and adds new parts")
+    elif target.keeps and (found.request.kept is None or found.request.kept_file):
+        options = "`--fresh`" if found.request.kept is None else "`--keep`"
+        notes.append(f"without {options}, the keys of {target.path} stay, and new parts are added")
     return notes
 
 
@@ -234,7 +271,7 @@ def _remembered(found: DesignResult, remember: bool) -> list[str]:
 def _approve(found: DesignResult, target: DesignTarget) -> Outcome:
     """Shows the design on the terminal, and writes it if the user approves."""
     check_writable(target.path)  # before the questions
-    approval = Approval(found)
+    approval = Approval(found, target.path)
     for note in _announced(target, found):
         say(*coded(note))
     approved = approval.talk(f"Write it to {target.path}?")

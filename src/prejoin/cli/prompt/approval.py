@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from prejoin.cli.outcome import Line
 from prejoin.cli.output import say, show, width_of
@@ -54,6 +55,8 @@ class Approval:
     """The conversation: the current design, and the design before each decision."""
 
     result: DesignResult
+    output: Path
+    """The file that the design is for."""
     earlier: list[DesignResult] = field(default_factory=list)
 
     def talk(self, question: str) -> bool:
@@ -99,7 +102,7 @@ class Approval:
                 say(*coded("`help` lists the commands."))
 
     def _show(self) -> None:
-        show(design_page(self.result))
+        show(design_page(self.result, self.output))
         lines = messages((besides_page(self.result.source(hints=False)),), width_of(sys.stderr))
         if lines:
             show([(), *lines], sys.stderr)

@@ -12,6 +12,7 @@ import msgspec
 from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.text.design import growth_lines
+from prejoin.cli.text.evolution import evolution_lines
 from prejoin.cli.text.messages import coded
 from prejoin.cli.text.tables import table
 from prejoin.design.codes import NEW_ATTRIBUTE, NOT_BACKFILLED
@@ -104,7 +105,8 @@ def _sources(plan: BuildPlan, flags: BuildFlags) -> Iterator[Source]:
     document = plan.product.read.file
     for one in plan.conflicts:
         if one.path == plan.product.own:
-            fix = f"decide it in {document}, or set its status to APPROVED to keep it, or delete it"
+            file = plan.product.folder / one.path
+            fix = f"keep it with the status APPROVED, or with `prejoin design {document} --keep {file}`; or delete it"
         elif is_stamped(one.merged.text):
             fix = "move the change below the generated lines or into a file of your own, and delete this one"
         else:
@@ -177,14 +179,16 @@ def build_page(plan: BuildPlan, flags: BuildFlags, written: bool) -> list[Line]:
 
 
 def _in_use(product: Product) -> Iterator[Line]:
-    """Changes to a table of the approved design, and the status of that design."""
+    """Changes to the table in use, and the status of its design."""
     grown, page = product.designed.growth or Growth(), product.folder / product.own
     package = package_name(product.read.workload, Options(product.settings.package))
-    if not product.designed.approved:
+    if product.designed.was_approved and not product.designed.approved:
         yield coded(f"{page} was APPROVED and is a DRAFT again: a decision changes keys.")
         return
-    yield from growth_lines(grown, product.designed.design.table, package)
-    if grown:
+    yield from growth_lines(grown)
+    file = product.designed.target.kept_path if product.designed.target else None
+    yield from evolution_lines(file, page, product.read.workload, product.designed.design, grown, package)
+    if grown and product.designed.approved:
         yield coded(f"{page} stays APPROVED, because its keys stay; it lists what is new and not reviewed.")
 
 

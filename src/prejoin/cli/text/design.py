@@ -7,9 +7,11 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from prejoin.cli.outcome import Line
 from prejoin.cli.output import width_of
+from prejoin.cli.text.evolution import evolution_lines
 from prejoin.cli.text.frontier import proposal_lines
 from prejoin.cli.text.messages import coded, file_name
 from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, titled
@@ -23,6 +25,7 @@ from prejoin.design.model import TABLE, Call, Design, Facet, Item, ItemName, Ope
 from prejoin.design.solver.conflicts import ConflictStatement
 from prejoin.keys import fields_of
 from prejoin.pipeline import codes
+from prejoin.pipeline.design.design_document import is_same_file
 from prejoin.pipeline.design.design_document import titled as item_title
 from prejoin.pipeline.design.design_file import structures
 from prejoin.pipeline.design.design_table import DesignResult
@@ -39,13 +42,12 @@ _DESCRIBED = 26
 _MANY = frozenset({Call.TRANSACT_WRITE, Call.BATCH_WRITE})
 
 
-def design_page(result: DesignResult) -> list[Line]:
-    """The whole design, for approval."""
+def design_page(result: DesignResult, output: Path) -> list[Line]:
+    """The whole design, for approval. `output` is the file that it is for."""
     lines = [_head(result), (), *proposal_lines(result), *_together(result.design)]
     lines += [*_keys(result.design, result.workload), (), *_indexes(result.design), *_patterns(result), ()]
     if result.growth is not None:
-        package = package_name(result.workload, Options())
-        lines += [*growth_lines(result.growth, result.design.table, package), ()]
+        lines += [*growth_lines(result.growth), *_next_step(result, result.growth, output), ()]
     lines += [*unserved_lines(result), *relaxation_lines(result), *_tables(result), *_verdicts(result)]
     return lines
 
@@ -230,8 +232,19 @@ def conflict_lines(sets: Sequence[Sequence[ConflictStatement]]) -> Iterator[Line
             yield ("  - ", *coded(str(statement)))
 
 
-def growth_lines(grown: Growth, table: str, package: str) -> Iterator[Line]:
-    """The changes for the table in use, and their commands."""
+def _next_step(result: DesignResult, grown: Growth, output: Path) -> Iterator[Line]:
+    package = package_name(result.workload, Options())
+    return evolution_lines(other_file_in_use(result, output), output, result.workload, result.design, grown, package)
+
+
+def other_file_in_use(result: DesignResult, output: Path) -> Path | None:
+    """The file of the design in use, unless the new design replaces it."""
+    file = result.request.file_in_use
+    return Path(file) if file and not is_same_file(Path(file), output) else None
+
+
+def growth_lines(grown: Growth) -> Iterator[Line]:
+    """The changes for the table in use."""
     if not grown:
         yield (("The table in use needs no change.", "bold"),)
         return
@@ -239,11 +252,11 @@ def growth_lines(grown: Growth, table: str, package: str) -> Iterator[Line]:
     for slot in grown.indexes:
         names = listed(a.name for a in (*slot.pk, *slot.sk))
         yield ("  - ", *coded(f"create the index `{slot.name}`, with the keys {names} ({_projection(slot)})"))
-    if grown.indexes:
-        yield ("    ", *coded("`db.add_indexes()` does this, with the generated schema; so does a deployment"))
     new = grown.entities
     if new:
         yield ("  - ", f"{listed(new)} {'is' if len(new) == 1 else 'are'} new: no stored item has to change")
+    for entity in grown.moved:
+        yield ("  - ", f"{entity} has another type or other keys: all its items have to be written again")
     for counter in grown.counters:
         counted = f"{counter.entity}'s {listed(counter.attributes)} in {counter.shards} shards"
         yield ("  - ", f"count {counted}: no stored item has to change")
@@ -252,8 +265,6 @@ def growth_lines(grown: Growth, table: str, package: str) -> Iterator[Line]:
     for backfill in grown.backfills:
         many = f"{backfill.items:,} {backfill.entity} items"
         yield ("  - ", f"for about {many} that may exist, write {listed(backfill.why)}")
-    if grown.backfills:
-        yield ("    ", *coded(f"`prejoin audit {package}.schema:SCHEMA --table {table} --repair` does this"))
 
 
 # --- Verdicts ------------------------------------------------------------------------------------------------

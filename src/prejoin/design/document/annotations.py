@@ -25,6 +25,8 @@ class Annotations(Model, frozen=True):
     status: Status | None = None
     source: str = ""
     """The document of the workload."""
+    keeps: str = ""
+    """The design in use that this one extends, as a path from its file. If it is there, these keys are kept, too."""
     header: dict[str, str] = {}  # noqa: RUF012 - a Struct copies it
     """Further header lines, such as `Reviewed by: …`."""
     settings: dict[str, str] = {}  # noqa: RUF012 - a Struct copies it

@@ -64,6 +64,7 @@ class DesignDraft:
     title: str = ""
     status: Status | None = None
     source: str = ""
+    keeps: str = ""
     header: dict[str, str] = field(default_factory=dict)
     settings: dict[str, Text] = field(default_factory=dict)
     own_settings: dict[str, str] = field(default_factory=dict)
@@ -123,6 +124,7 @@ class DesignDraft:
             title=self.title,
             status=self.status,
             source=self.source,
+            keeps=self.keeps,
             header=self.header,
             settings=self.own_settings,
             prose={place: "\n\n".join(texts) for place, texts in self.prose.items()},

@@ -24,6 +24,8 @@ SECTIONS = (
 
 TITLE = "table design"
 SOURCE = "Access patterns"
+KEEPS = "Keeps"
+"""The line that names the design in use that this one extends. It binds every later design of the document."""
 SUMMARY = "Summary"
 STATUS = "Status"
 UNREVIEWED = "Not reviewed"

@@ -115,7 +115,9 @@ def _units(units: Units | None) -> str:
 _COMPARED = (
     "Operation", "Action", "Item", "Table or Index", "Partition Key", "Sort Key", "Parameters", "Changes", "Conditions",
 )  # fmt: skip
-_FIX = "write the design again; the operation follows from the keys and the access patterns"
+_FIX = (
+    "write the design again, with `--keep` and this file; the operation follows from the keys and the access patterns"
+)
 
 
 def stale_rows(

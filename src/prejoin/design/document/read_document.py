@@ -193,6 +193,8 @@ def _header(name: str, text: Text, draft: DesignDraft) -> None:
                 draft.notes.say(codes.STATUS, text, message, "write `DRAFT`, `REVIEWED` or `APPROVED`")
         case "access patterns":
             draft.source = text.text
+        case "keeps":
+            draft.keeps = text.text
         case "summary":
             pass  # it is counted again
         case _:

@@ -64,12 +64,17 @@ def write_document(
 
 
 def rewrite_document(
-    text: str, design: Design, workload: Workload, source: str = "", validation: Sequence[Validation] = ()
+    text: str,
+    design: Design,
+    workload: Workload,
+    source: str = "",
+    validation: Sequence[Validation] = (),
+    keeps_file: str | None = None,
 ) -> str:
     """The document written again for a changed design, with all text of its authors.
 
     An approved document whose keys changed becomes a draft without its checks. If it only got additions, it stays
-    approved and lists them as not reviewed.
+    approved and lists them as not reviewed. `keeps_file` is the design in use that it extends; None leaves that line.
     """
     before = read_document(text, workload)
     kept = before.kept
@@ -80,7 +85,9 @@ def rewrite_document(
             status, added = Status.APPROVED, [*known, *_added(before.design, design)]
             header |= {headings.UNREVIEWED: "; ".join(added)} if added else {}
         kept = replace(kept, status=status, header=header, validation=())
-    return write_document(design, workload, replace(kept, source=source or kept.source), validation)
+    keeps_line = kept.keeps if keeps_file is None else keeps_file
+    kept = replace(kept, source=source or kept.source, keeps=keeps_line)
+    return write_document(design, workload, kept, validation)
 
 
 def _added(before: Design, after: Design) -> Iterator[str]:
@@ -114,6 +121,7 @@ class _Document:
         header = {
             headings.STATUS: (kept.status or Status.DRAFT).value,
             headings.SOURCE: kept.source or "access-patterns.md",
+            **({headings.KEEPS: kept.keeps} if kept.keeps else {}),
             headings.SUMMARY: self._summary(),
             **kept.header,
         }

@@ -35,7 +35,7 @@ class Backfill(Model, frozen=True):
 
 
 class Growth(Model, frozen=True):
-    """The additions from one design to another. Existing keys do not change."""
+    """The additions from one design to another. The designer changes no existing key; people may (`moved`)."""
 
     indexes: tuple[Slot, ...] = ()
     entities: tuple[str, ...] = ()
@@ -47,9 +47,12 @@ class Growth(Model, frozen=True):
     backfills: tuple[Backfill, ...] = ()
     stores: tuple[ContentStore, ...] = ()
     """Contents that go to an object store from now on. Earlier ones stay in parts, and are read there."""
+    moved: tuple[str, ...] = ()
+    """Entities with another type or other keys than before."""
 
     def __bool__(self) -> bool:
-        return any((self.indexes, self.entities, self.keys, self.copies, self.guards, self.counters, self.stores))
+        added = (self.indexes, self.entities, self.keys, self.copies, self.guards, self.counters, self.stores)
+        return any(added) or bool(self.moved)
 
 
 def keeps(before: Design, after: Design) -> bool:
@@ -132,7 +135,17 @@ def growth(before: Design, after: Design, workload: Workload) -> Growth:
             if entity.name in why
         ),
         tuple(one for one in after.stores if one not in before.stores),
+        tuple(dict.fromkeys(item.entity for item in before.items if _is_moved(item, after))),
     )
+
+
+def _is_moved(item: Item, after: Design) -> bool:
+    """Whether an item of a design has another type, or another key in a slot, in a later one."""
+    now = after.item(item.entity, item.copy)
+    if now is None:
+        return False  # it is not read any more
+    kept = [(facet, now.facet(facet.slot)) for facet in item.facets]
+    return now.tag != item.tag or any(facet != other for facet, other in kept if other is not None)
 
 
 def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> str:

@@ -56,7 +56,8 @@ def build_project(
 
     The plan says what happens to each file; its `write()` writes them. `overrides` come before the settings of
     prejoin.toml beside the document. A design that was proven when it was written, for the same document, is neither
-    solved nor proven again, unless `redesign` is True. An approved design is kept, and new parts are added to it.
+    solved nor proven again, unless `redesign` is True. A design that is approved, or was made to keep another,
+    is kept, and new parts are added to it.
 
     Raises an `InputError` if the document, its design or prejoin.toml has errors or a generated test fails, and another
     `PipelineError` if the files could not be written or deployed.

@@ -21,13 +21,15 @@ from prejoin.diagnostics import Diagnostic, Severity, has_errors, in_order
 from prejoin.pipeline.build.record import BuildRecord, digest, program, read_record, write_record
 from prejoin.pipeline.design.design_document import (
     DesignTarget,
+    bound_design,
     changes,
+    design_of_table,
     design_target,
     design_text,
     result_text,
     validation_again,
 )
-from prejoin.pipeline.design.design_file import design_in_use, places_of, structures
+from prejoin.pipeline.design.design_file import places_of, structures
 from prejoin.pipeline.design.design_table import (
     FEW,
     DesignRequest,
@@ -59,13 +61,27 @@ class BuildDesign:
     keys: tuple[str, ...] = ()
     """How the keys differ from those of the design that the file has now."""
     kept: bool = False
-    """Whether the file's design is approved: its keys stay, and new parts are added."""
+    """Whether the file's design is approved, or made with `--keep`: its keys stay, and new parts are added."""
     source: str = ""
     """A digest of its inputs; empty if it cannot be read from its document again."""
     growth: Growth | None = None
-    """The changes for a table of the approved design."""
+    """The changes for the table in use."""
     unproven: Mapping[str, str] = field(default_factory=dict)
     """The patterns that are built although the proof could not run them, with the reasons."""
+    target: DesignTarget | None = None
+    """The file as it was; None if its design was read from it."""
+
+    @property
+    def was_approved(self) -> bool:
+        """Whether the file's design was approved before the build."""
+        return self.target is not None and self.target.approved
+
+    @property
+    def other_types(self) -> tuple[str, ...]:
+        """The items whose type is not that in the file as it was. Only people write another one there."""
+        before = self.target.before if self.target else None
+        was = {(item.entity, item.copy): item.tag for item in before.items} if before else {}
+        return tuple(item.name for item in self.design.items if was.get((item.entity, item.copy), item.tag) != item.tag)
 
     @property
     def approved(self) -> bool:
@@ -132,13 +148,14 @@ def new_design(
     read: Document, target: DesignTarget, folder: Path, progress: Progress, allow_unproven: bool = False
 ) -> BuildDesign:
     """Solves and proves a design. Raises an `InputError` if it has errors."""
-    kept = None
-    if target.approved:
-        note = f"{target.path} is APPROVED and has errors; nothing was built"
-        kept = design_in_use(target.path, read.workload, note)
-        if standing := _approved_design(read, target, kept, folder, progress, allow_unproven):
+    kept = in_use = None
+    if target.binding:
+        kept = bound_design(target, read.workload, "nothing was built")
+        in_use = design_of_table(target, read.workload)
+        if standing := _standing_design(read, target, kept, in_use, folder, progress, allow_unproven):
             return standing
-    result = solve_request(DesignRequest(read, kept=kept, allow_unproven=allow_unproven), progress)
+    request = DesignRequest(read, kept=kept, allow_unproven=allow_unproven, in_use=in_use)
+    result = solve_request(request, progress)
     if not result.fine:
         raise InputError(result.source(hints=False), note=_WRONG)
     text = result_text(result, target.form, target.text, folder)
@@ -146,14 +163,20 @@ def new_design(
     same = _from_document(text, target, read.workload) == result.design
     source = design_source(read.workload) if same else ""
     return BuildDesign(
-        result.design, text, result.diagnostics, keys, target.approved, source, result.growth, result.unproven
+        result.design, text, result.diagnostics, keys, target.binding, source, result.growth, result.unproven, target
     )
 
 
-def _approved_design(
-    read: Document, target: DesignTarget, kept: Design, folder: Path, progress: Progress, allow_unproven: bool
+def _standing_design(
+    read: Document,
+    target: DesignTarget,
+    kept: Design,
+    in_use: Design | None,
+    folder: Path,
+    progress: Progress,
+    allow_unproven: bool,
 ) -> BuildDesign | None:
-    """The approved design itself, if it serves the document and nothing has to be added; None otherwise.
+    """The design of the file itself, if it serves the document and nothing has to be added; None otherwise.
 
     So a second build of it makes the same files as the first, even if the solver would choose other keys now.
     """
@@ -181,8 +204,8 @@ def _approved_design(
     checked = validation_again(text, workload, design, proof, diagnostics)
     again = design_text(read.file, workload, design, checked, target.form, text, folder)
     unproven = accepted_unproven(workload, design, proof, allow_unproven)
-    added = growth(kept, design, workload)
-    return BuildDesign(design, again, diagnostics, (), True, design_source(workload), added, unproven)
+    added = growth(in_use or kept, design, workload)
+    return BuildDesign(design, again, diagnostics, (), True, design_source(workload), added, unproven, target)
 
 
 def _explained(design: Design, workload: Workload) -> bool:

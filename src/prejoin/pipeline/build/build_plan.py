@@ -133,7 +133,10 @@ def _design_document(one: PlannedFile, product: Product, record: BuildRecord) ->
     if one.path != product.own or one.merged.state != "conflict":
         return one
     name = str(one.path)
-    by_hand = name in record.files and not record.generated(name, one.before or "")
+    # A file that no build knows may be a copy of another design: then only its types tell what people wrote.
+    by_hand = (
+        not record.generated(name, one.before or "") if name in record.files else bool(product.designed.other_types)
+    )
     if by_hand and product.designed.keys and not product.designed.kept:
         return PlannedFile(one.path, one.before, Merged("conflict", one.merged.text, "its keys were changed by hand"))
     return PlannedFile(one.path, one.before, Merged("changed", one.merged.text))

@@ -17,9 +17,10 @@ from prejoin.design.files import write_design as design_data
 from prejoin.design.model import TABLE, Design, Facet, Item, Projection
 from prejoin.diagnostics import Diagnostic
 from prejoin.pipeline import codes
+from prejoin.pipeline.design.design_file import design_in_use
 from prejoin.pipeline.design.design_table import DesignResult
 from prejoin.pipeline.document import output_form, report_unwritable, write
-from prejoin.pipeline.errors import RefusedError
+from prejoin.pipeline.errors import InputError, RefusedError
 from prejoin.pipeline.summary import tally
 from prejoin.proof.result import Proof
 from prejoin.workload.files import Form
@@ -40,6 +41,24 @@ class DesignTarget:
     text: str | None = None
     before: Design | None = None
     approved: bool = False
+    keeps: str = ""
+    """The design in use that it was made to extend, as a path from its folder; empty if it extends none."""
+
+    @property
+    def binding(self) -> bool:
+        """Whether its keys are in use, or about to be: they stay, and new parts are added."""
+        return self.approved or bool(self.keeps)
+
+    @property
+    def kept_path(self) -> Path | None:
+        """The file of the design in use, if it is another file that exists."""
+        path = Path(os.path.normpath(self.path.parent / self.keeps))
+        return path if self.keeps and path.is_file() and not is_same_file(path, self.path) else None
+
+
+def is_same_file(path: Path, other: Path) -> bool:
+    """Whether two paths name one file. It need not exist."""
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def design_target(path: Path) -> DesignTarget:
@@ -56,7 +75,24 @@ def design_target(path: Path) -> DesignTarget:
     reading = parse_document(text) if form == "md" else read_design_text(text, Workload(), form)
     if not reading.design.items and text.strip():
         raise RefusedError(codes.WOULD_OVERWRITE, f"{path} exists and is not a table design", fix, str(path))
-    return DesignTarget(path, form, text, reading.design, reading.kept.status is Status.APPROVED)
+    approved = reading.kept.status is Status.APPROVED
+    return DesignTarget(path, form, text, reading.design, approved, reading.kept.keeps)
+
+
+def bound_design(target: DesignTarget, workload: Workload, outcome: str) -> Design:
+    """The design of a file whose keys stay. Raises an `InputError` with the outcome if it has errors."""
+    reason = "is APPROVED" if target.approved else f"keeps the keys of {target.keeps}"
+    return design_in_use(target.path, workload, f"{target.path} {reason} and has errors; {outcome}")
+
+
+def design_of_table(target: DesignTarget, workload: Workload) -> Design | None:
+    """The design in use that the file names. None if it names none, or that cannot be read any more."""
+    if target.kept_path is None:
+        return None
+    try:
+        return design_in_use(target.kept_path, workload)
+    except InputError:
+        return None  # the kept keys are in the file itself
 
 
 def write_design(result: DesignResult, target: DesignTarget) -> bool:
@@ -69,7 +105,10 @@ def write_design(result: DesignResult, target: DesignTarget) -> bool:
 
 
 def result_text(result: DesignResult, form: Form, before: str | None = None, folder: Path | None = None) -> str:
-    """The document of a design, with all that people wrote into the text before."""
+    """The document of a design, with all that people wrote into the text before.
+
+    It names the design that it keeps. One that keeps nothing is made from nothing, and binds no later design.
+    """
     request = result.request
     # Only a design that was not bound to keep another one is known to need no more structures than these.
     known = _KEPT if request.kept else claim(result.workload, result.solution) or "none is needed"
@@ -77,7 +116,10 @@ def result_text(result: DesignResult, form: Form, before: str | None = None, fol
         known = "not compared"
     fewest = Validation(_FEWEST, str(result.explanation.structures), known)
     checked = validation(result.workload, result.design, result.proof, result.diagnostics, fewest)
-    return design_text(request.document.file, result.workload, result.design, checked, form, before, folder)
+    keeps = None if request.kept else ""
+    if request.kept_file:
+        keeps = os.path.relpath(request.kept_file, folder or Path())
+    return design_text(request.document.file, result.workload, result.design, checked, form, before, folder, keeps)
 
 
 def design_text(
@@ -88,15 +130,21 @@ def design_text(
     form: Form,
     before: str | None = None,
     folder: Path | None = None,
+    keeps: str | None = None,
 ) -> str:
-    """The document of a design for the access patterns in `file`, with all that people wrote into the text before."""
+    """The document of a design for the access patterns in `file`, with all that people wrote into the text before.
+
+    `keeps` is the path of the design in use that it extends; None is the one that the text before names.
+    """
     if form != "md":
-        return design_data(design, form, workload)
+        if keeps is None:
+            keeps = read_design_text(before, Workload(), form).kept.keeps if before else ""
+        return design_data(design, form, workload, keeps)
     source = "access-patterns.md" if file in ("", "-") else os.path.relpath(file, folder or Path())
     with report_unwritable(file, "give `--output table-design.yaml`"):
         if before and before.strip():
-            return rewrite_document(before, design, workload, source, checked)
-        return write_document(design, workload, Annotations(source=source), checked)
+            return rewrite_document(before, design, workload, source, checked, keeps)
+        return write_document(design, workload, Annotations(source=source, keeps=keeps or ""), checked)
 
 
 def validation_again(
@@ -168,6 +216,8 @@ def _changes(before: Design, after: Design) -> Iterator[str]:
         if was is None:
             yield f"{titled(item)} is new, at {keyed(item.facets[0])}"
             continue
+        if was.tag != item.tag:
+            yield f"{titled(item)} has the type `{item.tag}`, was `{was.tag}`"
         for facet in item.facets:
             then = was.facet(facet.slot)
             if then != facet:

@@ -114,15 +114,15 @@ def design_in_use(path: str | os.PathLike[str], workload: Workload, note: str = 
     return replace(reading.design, operations=(), decisions=())
 
 
-def new_since_approval(document: Document) -> tuple[Diagnostic, ...]:
-    """Diagnostics about attributes that the approved design beside a document lacks."""
+def new_since_design(document: Document) -> tuple[Diagnostic, ...]:
+    """Diagnostics about attributes that the design beside a document lacks, if its keys are in use."""
     if not Path(document.file).is_file():
         return ()
     path = design_beside(Path(document.file))
     if not path.is_file() or form_of(path) != "md":
         return ()
     reading = parse_document(text_of(path))
-    if reading.kept.status is not Status.APPROVED:
+    if reading.kept.status is not Status.APPROVED and not reading.kept.keeps:
         return ()
     design, workload, at = reading.design, document.workload, places_of(document)
     return (*taken_names(design, workload, at), *new_attributes(design, workload, design, at))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -41,7 +42,7 @@ from prejoin.diagnostics import Diagnostic, Severity, has_errors, in_order
 from prejoin.engine import Embedded
 from prejoin.pipeline import codes
 from prejoin.pipeline.design.decisions import read_decision, with_decisions
-from prejoin.pipeline.design.design_file import places_of, structures
+from prejoin.pipeline.design.design_file import design_in_use, places_of, structures
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.errors import InputError, InvalidArgumentError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
@@ -100,6 +101,22 @@ class DesignRequest:
     """Seconds that the solver may take; None is no limit."""
     allow_unproven: bool = False
     """Whether patterns that the proof cannot run are no errors. A wrong result always is one."""
+    kept_file: str = ""
+    """The file of the kept design, which the new design names; empty if that names it already."""
+    in_use: Design | None = None
+    """The design of the table in use, if `kept` is a later one that was made to extend it."""
+    in_use_file: str = ""
+    """The file of `in_use`."""
+
+    @property
+    def file_in_use(self) -> str:
+        """The file of the design of the table in use; empty if there is none, or it is not known."""
+        return self.kept_file or self.in_use_file
+
+    @property
+    def base(self) -> Design | None:
+        """The design that the changes for the table in use are counted from."""
+        return self.in_use or self.kept
 
     @property
     def workload(self) -> Workload:
@@ -173,7 +190,7 @@ def design_table(
     document: Document | Workload,
     *,
     decisions: Sequence[str | Pin] = (),
-    keep: Design | None = None,
+    keep: Design | str | os.PathLike[str] | None = None,
     prove: bool = True,
     alternatives: int = FEW,
     time_limit: float | None = None,
@@ -183,7 +200,8 @@ def design_table(
     """Designs the table for a document: solves, explains, prices, checks and proves it.
 
     `decisions` are sentences (`"Order lives under User"`, `"at most 1 GSIs"`) in addition to those of the document.
-    `keep` is a design whose table is in use: its keys stay, and new parts are added. A design with errors, such as a
+    `keep` is a design whose table is in use, or its file: its keys stay, and new parts are added. The new design names
+    the file, so that later designs keep these keys, too. A design with errors, such as a
     pattern that is not served, is returned, and its `fine` is False. With `allow_unproven`, a pattern that the proof
     cannot run is no error; `unproven` of the result has it.
 
@@ -193,7 +211,10 @@ def design_table(
     document = document if isinstance(document, Document) else Document.of(document)
     document.require_no_errors("the document has errors; nothing was designed")
     pins = read_decisions(decisions, document.workload)
-    request = DesignRequest(document, pins, keep, prove, alternatives, time_limit, allow_unproven)
+    kept_file = "" if keep is None or isinstance(keep, Design) else os.fspath(keep)
+    if keep is not None and not isinstance(keep, Design):
+        keep = design_in_use(keep, document.workload, f"{kept_file} cannot be kept; nothing was designed")
+    request = DesignRequest(document, pins, keep, prove, alternatives, time_limit, allow_unproven, kept_file)
     return solve_request(request, progress)
 
 
@@ -262,7 +283,7 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
         seconds,
         in_order((*checked, *added, *dropped)),
         proof,
-        growth=growth(request.kept, found, workload) if request.kept else None,
+        growth=growth(request.base, found, workload) if request.base else None,
         conflicts=in_conflict,
         proposal=offered,
         tables=tables,
@@ -426,7 +447,7 @@ def _contradictions(document: Document, conflicts: Iterable[ConflictSet]) -> Ite
             message = f"these cannot all hold: {'; '.join(map(str, statements))}"
             fix = "change or leave out any one of them"
         if any(one.kind == "kept" for one in statements):
-            fix = "change or leave out what the document says; or design all keys again: without `--keep`, as a DRAFT"
+            fix = "change or leave out what the document says; or design all keys again: `prejoin design --fresh`"
         yield codes.CONTRADICTION.at(next(filter(None, spans), None), message, fix)
     if not conflicts:
         fix = "leave out decisions, one after the other, to find which"

@@ -1,21 +1,45 @@
-"""Drift: the differences between a table and its schema, with fixes."""
+"""Drift: the differences between a table and its schema, with fixes.
+
+The description of a table says nothing about the key templates of its items. A schema of another design can agree with
+it and find none of them, because a Query for another text returns nothing. So the keys of some items are compared, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
-from prejoin.keys import TABLE
+from prejoin.keys import TABLE, Facet
 from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.values import equal
+from prejoin.table.codec.values import Json
 from prejoin.table.conversation import Request, Steps
+from prejoin.table.errors import TableError
+from prejoin.table.read.execute import send_all
+from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.declare import Index
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 from .table_request import key_schema, projection
 
-DifferenceKind = Literal["missing table", "missing index", "extra index", "keys", "type", "projection", "status", "ttl"]
+DifferenceKind = Literal[
+    "missing table", "missing index", "extra index", "keys", "type", "projection", "status", "ttl", "item keys", "items"
+]
+SAMPLE = 100
+"""Items whose keys are compared, unless another number is given."""
+_SEGMENTS = 4
+"""Places of the table that the items are from."""
+_UNFIT: frozenset[DifferenceKind] = frozenset(
+    {"missing table", "missing index", "keys", "type", "projection", "item keys", "items"}
+)
+"""Differences with which reads fail, or do not find items."""
+_NONE = "none"
+_LONGEST = 200
+"""Characters of a value in a message."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -27,7 +51,7 @@ class Difference(msgspec.Struct, frozen=True):
 
     kind: DifferenceKind
     what: str
-    """The table, an index or an attribute."""
+    """The table, an index, an attribute, or the items of an entity."""
     found: str
     wanted: str
     fix: str
@@ -43,19 +67,136 @@ class Difference(msgspec.Struct, frozen=True):
         return f"{text}; {self.fix}"
 
 
+class UnfitTable(TableError):  # noqa: N818 - these names say what happened
+    """The table does not fit the schema of a client with `verify=True`: reads would fail, or not find its items.
+
+    `differences` lists what was found.
+    """
+
+    def __init__(self, table: str, differences: Sequence[Difference]) -> None:
+        super().__init__(f"the table {table} does not fit the schema: {'; '.join(map(str, differences))}")
+        self.table = table
+        self.differences = tuple(differences)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UnfitTable, (self.table, self.differences)
+
+
 _NEW_TABLE = "keys and their types cannot change: create a new table, and move the items"
 _NEW_INDEX = "the keys of an index cannot change: add an index with another name, then remove this one"
 _NEW_PROJECTION = "the projection of an index cannot change: add an index with another name, then remove this one"
 _LOCAL = "a local index can only be created with its table: create a new table, and move the items"
 
 
-def drift(schema: Schema, table: str) -> Steps[list[Difference]]:
-    """Describe the table, and return its differences."""
+_OTHER_DESIGN = "another design wrote them: use its schema, or bring the table to this design with `prejoin evolve`"
+_NOT_WRITTEN = "write them with repair() of what audit() finds, or with `prejoin evolve` while other code writes items"
+_UNREADABLE = "give new attributes a default, or bring the table to this design with `prejoin evolve`"
+
+
+def drift(schema: Schema, table: str, sample: int = 0) -> Steps[list[Difference]]:
+    """Describe the table, read a sample of its items, and return the differences.
+
+    The client of a tenant cannot read the items of others, and compares none.
+    """
     described = yield from describe(table)
     if described is None:
         return differences(schema, None, {})
     answer = yield Request("DescribeTimeToLive", {"TableName": table})
-    return differences(schema, described, answer["TimeToLiveDescription"])
+    found = differences(schema, described, answer["TimeToLiveDescription"])
+    if schema.fence is not None or _has_other_keys(found):
+        return found
+    items = yield from sample_items(table, sample)
+    return [*found, *item_differences(schema, items)]
+
+
+def require_fit(schema: Schema, table: str) -> Steps[None]:
+    """Raise UnfitTable if reads with the schema would fail on the table, or not find its items.
+
+    An index or a key more than the schema has is none of these: another version of the code may need it.
+    """
+    described = yield from describe(table)
+    found = differences(schema, described, {})
+    if described is not None and schema.fence is None and not _has_other_keys(found):
+        items = yield from sample_items(table, SAMPLE)
+        found += item_differences(schema, items)
+    unfit = [one for one in found if one.kind in _UNFIT]
+    if unfit:
+        raise UnfitTable(table, unfit)
+
+
+def _has_other_keys(found: Iterable[Difference]) -> bool:
+    """Whether the key attributes of the table have other names, so that items cannot have the keys of the schema."""
+    return any(one.kind == "keys" and one.what == "the table" for one in found)
+
+
+def sample_items(table: str, number: int) -> Steps[list[Json]]:
+    """Read some items from different places of the table, eventually consistent."""
+    if number < 1:
+        return []
+    segments = min(number, _SEGMENTS)
+    limits = [number // segments + (segment < number % segments) for segment in range(segments)]
+    scans = [
+        Request("Scan", {"TableName": table, "Limit": limit, "Segment": segment, "TotalSegments": segments})
+        for segment, limit in enumerate(limits)
+    ]
+    answers = yield from send_all(scans)
+    return [item for answer in answers for item in answer["Items"]]
+
+
+def item_differences(schema: Schema, items: Iterable[Json]) -> list[Difference]:
+    """Compare the keys of items with those that the schema gives them; a difference for each entity and index.
+
+    Items with a type that the schema does not have, and expired ones, are left out. So are keys that no read uses, and
+    keys that an item has and the schema does not give it: other versions of the code may write them.
+    """
+    seen: dict[str, int] = {}
+    wrong: dict[tuple[str, str, DifferenceKind], list[tuple[str, str]]] = {}
+    for item in items:
+        entity = schema.by_tag.get(item.get(schema.type_attribute, {}).get("S", ""))
+        if entity is None or _is_expired(schema, item):
+            continue
+        seen[entity.tag] = seen.get(entity.tag, 0) + 1
+        for slot, kind, found, wanted in _wrong_keys(schema, entity, item):
+            wrong.setdefault((entity.tag, slot, kind), []).append((found, wanted))
+    differences = []
+    for (tag, slot, kind), examples in wrong.items():
+        found, wanted = examples[0]
+        place = tag if slot == TABLE else f"{tag} in {slot}"
+        what = f"{place}, {len(examples)} of {seen[tag]} items"
+        if kind == "items":
+            fix = _UNREADABLE
+        else:
+            fix = _NOT_WRITTEN if all(stored == _NONE for stored, _ in examples) else _OTHER_DESIGN
+        differences.append(Difference(kind, what, found[:_LONGEST], wanted[:_LONGEST], fix))
+    return differences
+
+
+def _wrong_keys(schema: Schema, entity: BoundEntity[Any], item: Json) -> Iterator[tuple[str, DifferenceKind, str, str]]:
+    """Yield the slot, the kind of difference, and the found and wanted key, for each key that is wrong."""
+    try:
+        values = entity.codec.values(entity.codec.decode(item))
+        expected = {TABLE: schema.facet_key(entity.base, values)}
+        for slot, facet in entity.indexes.items():
+            if not facet.write_only and facet.has(values):
+                expected[slot] = _index_key(schema, facet, values)
+    except (ValueError, TypeError) as error:  # a CodecError, a KeyValueError, or what the class itself says
+        yield TABLE, "items", f"{error}", f"a {entity.tag}"
+        return
+    for slot, key in expected.items():
+        stored = {name: item[name] for name in key if name in item}
+        if stored.keys() != key.keys() or not all(equal(stored[name], value) for name, value in key.items()):
+            yield slot, "item keys", key_text(stored) if stored else _NONE, key_text(key)
+
+
+def _index_key(schema: Schema, facet: Facet, values: Mapping[str, Any]) -> Json:
+    key = schema.facet_key(facet, values)
+    return {name: key[name] for name in schema.template_keys(facet).names}
+
+
+def _is_expired(schema: Schema, item: Json) -> bool:
+    """Whether an item has expired, so that DynamoDB may delete it at any time."""
+    end = item.get(schema.ttl, {}).get("N") if schema.ttl else None
+    return end is not None and float(end) <= time.time()
 
 
 def describe(table: str) -> Steps[dict[str, Any] | None]:

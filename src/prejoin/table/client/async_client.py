@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from prejoin.table.admin.drift import Difference
     from prejoin.table.read.cursor import Cursors
 
+    from .verification import Verification
+
 R = TypeVar("R")
 
 _encode = msgspec.json.Encoder().encode
@@ -93,11 +95,15 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
         *,
         observe: Observer | None = None,
         cursors: Cursors | None = None,
+        verify: bool = False,
     ) -> None:
         """Bind a schema to a table.
 
         `transport` is `AWS()`, `Endpoint(…)` or `Embedded()`. `observe` is called with a `Call` after each request.
         `cursors` signs or encrypts the cursors of pages: `SignedCursors` or `EncryptedCursors`.
+
+        With `verify=True`, the first read or write compares the table and the keys of up to 100 of its items with the
+        schema. It raises `UnfitTable` if the table was filled by another design, so that reads would not find items.
         """
         self.schema = schema
         self.table = table
@@ -106,6 +112,11 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
         self._cursors = cursors
         self._fence = schema.fence
         self._lossless: bool = getattr(transport, "lossless", False)
+        self._verification: Verification[asyncio.Lock] | None = None
+        if verify:
+            from .verification import Verification
+
+            self._verification = Verification(schema, asyncio.Lock())
 
     def tenant(self, tenant: Any, /) -> AsyncClient:
         """Return the client of one tenant, with the same transport. The schema has to declare tenants.
@@ -113,7 +124,9 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
         It adds the tenant to reads and writes, and refuses any request for items of another tenant before it is sent.
         """
         schema = self.schema.of_tenant(tenant)
-        return AsyncClient(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
+        found = AsyncClient(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
+        found._verification = self._verification
+        return found
 
     async def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
         """Create the table with its indexes, and wait until it is active.
@@ -123,19 +136,24 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
         """
         from prejoin.table.admin.create_table import create
 
-        await self._run(create(self.schema, self.table, if_absent=if_absent, more=more))
+        await self._unverified()._run(create(self.schema, self.table, if_absent=if_absent, more=more))
 
     async def describe(self) -> dict[str, Any] | None:
         """Return the description of the table, as by DescribeTable; None if there is no such table."""
         from prejoin.table.admin.drift import describe
 
-        return await self._run(describe(self.table))
+        return await self._unverified()._run(describe(self.table))
 
-    async def drift(self) -> list[Difference]:
-        """Return the differences between the table and the schema, each with a fix. Empty if there are none."""
+    async def drift(self, *, sample: int = 100) -> list[Difference]:
+        """Return the differences between the table and the schema, each with a fix. Empty if there are none.
+
+        The description of the table is compared, and the keys of `sample` of its items: these differ if another design
+        wrote them. They are read by Scans, for half a read unit for each 4 KB of them, and at most 4 MB. With
+        `sample=0`, and by the client of a tenant, no items are read.
+        """
         from prejoin.table.admin.drift import drift
 
-        return await self._run(drift(self.schema, self.table))
+        return await self._unverified()._run(drift(self.schema, self.table, sample))
 
     async def add_indexes(self) -> tuple[str, ...]:
         """Add the global indexes that the table lacks, wait until they are active, and return their names.
@@ -144,7 +162,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
         """
         from prejoin.table.admin.create_table import add_indexes
 
-        return await self._run(add_indexes(self.schema, self.table))
+        return await self._unverified()._run(add_indexes(self.schema, self.table))
 
     async def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
         """Send any DynamoDB operation: `await db.call("DescribeTable")`. The TableName is added if it is missing."""
@@ -188,6 +206,8 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
 
     async def _run(self, steps: Steps[R]) -> R:
         """Run steps: send each request, and pass the response or the error back."""
+        if self._verification is not None:
+            await self._verify(self._verification)
         try:
             step = next(steps)
             while True:
@@ -199,6 +219,20 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
                     step = steps.send(answer)
         except StopIteration as stop:
             return cast("R", stop.value)
+
+    def _unverified(self) -> AsyncClient:
+        """Return the client for requests about the table itself, which may not exist yet."""
+        if self._verification is None:
+            return self
+        return AsyncClient(self.schema, self.table, self._transport, observe=self._observe)
+
+    async def _verify(self, verification: Verification[asyncio.Lock]) -> None:
+        """Compare the table with the schema, once for this client and those of its tenants."""
+        async with verification.lock:  # calls that come meanwhile wait for it
+            if not verification.done:
+                whole = AsyncClient(verification.schema, self.table, self._transport, observe=self._observe)
+                await whole._run(verification.steps(self.table))
+        self._verification = None
 
     async def _several(self, step: tuple[Request, ...] | Pause | Blocking | Parallel) -> Any:
         if isinstance(step, Pause):

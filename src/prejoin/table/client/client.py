@@ -22,6 +22,7 @@ from .writes import BatchWriter, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from threading import Lock
     from types import TracebackType
 
     from prejoin.table.admin.drift import Difference
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from .observe import Observer
     from .transaction import Transaction
+    from .verification import Verification
 
 R = TypeVar("R")
 
@@ -85,11 +87,15 @@ class Client(Reader, Writer, BatchWriter):
         *,
         observe: Observer | None = None,
         cursors: Cursors | None = None,
+        verify: bool = False,
     ) -> None:
         """Bind a schema to a table.
 
         `transport` is `AWS()`, `Endpoint(…)` or `Embedded()`. `observe` is called with a `Call` after each request.
         `cursors` signs or encrypts the cursors of pages: `SignedCursors` or `EncryptedCursors`.
+
+        With `verify=True`, the first read or write compares the table and the keys of up to 100 of its items with the
+        schema. It raises `UnfitTable` if the table was filled by another design, so that reads would not find items.
         """
         self.schema = schema
         self.table = table
@@ -98,6 +104,13 @@ class Client(Reader, Writer, BatchWriter):
         self._cursors = cursors
         self._fence = schema.fence
         self._lossless: bool = getattr(transport, "lossless", False)
+        self._verification: Verification[Lock] | None = None
+        if verify:
+            from threading import Lock
+
+            from .verification import Verification
+
+            self._verification = Verification(schema, Lock())
 
     def tenant(self, tenant: Any, /) -> Client:
         """Return the client of one tenant, with the same transport. The schema has to declare tenants.
@@ -105,7 +118,9 @@ class Client(Reader, Writer, BatchWriter):
         It adds the tenant to reads and writes, and refuses any request for items of another tenant before it is sent.
         """
         schema = self.schema.of_tenant(tenant)
-        return Client(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
+        found = Client(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
+        found._verification = self._verification
+        return found
 
     def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
         """Create the table with its indexes, and wait until it is active.
@@ -115,19 +130,24 @@ class Client(Reader, Writer, BatchWriter):
         """
         from prejoin.table.admin.create_table import create
 
-        self._run(create(self.schema, self.table, if_absent=if_absent, more=more))
+        self._unverified()._run(create(self.schema, self.table, if_absent=if_absent, more=more))
 
     def describe(self) -> dict[str, Any] | None:
         """Return the description of the table, as by DescribeTable; None if there is no such table."""
         from prejoin.table.admin.drift import describe
 
-        return self._run(describe(self.table))
+        return self._unverified()._run(describe(self.table))
 
-    def drift(self) -> list[Difference]:
-        """Return the differences between the table and the schema, each with a fix. Empty if there are none."""
+    def drift(self, *, sample: int = 100) -> list[Difference]:
+        """Return the differences between the table and the schema, each with a fix. Empty if there are none.
+
+        The description of the table is compared, and the keys of `sample` of its items: these differ if another design
+        wrote them. They are read by Scans, for half a read unit for each 4 KB of them, and at most 4 MB. With
+        `sample=0`, and by the client of a tenant, no items are read.
+        """
         from prejoin.table.admin.drift import drift
 
-        return self._run(drift(self.schema, self.table))
+        return self._unverified()._run(drift(self.schema, self.table, sample))
 
     def add_indexes(self) -> tuple[str, ...]:
         """Add the global indexes that the table lacks, wait until they are active, and return their names.
@@ -136,7 +156,7 @@ class Client(Reader, Writer, BatchWriter):
         """
         from prejoin.table.admin.create_table import add_indexes
 
-        return self._run(add_indexes(self.schema, self.table))
+        return self._unverified()._run(add_indexes(self.schema, self.table))
 
     def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
         """Send any DynamoDB operation: `db.call("DescribeTable")`. The TableName is added if it is missing."""
@@ -171,6 +191,8 @@ class Client(Reader, Writer, BatchWriter):
 
     def _run(self, steps: Steps[R]) -> R:
         """Run steps: send each request, and pass the response or the error back."""
+        if self._verification is not None:
+            self._verify(self._verification)
         try:
             step = next(steps)
             while True:
@@ -182,6 +204,20 @@ class Client(Reader, Writer, BatchWriter):
                     step = steps.send(answer)
         except StopIteration as stop:
             return cast("R", stop.value)
+
+    def _unverified(self) -> Client:
+        """Return the client for requests about the table itself, which may not exist yet."""
+        if self._verification is None:
+            return self
+        return Client(self.schema, self.table, self._transport, observe=self._observe)
+
+    def _verify(self, verification: Verification[Lock]) -> None:
+        """Compare the table with the schema, once for this client and those of its tenants."""
+        with verification.lock:  # calls that come meanwhile wait for it
+            if not verification.done:
+                whole = Client(verification.schema, self.table, self._transport, observe=self._observe)
+                whole._run(verification.steps(self.table))
+        self._verification = None
 
     def _several(self, step: tuple[Request, ...] | Pause | Blocking | Parallel) -> Any:
         if isinstance(step, Pause):
