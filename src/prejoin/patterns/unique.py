@@ -70,13 +70,13 @@ class Unique(Pattern):
         # A name that no query can use: reads never return a guard.
         facet = Facet(f"{entity.tag} unique {said}", TABLE, pk, sk)
         frees = tuple(one.attribute for one in entity.lifecycles if one.frees_unique)
-        return _UniquePattern(attributes, facet, entity.base, entity.expiry, frees)
+        return UniquePattern(attributes, facet, entity.base, entity.expiry, frees)
 
     def __repr__(self) -> str:
         return f"Unique({', '.join(map(repr, self.attributes))})"
 
 
-class _UniquePattern(BoundPattern):
+class UniquePattern(BoundPattern):
     def __init__(
         self, attributes: tuple[str, ...], facet: Facet, base: Facet, expires: str, frees: tuple[str, ...]
     ) -> None:
