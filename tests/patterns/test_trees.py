@@ -37,8 +37,10 @@ from prejoin import (
     Unique,
     Version,
     ancestors,
+    audit,
     children,
     move,
+    repair,
     resume_moves,
     subtree,
 )
@@ -309,6 +311,27 @@ def test_items_of_patterns_move_along(count: int) -> None:
     assert sorted(guards) == sorted(f"FILE#/b/c/{number}/" for number in range(count)), "guards know where it is"
     with pytest.raises(TableError, match="already"):
         db.insert(File("d", "/x", size=1, label="l1"))
+
+
+def test_items_with_the_same_unique_value_move_and_one_has_the_guard() -> None:
+    """Items had the same value before it was unique. The guard stays with its owner."""
+    for source, moved in (("/a/1", 1), ("/a/2", 1), ("/a", 2)):
+        transport = fresh()
+        before = Client(SCHEMA, "files", transport)
+        before.create_table()
+        before.insert_many([File("d", path, label="same") for path in ("/a/1", "/a/2", "/c")])
+        guarded = Entity(File, FILE.key, FILE.indexes, patterns=[*FILE.patterns, Unique("label")])
+        indexes = [Index("children"), Index("levels"), Index("labelled")]
+        db = Client(Schema(guarded, indexes=indexes), "files", transport)
+        for finding in list(audit(db)):
+            repair(db, finding)
+        (guard,) = [item for item in db.call("Scan")["Items"] if "owner" in item]
+        owner = guard["owner"]["M"]["sk"]["S"].removeprefix("FILE#")
+        assert move(db, File, source, "/b", drive="d") == moved
+        (guard,) = [item for item in db.call("Scan")["Items"] if "owner" in item]
+        expected = f"/b{owner.removeprefix(source)}" if owner.startswith(f"{source}/") else owner
+        assert guard["owner"]["M"]["sk"]["S"] == f"FILE#{expected}"
+        assert [finding.kind for finding in audit(db)] == ["taken", "taken"]
 
 
 # Interrupted

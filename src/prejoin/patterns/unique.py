@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Facet, TemplateError
 from prejoin.keys.guard import guard_key
 from prejoin.table.codec.values import Json
-from prejoin.table.condition.render import Placeholders
 from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError
 from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import OWNER, BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.schema.visibility import is_vacant
-from prejoin.table.write.actions import absent, delete_other, put_other, vacancy
+from prejoin.table.write.actions import release_guard, take_guard
 from prejoin.table.write.model import ItemAction, Write
+
+_CLOCK_SKEW = 15 * 60
+"""Seconds by which two clocks may differ. AWS refuses requests whose time is more than five minutes wrong."""
 
 
 class Unique(Pattern):
@@ -65,13 +70,13 @@ class Unique(Pattern):
         # A name that no query can use: reads never return a guard.
         facet = Facet(f"{entity.tag} unique {said}", TABLE, pk, sk)
         frees = tuple(one.attribute for one in entity.lifecycles if one.frees_unique)
-        return _UniquePattern(attributes, facet, entity.base, entity.expiry, frees)
+        return UniquePattern(attributes, facet, entity.base, entity.expiry, frees)
 
     def __repr__(self) -> str:
         return f"Unique({', '.join(map(repr, self.attributes))})"
 
 
-class _UniquePattern(BoundPattern):
+class UniquePattern(BoundPattern):
     def __init__(
         self, attributes: tuple[str, ...], facet: Facet, base: Facet, expires: str, frees: tuple[str, ...]
     ) -> None:
@@ -144,37 +149,32 @@ class _UniquePattern(BoundPattern):
             # The key of a put tells the values of an item, but not whether there is one.
             new = write.verb == "put" and write.stored is None
             if new or (self.expires and (write.verb == "put" or self.expires in write.changes.names)):
-                yield self._take(schema, write, after, again=True)
+                is_optional = not new and not self._ended(write.entity, before, _CLOCK_SKEW)
+                yield replace(self._take(schema, write, after), optional=is_optional)
             return
         if held:
             yield self._release(schema, write)
         if holds:
             yield self._take(schema, write, after)
 
-    def _ended(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> bool:
-        if not self.expires or values.get(self.expires) is None:
+    def _ended(self, entity: BoundEntity[Any], values: Mapping[str, Any], early: int = 0) -> bool:
+        """Return whether an item has expired, or does so in `early` seconds."""
+        end = values.get(self.expires) if self.expires else None
+        if end is None:
             return False
-        return is_vacant(entity, entity.codec.encode_values({self.expires: values[self.expires]}))
+        end -= timedelta(seconds=early) if isinstance(end, datetime) else early
+        return is_vacant(entity, entity.codec.encode_values({self.expires: end}))
 
-    def _take(self, schema: Schema, write: Write, values: Mapping[str, Any], again: bool = False) -> ItemAction:
-        to = Placeholders()
-        text = vacancy(schema, write.entity, to)
+    def _take(self, schema: Schema, write: Write, values: Mapping[str, Any]) -> ItemAction:
+        # The guard may be its own already: older code, which does not know it, changed the value or deleted the item.
         item, (facet,) = self._guard(schema, values), self.facets
-        if again:
-            text += f" OR {self._own(to, item[OWNER])}"
-        return put_other(schema, write, item, text, to, facet, partial(self._not_unique, values))
+        return take_guard(schema, write, item, facet, partial(self._not_unique, values), (item[OWNER]["M"],))
 
     def _release(self, schema: Schema, write: Write) -> ItemAction:
-        values, (facet,) = write.before, self.facets
-        if not self.expires:
-            return delete_other(schema, write, facet, values)
-        # Clocks differ: for another machine the item may have expired, and the guard may be taken already.
-        to = Placeholders()
-        text = f"{absent(schema, to)} OR {self._own(to, {'M': schema.facet_key(self.base, write.values)})}"
-        return delete_other(schema, write, facet, values, text, to, partial(self._not_unique, values))
-
-    def _own(self, to: Placeholders, owner: Json) -> str:
-        return f"{to.name(OWNER)} = {to.value(owner)}"
+        # The guard may be that of another item: of two that had the value before it was unique, or of one that took it
+        # because, by another clock, this item has expired.
+        (facet,) = self.facets
+        return release_guard(schema, write, facet, write.before, (schema.facet_key(self.base, write.values),))
 
     def _not_unique(self, values: Mapping[str, Any], write: Write, _: Json | None) -> ConditionFailed:
         said = ", ".join(f"{name} {values[name]!r}" for name in self.attributes)

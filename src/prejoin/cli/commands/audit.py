@@ -125,6 +125,8 @@ def _finding_json(finding: Finding, repaired: bool) -> dict[str, Any]:
         "kind": finding.kind,
         "entity": finding.entity,
         "key": finding.key,
+        "by": finding.by or None,
+        "holder": finding.holder or None,
         "found": finding.found,
         "expected": finding.expected,
         "fix": finding.fix,

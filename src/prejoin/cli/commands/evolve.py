@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,9 +17,11 @@ from prejoin.cli.text.messages import safe
 from prejoin.cli.text.tables import titled
 from prejoin.migrate import codes
 from prejoin.migrate.evolve.abort import abort_change, as_under_way, table_status
+from prejoin.migrate.evolve.duplicates import DuplicateDecisions, DuplicateReport, find_duplicates, read_rule
 from prejoin.migrate.evolve.items import FOLDER, Evolution, StepResult, open_evolution
 from prejoin.migrate.evolve.plan import BackfillEstimate, estimate_backfill, open_version, steps_of, write_steps
 from prejoin.migrate.evolve.transition import Transition, plan_transition
+from prejoin.patterns.integrity.findings import Finding
 from prejoin.pipeline import codes as pipeline_codes
 from prejoin.pipeline.errors import RefusedError, Source
 from prejoin.pipeline.summary import duration, quantity
@@ -102,6 +105,10 @@ def plan(
         found = as_under_way(found, target.place, table=target.table)
     steps = steps_of(found)
     estimate = estimate_backfill(found, target.place, target.table, rate) if target.has_place else None
+    duplicates = None
+    if target.has_place:
+        with ProgressSteps(silent=as_json) as progress:
+            duplicates = find_duplicates(found, target.place, target.table, progress)
     files = write_steps(found, output, infrastructure) if output else ()
     rows = [
         (
@@ -118,6 +125,9 @@ def plan(
         notes.append(_estimated(estimate))
     elif found.needs_prepare:
         notes.append("for cost and duration, name the table: `--db FILE`, `--endpoint URL` or `--aws`")
+    if duplicates and duplicates.groups:
+        lines += [("",), *((safe(f"same value: {group}"),) for group in duplicates.listed)]
+        notes.append(_duplicated(duplicates))
     if files:
         notes.append(
             f"wrote {quantity(len(files), 'file')} to {output}: infrastructure and code, one folder for each step"
@@ -127,6 +137,7 @@ def plan(
     result = {
         "steps": [{"kind": s.kind, "what": s.what or None, "text": s.text, "running": s.running} for s in steps],
         "estimate": _estimate_json(estimate),
+        "duplicates": msgspec.to_builtins(duplicates),
         "files": list(files),
         "notes": list(found.notes),
     }
@@ -138,6 +149,13 @@ def _estimated(found: BackfillEstimate) -> str:
         f"{found.items:,} items: at most {found.writes:,.0f} write units and {found.reads:,.0f} read units, "
         f"${found.dollars} on demand in us-east-1; {duration(found.seconds)} of writes "
         f"(from a sample of {found.sampled})"
+    )
+
+
+def _duplicated(found: DuplicateReport) -> str:
+    return (
+        f"{found.items:,} of {found.read:,} items share {quantity(found.groups, 'value')} that the new design makes "
+        "unique: correct them, or decide with `prejoin evolve backfill --duplicates`"
     )
 
 
@@ -157,6 +175,13 @@ def _estimate_json(found: BackfillEstimate | None) -> dict[str, Any] | None:
 # --- Steps ----------------------------------------------------------------------------------------------------------
 
 
+def _duplicate_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    rule = "Which item has a unique value that several have: keep-first, keep-oldest:ATTRIBUTE, or a file of owners."
+    report = "Write the items whose unique value another item has to this file, a line of JSON for each."
+    function = click.option("--duplicates", metavar="RULE", help=rule)(function)
+    return click.option("--duplicates-report", type=click.Path(dir_okay=False), metavar="FILE", help=report)(function)
+
+
 def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confirmed: str = "") -> click.Command:
     """A command for a step. If it needs a confirmation, `confirmed` says what has to be true."""
 
@@ -172,9 +197,13 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
         state: str,
         yes: bool,
         as_json: bool,
+        duplicates: str | None = None,
+        duplicates_report: str | None = None,
     ) -> Outcome:
         place = target.place
         found = _opened(old, new)
+        rule = read_rule(duplicates, found) if duplicates else None
+        decisions = DuplicateDecisions(rule, Path(duplicates_report) if duplicates_report else None)
         condition = confirmed.format(new=f"`{found.new.name}`")
         if condition and not yes and not _confirm(f"Is it true that {condition}?"):
             fix = "deploy first, then answer y or pass `--yes`"
@@ -183,11 +212,13 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
             ProgressSteps(silent=as_json) as progress,
             open_evolution(found, place, table=target.table, state=state, rate=rate, progress=progress) as evolution,
         ):
+            evolution.duplicates = decisions
             result = run(evolution)
-        return _done(name, result)
+        return _done(name, result, decisions)
 
     work.__doc__ = summary
-    return command(f"evolve {name}", format_aware=True)(work)
+    with_options = _duplicate_options(work) if name == "backfill" else work
+    return command(f"evolve {name}", format_aware=True)(with_options)
 
 
 def _confirm(question: str) -> bool:
@@ -197,7 +228,7 @@ def _confirm(question: str) -> bool:
         return False
 
 
-def _done(name: str, result: StepResult) -> Outcome:
+def _done(name: str, result: StepResult, duplicates: DuplicateDecisions) -> Outcome:
     written = ", ".join(f"{n:,} {what}" for what, n in sorted(result.written.items()))
     note = f"{result.read:,} items read; {written or 'nothing was written'}; {result.units:,.0f} write units"
     if result.indexes:
@@ -208,10 +239,18 @@ def _done(name: str, result: StepResult) -> Outcome:
         note = "the table has all indexes"
     lines: list[Line] = [(safe(str(one)),) for one in result.undecided[:_SHOWN]]
     sources: tuple[Source, ...] = ()
+    notes = [note]
+    if result.kept:
+        listed = f"; {duplicates.report} lists them" if duplicates.report else ""
+        notes.append(f"{quantity(result.kept, 'item')} without a guard, because another has the same value{listed}")
+        lines += [(safe(str(one)),) for one in duplicates.listed[:_SHOWN]]
     if result.undecided:
-        count = len(result.undecided)
+        count = result.undecided_count
         message = f"{quantity(count, 'item')} {'needs' if count == 1 else 'need'} a decision"
-        sources = (Source("", "", (codes.UNDECIDED.at(None, message, "correct them, and run the command again"),)),)
+        fix = "correct them, and run the command again"
+        if name == "backfill" and any(one.kind == "taken" for one in result.undecided):
+            fix += ", or decide with `--duplicates`"
+        sources = (Source("", "", (codes.UNDECIDED.at(None, message, fix),)),)
     return Outcome(
         ExitStatus.FAILED if result.undecided else ExitStatus.FINE,
         result={
@@ -219,12 +258,26 @@ def _done(name: str, result: StepResult) -> Outcome:
             "written": dict(result.written),
             "units": result.units,
             "indexes": list(result.indexes),
-            "undecided": [{"kind": f.kind, "entity": f.entity, "key": f.key, "fix": f.fix} for f in result.undecided],
+            "undecided": [_finding_json(one) for one in result.undecided],
+            "undecided_count": result.undecided_count,
+            "kept": result.kept,
         },
         page=lines,
         sources=sources,
-        notes=(note,),
+        notes=tuple(notes),
     )
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    """A finding; `by` and `holder` are the keys of two items with the same unique value."""
+    return {
+        "kind": finding.kind,
+        "entity": finding.entity,
+        "key": finding.key,
+        "by": finding.by or None,
+        "holder": finding.holder or None,
+        "fix": finding.fix,
+    }
 
 
 # --- The state of the table -----------------------------------------------------------------------------------------

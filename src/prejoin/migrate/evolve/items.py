@@ -14,9 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from prejoin.keys import TABLE
 from prejoin.migrate import codes
 from prejoin.migrate.evolve.begin import begin_change
+from prejoin.migrate.evolve.duplicates import DuplicateDecisions, guard_tags
 from prejoin.migrate.evolve.record import (
     ChangeStatus,
     Hold,
@@ -62,6 +65,8 @@ _PASSES = 20
 """How often the table is gone through until nothing is wrong. Two are usual; more if items change all the time."""
 _SHOWN = 1000
 """Findings that are kept; all are counted."""
+_DECIDED = "duplicates"
+"""The entry among the finished steps which says that a rule has decided about items with the same unique value."""
 _OF_TWINS = frozenset({"missing", "drifted", "orphaned", "taken", "unknown"})
 """Findings of an audit about items that `_pair` has looked at."""
 
@@ -74,7 +79,11 @@ class StepResult:
     written: Counter[str] = field(default_factory=Counter)
     """Changes, by kind: `index keys`, `missing`, `default`, …"""
     undecided: list[Finding] = field(default_factory=list)
-    """Findings that no program can decide about."""
+    """Findings that no program can decide about, at most a thousand."""
+    undecided_count: int = 0
+    """All of these findings."""
+    kept: int = 0
+    """Items without a guard, because another item with the same unique value has it by a rule."""
     units: float = 0.0
     indexes: tuple[str, ...] = ()
     """Indexes that were added or removed."""
@@ -94,6 +103,8 @@ class Evolution:
     result: StepResult = field(default_factory=StepResult)
     undecided_pairs: list[Finding] = field(default_factory=list)
     """Items that differ from their twins, where nobody knows which is right."""
+    duplicates: DuplicateDecisions = field(default_factory=DuplicateDecisions)
+    """Decides which of several items with the same unique value has the guard."""
 
     # --- Steps ------------------------------------------------------------------------------------------------------
 
@@ -120,7 +131,9 @@ class Evolution:
                 wires.setdefault(bound.tag, []).append(bound.codec.attribute(package.fields[entity][attribute]).wire)
             self._scan("defaults", self._default(schema, wires))
         self._pair("twins", decide_at_end if self.change.is_cleaning else decide)
+        self.change.done = [one for one in self.change.done if one != _DECIDED]
         self._mend("backfill", package.schema)
+        self.change.done += [_DECIDED] if self.result.kept else []
         self._finish("backfill", "defaults")
         return self.result
 
@@ -301,6 +314,7 @@ class Evolution:
         """Audits and repairs by a schema, again and again until nothing is left that can be repaired."""
         client = self._client_of(schema)
         twins = {tag for kind in self._kinds for tag in kind.tags}
+        guards = guard_tags(schema)
         for number in range(_PASSES):
             name = f"{step} {number + 1}"
             if name in self.change.done:
@@ -308,15 +322,30 @@ class Evolution:
             self.progress.begin(f"{step}, pass {number + 1}", step)
             audit = Audit(schema, client.table)
             audit.starts = [start := self._start(name)]
+            self.duplicates.begin_pass()
             undecided: list[Finding] = []
-            wrong = 0
+            undecided_count = wrong = 0
             while not audit.done:
                 before = audit.count
                 for finding in client._run(audit.next()):
                     if finding.entity in twins and finding.kind in _OF_TWINS:
                         continue
+                    if finding.kind == "taken" and finding.entity in guards:
+                        decision = self.duplicates.decide(client, finding)
+                        if decision == "moves":
+                            wrong += 1
+                            self._wait()
+                            if repair(client, replace(finding, kind="drifted")):
+                                self.result.written["guards moved"] += 1
+                            continue
+                        is_decided = decision == "stays" or _DECIDED in self.change.done
+                        self.duplicates.note(finding, is_decided)
+                        if is_decided:
+                            continue
                     if not finding.mendable:
-                        undecided.append(finding)
+                        undecided_count += 1
+                        if len(undecided) < _SHOWN:
+                            undecided.append(finding)
                         continue
                     wrong += 1
                     self._wait()
@@ -328,7 +357,10 @@ class Evolution:
             self._finish(name)
             # A pass that was interrupted does not know what its first part found.
             if not wrong and start is None:
+                self.duplicates.finish()
+                self.result.kept = self.duplicates.kept
                 self.result.undecided = [*self.undecided_pairs, *undecided][:_SHOWN]
+                self.result.undecided_count = len(self.undecided_pairs) + undecided_count
                 break
         else:
             message = f"items changed again and again during {_PASSES} passes; the table is not verified"
@@ -490,6 +522,8 @@ def evolution_of(
     except BaseException:
         hold.abandon()
         raise
+    finally:
+        evolution.duplicates.close()
     hold.release()
 
 

@@ -73,6 +73,8 @@ class Finding(msgspec.Struct, frozen=True):
     """The owner; None if it does not exist."""
     reason: str = ""
     """The error of a damaged item."""
+    holder: Json = msgspec.field(default_factory=dict)
+    """The key of the item that has a unique value, or the key of a copy, which is taken."""
 
     @property
     def fix(self) -> str:
@@ -86,6 +88,9 @@ class Finding(msgspec.Struct, frozen=True):
     @property
     def detail(self) -> str:
         """The item, and how to fix it."""
+        if self.holder:
+            both = f"{key_text(self.holder)} has it, and {key_text(self.by)} has the same value"
+            return f"{self.entity} {key_text(self.key)}: {both}: change or delete one of them"
         reason = f" ({self.reason})" if self.reason else ""
         return f"{self.entity} {key_text(self.key)}: {self.fix}{reason}"
 
@@ -136,7 +141,7 @@ class Judge:
 
     def findings(self, item: Json, around: Around) -> list[Finding]:
         """Return the findings of an item, and of the items that patterns maintain for it."""
-        if self._passing(item):
+        if self.is_expired(item):
             return []
         entity, owner = self.kind(item)
         if entity is not None:
@@ -166,13 +171,14 @@ class Judge:
             yield Finding("index keys", entity.tag, key, found, keys, key, item)
         for one in self._expected(entity, values):
             there = around[self.key(one)]
-            if there is not None and self._passing(there):
+            if there is not None and self.is_expired(there):
                 continue
             tag, place = one[self.schema.type_attribute]["S"], self.key_of(one)
             if there is None:
                 yield Finding("missing", tag, place, None, one, key, item)
             elif not self._for(entity, there, item):
-                yield Finding("taken", tag, place, there, one, key, item)
+                holder = self._owner_key(entity, there) if self.kind(there)[1] is entity else None
+                yield Finding("taken", tag, place, there, one, key, item, holder=holder or {})
             elif not same(there, one):
                 yield Finding("drifted", tag, place, there, one, key, item)
         for tag, place in self._parents(entity, values):
@@ -180,7 +186,7 @@ class Judge:
                 yield Finding("parentless", entity.tag, key, item, place | {self.schema.type_attribute: {"S": tag}})
         for pattern, place in self._sources(entity, values):
             source = around[self.key(place)]
-            theirs = values_of(pattern.source.entity, source) if source and not self._passing(source) else None
+            theirs = values_of(pattern.source.entity, source) if source and not self.is_expired(source) else None
             current = {own: theirs[name] for own, name in pattern.declared.attributes.items()} if theirs else {}
             if any(values[own] != value for own, value in current.items()):
                 found = entity.codec.encode_values({own: values[own] for own in current})
@@ -194,7 +200,7 @@ class Judge:
             return
         owner = around[self.key(of)]
         if owner is not None:
-            if self._passing(owner) or self.kind(owner)[0] is not entity:
+            if self.is_expired(owner) or self.kind(owner)[0] is not entity:
                 return
             values = values_of(entity, owner)
             if values is None or any(self.key(one) == self.key(item) for one in self._expected(entity, values)):
@@ -267,7 +273,7 @@ class Judge:
         of = self._owner_key(entity, there)
         return of is not None and self.key(of) == self.key(owner)
 
-    def _passing(self, item: Json) -> bool:
+    def is_expired(self, item: Json) -> bool:
         """Return whether an item has expired. DynamoDB deletes each item at its own time."""
         time_ = item.get(self.schema.ttl, {}).get("N") if self.schema.ttl else None
         return time_ is not None and float(time_) <= time.time()

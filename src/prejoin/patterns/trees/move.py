@@ -26,6 +26,7 @@ from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.key_attributes import key_text, wire
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import item_name, merge_actions, unknown_attributes
+from prejoin.table.write.execute import without_optional
 from prejoin.table.write.expand import expand
 from prejoin.table.write.merge import add_pattern_writes
 from prejoin.table.write.model import ItemAction, StoredObject, Write
@@ -240,9 +241,15 @@ def _items(move: _Move, path: str, limit: int = TRANSACTION_ACTIONS) -> Steps[tu
 def _fitting(move: _Move, items: Sequence[Json]) -> Sequence[Json]:
     """Return as many items as fit into one transaction, where each is deleted and put."""
     actions = size = 0
+    guards: set[tuple[str, ...]] = set()
     for number, item in enumerate(items):
-        actions += len(_actions(move, [item]))
+        found = _actions(move, [item])
+        actions += len(found)
         size += 2 * item_size(item)
+        taken = {action.key for action in found if action.owned is not None}
+        if not guards.isdisjoint(taken):  # two items with the same unique value, of which one has the guard
+            return items[:number]
+        guards |= taken
         if actions > ROOM or size > TRANSACTION_SIZE:
             if number == 0:
                 raise TableError(f"{move}: one item with the items of its patterns does not fit into a transaction")
@@ -252,7 +259,10 @@ def _fitting(move: _Move, items: Sequence[Json]) -> Sequence[Json]:
 
 def _move_some(move: _Move, items: Sequence[Json], journal: bool) -> Steps[Outcome]:
     """Move some items in one transaction."""
-    actions = _actions(move, items)
+    return (yield from _move_by(move, _actions(move, items), journal))
+
+
+def _move_by(move: _Move, actions: Sequence[ItemAction], journal: bool) -> Steps[Outcome]:
     to = Placeholders()
     text = _is_journal(move, to) if journal else f"attribute_not_exists({to.name(next(iter(move.key)))})"
     check = {
@@ -281,6 +291,8 @@ def _move_some(move: _Move, items: Sequence[Json], journal: bool) -> Steps[Outco
             if journal:
                 return "over"
             raise _unfinished(move, first.get("Item")) from error
+        if needed := without_optional(actions, reasons):
+            return (yield from _move_by(move, needed, journal))
         codes = [reason.get("Code", "None") for reason in reasons]
         if set(codes) - {"None", "ConditionalCheckFailed", "TransactionConflict"}:
             raise
@@ -300,9 +312,10 @@ def _actions(move: _Move, items: Sequence[Json]) -> Sequence[ItemAction]:
         values = entity.codec.values(entity.codec.decode(item))
         path = move.target + values[move.tree.path].removeprefix(move.source)
         key = {name: values[name] for name in entity.base.attributes}
-        writes.append(Write("delete", entity, key, StoredObject(values, item, complete=True), visible=False))
+        placed = move.tree.placed(entity, values, path)
+        writes.append(Write("delete", entity, key, StoredObject(values, item, placed, complete=True), visible=False))
         extra = unknown_attributes(schema, entity, item)
-        writes.append(Write("insert", entity, move.tree.placed(entity, values, path), extra=extra))
+        writes.append(Write("insert", entity, placed, extra=extra))
     found = add_pattern_writes(schema, writes)
     return merge_actions([action for write, _ in found for action in expand(schema, write)])
 

@@ -18,6 +18,7 @@ from prejoin.table.condition.record import Compare, Condition, Exists, Stored, c
 from prejoin.table.condition.render import Placeholders, new_value, render, render_part, rendered_path, value_of
 from prejoin.table.errors import AlreadyExists, ConditionFailed, NotFound
 from prejoin.table.schema.bind import BoundEntity
+from prejoin.table.schema.pattern import OWNER
 from prejoin.table.schema.schema import Schema
 from prejoin.table.schema.visibility import is_hidden
 from prejoin.table.update.changes import NOTHING, Changes, steps
@@ -125,17 +126,39 @@ def delete_item(schema: Schema, write: Write) -> ItemAction:
     return action("Delete", key, {}, text, to, write, condition_error)
 
 
-def delete_other(
-    schema: Schema,
-    write: Write,
-    facet: Facet,
-    values: Mapping[str, Any],
-    text: str = "",
-    to: Placeholders | None = None,
-    failure: FailureOf | None = None,
+def delete_other(schema: Schema, write: Write, facet: Facet, values: Mapping[str, Any]) -> ItemAction:
+    """Return the delete of an item of a pattern, such as a copy."""
+    return action("Delete", schema.facet_key(facet, values), {}, "", Placeholders(), write, condition_error, own=False)
+
+
+def take_guard(
+    schema: Schema, write: Write, item: Json, facet: Facet, failure: FailureOf, owners: tuple[Json, ...]
 ) -> ItemAction:
+    """Return the put of a guard, if there is none, or if it is that of one of the owners."""
+    to = Placeholders()
+    text = f"{vacancy(schema, write.entity, to)} OR {_is_owned(owners, to)}"
+    key = key_texts({name: item[name] for name in schema.keys(facet.slot).names})
+    body = {"Item": item, **_conditional(text, to)}
+    owned = partial(take_guard, schema, write, item, facet, failure)
+    return ItemAction("Put", body, key, write, failure, own=False, owners=owners, owned=owned)
+
+
+def release_guard(
+    schema: Schema, write: Write, facet: Facet, values: Mapping[str, Any], owners: tuple[Json, ...]
+) -> ItemAction:
+    """Return the delete of a guard, if it is that of one of the owners. That of another item stays."""
+    to = Placeholders()
+    text = f"{absent(schema, to)} OR {_is_owned(owners, to)}"
     key = schema.facet_key(facet, values)
-    return action("Delete", key, {}, text, to or Placeholders(), write, failure or condition_error, own=False)
+    body = {"Key": key, **_conditional(text, to)}
+    owned = partial(release_guard, schema, write, facet, values)
+    return ItemAction(
+        "Delete", body, key_texts(key), write, condition_error, own=False, owners=owners, owned=owned, optional=True
+    )
+
+
+def _is_owned(owners: Sequence[Json], to: Placeholders) -> str:
+    return " OR ".join([f"{to.name(OWNER)} = {to.value({'M': owner})}" for owner in owners])
 
 
 def add_other(
@@ -155,19 +178,54 @@ def add_other(
 
 
 def merge_actions(actions: Sequence[ItemAction]) -> Sequence[ItemAction]:
-    """Merge actions on one item: additions to numbers, and a delete and a put of the same key."""
+    """Merge actions on one item: additions to numbers, changes of a guard, and a delete and a put of the same key."""
+    if len({one.key for one in actions}) == len(actions):
+        return actions
     adding: dict[tuple[str, ...], ItemAction] = {}
     for one in actions:
         if one.adds is not None:
             adding[one.key] = _sum(adding[one.key], one) if one.key in adding else one
     if adding:
         actions = [found for one in actions if (found := one if one.adds is None else adding.pop(one.key, None))]
+    actions = _merge_guards(actions)
     taken = {one.key for one in actions if one.kind == "Put" and not one.own}
     freed = {one.key: one for one in actions if one.kind == "Delete" and not one.own and one.key in taken}
     if not freed:
         return actions
     kept = [one for one in actions if one.kind != "Delete" or one.key not in freed]
     return [_exchanged(freed[one.key], one) if one.key in freed else one for one in kept]
+
+
+def _merge_guards(actions: Sequence[ItemAction]) -> Sequence[ItemAction]:
+    """Return one action for each guard: several items may release it, and one may take it."""
+    by_guard: dict[tuple[str, ...], list[ItemAction]] = {}
+    for one in actions:
+        if one.owned is not None:
+            by_guard.setdefault(one.key, []).append(one)
+    replaced: dict[int, ItemAction | None] = {}
+    for changes in by_guard.values():
+        takes = [one for one in changes if one.kind == "Put"]
+        if len(changes) > 1 and len(takes) < 2:  # two takes are refused as not unique
+            change = takes[0] if takes else changes[0]
+            replaced.update((id(one), None) for one in changes)
+            replaced[id(change)] = _merge_guard(change, changes)
+    return [kept for one in actions if (kept := replaced.get(id(one), one)) is not None]
+
+
+def _merge_guard(change: ItemAction, changes: Sequence[ItemAction]) -> ItemAction:
+    assert change.owned is not None
+    owners = [owner for one in changes for owner in one.owners]
+    is_own = change.kind == "Delete" or change.optional or any(_is_move(one.write, change.write) for one in changes)
+    return replace(change.owned(tuple(owners)), optional=is_own)
+
+
+def _is_move(leaves: Write, comes: Write) -> bool:
+    """Return whether two writes move one item to another key. It keeps its unique values, with a guard or without.
+
+    Not if it can expire: another item may have taken its value since, by another clock.
+    """
+    is_same = leaves.stored is not None and leaves.stored.after is comes.values
+    return is_same and comes.verb == "insert" and not comes.entity.expiry
 
 
 def _exchanged(freed: ItemAction, taken: ItemAction) -> ItemAction:
@@ -203,7 +261,7 @@ def as_check(schema: Schema, action: ItemAction) -> ItemAction | None:
     """
     parameters = action.parameters
     text = parameters.get("ConditionExpression", "")
-    if not text or (not action.own and action.kind != "Put"):
+    if not text or action.optional or (not action.own and action.kind != "Put"):
         return None
     item = parameters.get("Item") or parameters["Key"]
     body: dict[str, Any] = {"Key": {name: item[name] for name in schema.keys(TABLE).names}}
@@ -233,12 +291,13 @@ def action(
     """Return an action with a condition, which may be empty."""
     if kind != "Put":
         body["Key"] = key
-    if text:
-        body["ConditionExpression"] = text
-        # The stored item shows why the condition failed.
-        body["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    body.update(to.parameters())
+    body.update(_conditional(text, to) if text else to.parameters())
     return ItemAction(kind, body, key_texts(key), write, failure, own)
+
+
+def _conditional(text: str, to: Placeholders) -> dict[str, Any]:
+    # The stored item shows why the condition failed.
+    return {"ConditionExpression": text, "ReturnValuesOnConditionCheckFailure": "ALL_OLD", **to.parameters()}
 
 
 def expression(write: Write, changes: Changes, to: Placeholders, sets: list[str], removes: list[str]) -> str:

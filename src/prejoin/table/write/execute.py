@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.protocol.limits import ITEM_SIZE
+from prejoin.protocol.limits import CLIENT_TOKEN_LENGTH, ITEM_SIZE
 from prejoin.protocol.sizes import item_size
 from prejoin.table.codec.values import Json
 from prejoin.table.conversation import ItemKeys, Request, Steps, pause
@@ -194,22 +194,26 @@ def send_actions(table: str, actions: Sequence[ItemAction], writes: Sequence[Wri
 def _send_transaction(
     table: str, actions: Sequence[ItemAction], placed: Sequence[Numbered], count: int, token: str | None
 ) -> Steps[None]:
-    body: dict[str, Any] = {
-        "TransactItems": [{action.kind: {"TableName": table, **action.parameters}} for action in actions],
-    }
-    if token is not None:
-        body["ClientRequestToken"] = token
-    request = Request("TransactWriteItems", body, ItemKeys(actions))
+    request = _transaction(table, actions, token)
+    sent = actions
+    is_reduced = False
     for attempt in range(ATTEMPTS):
-        if attempt:
+        if attempt and not is_reduced:
             yield pause(attempt)
+        is_reduced = False
         try:
             yield request
         except DynamoDBError as error:
             if error.code == "TransactionCanceledException":
                 if is_temporary(error) and attempt < ATTEMPTS - 1:
+                    if sent is not actions:  # with the optional ones again, because their items may have changed
+                        sent, request = actions, _transaction(table, actions, token)
                     continue
-                failures = _failures(actions, _reasons(error), placed)
+                if needed := without_optional(sent, _reasons(error)):
+                    is_reduced = True
+                    sent, request = needed, _transaction(table, needed, token and _token_of_part(token, needed))
+                    continue
+                failures = _failures(sent, _reasons(error), placed)
                 if count == 1 and failures:
                     raise failures[0] from error
                 raise TransactionCancelled(failures) from error
@@ -220,6 +224,33 @@ def _send_transaction(
         else:
             return
     raise Conflict(f"{request.key} was being written at each of {ATTEMPTS} attempts. Nothing was written")
+
+
+def _transaction(table: str, actions: Sequence[ItemAction], token: str | None) -> Request:
+    body: dict[str, Any] = {
+        "TransactItems": [{action.kind: {"TableName": table, **action.parameters}} for action in actions],
+    }
+    if token is not None:
+        body["ClientRequestToken"] = token
+    return Request("TransactWriteItems", body, ItemKeys(actions))
+
+
+def without_optional(actions: Sequence[ItemAction], reasons: Sequence[Mapping[str, Any]]) -> list[ItemAction] | None:
+    """Return the actions without the optional ones whose conditions were false; None if there are none of these."""
+    failed = [reason.get("Code") == "ConditionalCheckFailed" for reason in reasons]
+    needed = [one for one, is_failed in zip(actions, failed, strict=False) if not (is_failed and one.optional)]
+    return needed if len(needed) < len(failed) else None
+
+
+def _token_of_part(token: str, actions: Sequence[ItemAction]) -> str:
+    """Return the token of a transaction without some actions. It is the same for each repetition of the caller.
+
+    DynamoDB refuses a token that was used with another request.
+    """
+    import hashlib  # only duplicates of unique values need it
+
+    text = "\n".join([token, *[str(action) for action in actions]])
+    return hashlib.sha256(text.encode()).hexdigest()[:CLIENT_TOKEN_LENGTH]
 
 
 def is_temporary(error: DynamoDBError) -> bool:

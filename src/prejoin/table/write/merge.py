@@ -48,7 +48,10 @@ def _parts(schema: Schema, write: Write) -> tuple[Write, ...]:
     if stored is None or stored.item is None or stored.after is None or not write.moves:
         return (write,)
     leaves = replace(
-        write, verb="delete", changes=NOTHING, stored=StoredObject(stored.values, stored.item, complete=True)
+        write,
+        verb="delete",
+        changes=NOTHING,
+        stored=StoredObject(stored.values, stored.item, stored.after, complete=True),
     )
     extra = unknown_attributes(schema, write.entity, stored.item)
     return leaves, Write("insert", write.entity, stored.after, extra=extra)

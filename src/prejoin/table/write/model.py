@@ -187,6 +187,12 @@ class ItemAction(msgspec.Struct, frozen=True):
     """The amounts, if the action only adds to numbers, by names in the table. Two such actions can be merged."""
     adding: Callable[[Mapping[str, Any]], ItemAction] | None = None
     """Makes the same action with other amounts."""
+    owners: tuple[Json, ...] = ()
+    """The keys of the items whose guard the action may delete or replace. It does not touch that of another item."""
+    owned: Callable[[tuple[Json, ...]], ItemAction] | None = None
+    """Makes the same action for other owners. Several actions on one guard are merged."""
+    optional: bool = False
+    """Whether the transaction is sent without this action if its condition is false."""
 
     def __str__(self) -> str:
         return " / ".join(self.key)
