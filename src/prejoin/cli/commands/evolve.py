@@ -173,7 +173,7 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
     ) -> Outcome:
         place = target.place
         found = _opened(old, new)
-        condition = confirmed.format(new=f"`{found.new.name}`")
+        condition = confirmed.format(new=f"`{found.new.name}`", before=f"`{found.before_backfill.name}`")
         if condition and not yes and not _confirm(f"Is it true that {condition}?"):
             fix = "deploy first, then answer y or pass `--yes`"
             raise RefusedError(pipeline_codes.WOULD_CHANGE, f"not confirmed: {condition}", fix)
@@ -207,7 +207,7 @@ def _done(name: str, result: StepResult) -> Outcome:
     lines: list[Line] = [(safe(str(one)),) for one in result.undecided[:_SHOWN]]
     sources: tuple[Source, ...] = ()
     if result.undecided:
-        count = len(result.undecided)
+        count = result.undecided_count
         message = f"{quantity(count, 'item')} {'needs' if count == 1 else 'need'} a decision"
         sources = (Source("", "", (codes.UNDECIDED.at(None, message, "correct them, and run the command again"),)),)
     return Outcome(
@@ -217,6 +217,7 @@ def _done(name: str, result: StepResult) -> Outcome:
             "written": dict(result.written),
             "units": result.units,
             "indexes": list(result.indexes),
+            "undecided_count": result.undecided_count,
             "undecided": [{"kind": f.kind, "entity": f.entity, "key": f.key, "fix": f.fix} for f in result.undecided],
         },
         page=lines,
@@ -318,7 +319,7 @@ _CLEAN = """Remove indexes, keys and items that NEW does not have. Run it when N
 for _title, _command in {
     "plan": plan,
     "indexes": _step("indexes", _ADD, Evolution.add_indexes),
-    "backfill": _step("backfill", _BACKFILL, Evolution.backfill, "`prepare` runs everywhere, and no older code"),
+    "backfill": _step("backfill", _BACKFILL, Evolution.backfill, "{before} runs everywhere, and no older code"),
     "clean": _step("clean", _CLEAN, Evolution.clean, "{new} runs everywhere, and no older code"),
     "abort": abort,
     "status": status,
