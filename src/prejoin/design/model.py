@@ -220,6 +220,13 @@ class NextAttribute(Model, frozen=True):
     """The members of an enum that may still be written; empty for all."""
 
 
+class MirroredAttribute(Model, frozen=True):
+    """An attribute that is written with the value of another, because one is the new name of the other."""
+
+    source: str
+    target: str
+
+
 class Item(Model, frozen=True):
     """An item type: an entity's own item, or a copy of it under another key."""
 
@@ -240,6 +247,8 @@ class Item(Model, frozen=True):
     """The id of the change between two designs, if the copy is the item of the entity under its other key."""
     next_attributes: tuple[NextAttribute, ...] = ()
     """What the next design requires of attributes, for the time between two designs. Not for copies."""
+    mirrored: tuple[MirroredAttribute, ...] = ()
+    """Attributes with two names, for the time between two designs. Not for copies."""
 
     @property
     def name(self) -> str:

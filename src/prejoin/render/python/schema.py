@@ -103,6 +103,9 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports, foll
         store = ["store"] if design.in_store(entity.name, attribute.name) else []
         patterns.append(call("Large", string(fields[attribute.name]), *store))
     patterns += [_bounds(a, fields, imports) for a in entity.attributes if is_bounded(a)]
+    for pair in own.mirrored:
+        imports.name("prejoin", "Mirror")
+        patterns.append(call("Mirror", string(fields[pair.source]), string(fields[pair.target])))
     patterns += [_next_form(one, entity, fields, imports) for one in own.next_attributes]
     if entity.history:
         patterns += _history(entity.history, entity, fields, design, imports)
