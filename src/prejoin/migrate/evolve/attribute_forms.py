@@ -27,7 +27,7 @@ from prejoin.diagnostics import Diagnostic
 from prejoin.keys import fields_of
 from prejoin.migrate import codes
 from prejoin.types import STRING, Kind, Type
-from prejoin.workload.model import Attribute, Entity
+from prejoin.workload.model import VERSION, Attribute, Entity
 
 _OTHER_WAY = "add an attribute with another name, fill it, and drop the old one in a later change"
 
@@ -55,6 +55,8 @@ class AttributeComparison:
     """Attributes, by entity, for which each item is looked at before NEW is deployed."""
     dropped: list[tuple[str, str]] = field(default_factory=list)
     """Attributes, by entity, that NEW does not have."""
+    renamed: list[tuple[str, str, str]] = field(default_factory=list)
+    """Entity, name in OLD and name in NEW of renamed attributes."""
     next_attributes: dict[str, list[NextAttribute]] = field(default_factory=dict)
     """What `prepare` requires of its writes, by entity."""
     notes: list[str] = field(default_factory=list)
@@ -63,8 +65,18 @@ class AttributeComparison:
         """The entity in `prepare` and in `switch`."""
         prepare: list[Attribute] = []
         switch: list[Attribute] = []
+        renamed = renamed_attributes(old, new)
         for name in dict.fromkeys(one.name for one in (*old.attributes, *new.attributes)):
             was, now = old.attribute(name), new.attribute(name)
+            if name in renamed.values():
+                continue
+            if was and name in renamed:
+                now = new.attribute(renamed[name])
+                assert now is not None
+                self._rename(old, was, now)
+                prepare += [was, _mirrored(now)]
+                switch += [_mirrored(was), now]
+                continue
             if was and now:
                 both = self._both(old, was, now)
                 prepare.append(both[0])
@@ -94,6 +106,31 @@ class AttributeComparison:
             self.notes.append(f"the contents of {name} stay: delete them with code of OLD before the change")
         elif where == "OLD":
             self.dropped.append((entity, only.name))
+
+    # --- Renamed ----------------------------------------------------------------------------------------------------
+
+    def _rename(self, old: Entity, was: Attribute, now: Attribute) -> None:
+        name = f"{old.name}.{was.name}"
+        special = [
+            word
+            for word, is_it in (
+                ("an id", was.id or now.id),
+                ("the TTL attribute", was.ttl or now.ttl),
+                ("a set", was.type.kind is Kind.SET),
+                ("a content", was.type.kind is Kind.CONTENT),
+                ("the version of a history", bool(old.history) and was.name == VERSION),
+                ("a sharded counter", any(was.name in one.attributes for one in self.old.counters)),
+                ("kept equal to another attribute", bool(was.follows or now.follows)),
+            )
+            if is_it
+        ]
+        if special:
+            message = f"{name} is {special[0]}, and cannot be renamed while the code runs"
+            self._refuse(message, f"keep its name, or {_OTHER_WAY}")
+        elif (was.type, was.optional, was.default) != (now.type, now.optional, now.default):
+            message = f"{name} becomes {now.name}, and gets another type, default or `optional`"
+            self._refuse(message, "rename it in one change, and make the other change before or after it")
+        self.renamed.append((old.name, was.name, now.name))
 
     # --- In both ----------------------------------------------------------------------------------------------------
 
@@ -147,6 +184,23 @@ class AttributeComparison:
 
     def _refuse(self, message: str, fix: str) -> None:
         self.refusals.append(codes.CHANGED_ATTRIBUTE.at(None, message, fix))
+
+
+def renamed_attributes(old: Entity, new: Entity) -> dict[str, str]:
+    """The names in NEW of renamed attributes, by their names in OLD. The way back is the same with both exchanged."""
+
+    def is_renamed(before: str, after: str) -> bool:
+        is_in_both = old.attribute(after) is not None or new.attribute(before) is not None
+        return not is_in_both and old.attribute(before) is not None and new.attribute(after) is not None
+
+    forward = {now.renamed_from: now.name for now in new.attributes if now.renamed_from}
+    back = {was.name: was.renamed_from for was in old.attributes if was.renamed_from}
+    return {before: after for before, after in (back | forward).items() if is_renamed(before, after)}
+
+
+def _mirrored(attribute: Attribute) -> Attribute:
+    """The other name of an attribute, which is only written."""
+    return replace(attribute, optional=True, default=None, unique=False, follows=None, copy_of="", snapshot_of="")
 
 
 def type_of_both(was: Type, now: Type) -> Type | None:

@@ -78,16 +78,16 @@ class AttributeWork:
         self._verified: dict[str, list[AttributeCodec]] = {}
         for entity, attribute in transition.verified:
             self._verified.setdefault(entity, []).append(_codec(transition.new, entity, attribute))
+        self._renamed: dict[str, BoundEntity[Any]] = {}
+        for name, _, _ in transition.renamed:
+            if (entity_of_new := _bound(transition.new, name)) is not None:
+                self._renamed[entity_of_new.tag] = entity_of_new
         self._dropped: dict[str, list[str]] = {}
         keys = self._schema.keys(TABLE).names
         for entity, attribute in transition.dropped:
             wire = _codec(transition.old, entity, attribute).wire
             if wire not in keys:
                 self._dropped.setdefault(entity, []).append(wire)
-
-    @property
-    def fills(self) -> bool:
-        return bool(self._defaults)
 
     @property
     def drops(self) -> bool:
@@ -129,6 +129,12 @@ class AttributeWork:
         to = Placeholders()
         text = f"REMOVE {', '.join(_path(place, name, to) for name in names)}"
         return ItemChange("attributes removed", self._update(item, text, [], to))
+
+    def is_renamed(self, item: Json | None) -> bool:
+        """Whether an item has the new names of its attributes: code of NEW does not write the old ones."""
+        tag = item[self._schema.type_attribute]["S"] if item and self._schema.type_attribute in item else ""
+        entity = self._renamed.get(tag)
+        return item is not None and entity is not None and values_of(entity, item) is not None
 
     def unfit(self, item: Json) -> Finding | None:
         """The finding about an item that NEW could not read; None if it could."""

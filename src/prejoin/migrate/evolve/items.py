@@ -27,6 +27,7 @@ from prejoin.migrate.evolve.record import (
     now,
     record_place,
 )
+from prejoin.migrate.evolve.rename_work import RenameWork
 from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id
 from prejoin.migrate.evolve.twins import (
     ItemState,
@@ -130,6 +131,7 @@ class Evolution:
             raise RefusedError(codes.STEP_MISSING, f"the table lacks the index {missing[0]}", fix)
         is_over = self.record.design == design_id(self.transition.new)
         self._pair("twins", decide_at_end if is_over else decide)
+        self._settle_renames("renames", is_over)
         # Once it is finished NEW may run, and may leave out what is optional in NEW.
         has_new_run = is_over or "backfill" in self.change.done
         schema = self.transition.before_backfill.package.schema
@@ -152,6 +154,7 @@ class Evolution:
         self.result.indexes = tuple(gone)
         new = self.transition.new.package.schema
         self._pair("old items", decide_at_end)
+        self._settle_renames("old names", at_end=True)
         dropped, stale = self._leftovers(new)
         work = AttributeWork(self.transition, new, has_new_run=True)
         if dropped or stale or work.drops:
@@ -296,6 +299,8 @@ class Evolution:
                 for finding in client._run(audit.next()):
                     if finding.entity in twins and finding.kind in _OF_TWINS:
                         continue
+                    if finding.kind == "damaged" and work.is_renamed(finding.found):
+                        continue
                     if not finding.mendable:
                         undecided.add(finding)
                         continue
@@ -324,6 +329,44 @@ class Evolution:
             message = f"items changed again and again during {_PASSES} passes; the table is not verified"
             raise RefusedError(codes.STEP_MISSING, message, "run the command again, best at a time with fewer writes")
         # The next run of the step looks at the whole table again.
+        self.change.done = [one for one in self.change.done if not one.startswith(f"{step} ")]
+
+    def _settle_renames(self, step: str, at_end: bool) -> None:
+        """Goes through the items with renamed attributes, again and again until nothing is left to be done."""
+        if not self.transition.renamed:
+            return
+        work = RenameWork(self.transition, at_end=at_end)
+        client = self._client_of(work.schema)
+        for number in range(_PASSES):
+            name = f"{step} {number + 1}"
+            if name in self.change.done:
+                continue
+            self.progress.begin(f"{step}, pass {number + 1}", step)
+            start = first = self._start(name)
+            done = 0
+            conflicts: list[Finding] = []
+            while start != {}:
+                begin = {"ExclusiveStartKey": start} if start else {}
+                page = self.client.call("Scan", {"ConsistentRead": True, **begin})
+                for item in page["Items"]:
+                    self.result.read += 1
+                    for one in work.work(item):
+                        finding = self._apply(client, one, item) if isinstance(one, ItemChange) else one
+                        if finding is None:
+                            done += 1
+                        else:
+                            conflicts.append(finding)
+                start = page.get("LastEvaluatedKey") or {}
+                self._save(name, start, len(page["Items"]))
+                self.progress.update(f"{self.result.read:,} items read, {done:,} done")
+            self._finish(name)
+            # A pass that was interrupted does not know what its first part found.
+            if not done and first is None:
+                self.undecided_pairs += conflicts
+                break
+        else:
+            message = f"items changed again and again during {_PASSES} passes; the table is not verified"
+            raise RefusedError(codes.STEP_MISSING, message, "run the command again, best at a time with fewer writes")
         self.change.done = [one for one in self.change.done if not one.startswith(f"{step} ")]
 
     def _apply(self, client: Client, item_change: ItemChange, item: Json) -> Finding | None:

@@ -100,7 +100,8 @@ def _steps(transition: Transition) -> Iterator[EvolutionStep]:
         yield EvolutionStep("remove", slot.name, f"remove the index {slot.name}", running)
     if _leaves(transition):
         moved = f"the items of {' and '.join(transition.moved)} under their old key, " if transition.moved else ""
-        dropped = "".join(f"the attribute {name} of {entity}, " for entity, name in transition.dropped)
+        attributes = [*transition.dropped, *((entity, old_name) for entity, old_name, _ in transition.renamed)]
+        dropped = "".join(f"the attribute {name} of {entity}, " for entity, name in attributes)
         text = f"delete {moved}{dropped}keys, copies and guards that only `{old}` has; verify the rest"
     else:
         text = f"verify that all items are as `{new}` needs them"
@@ -112,6 +113,7 @@ def _backfill_text(transition: Transition) -> str:
     if transition.fills:
         names = dict.fromkeys(f"{fill.entity}.{fill.attribute}" for fill in transition.fills)
         parts.append(f"write the default of {' and '.join(names)} into items that lack it")
+    parts += [f"copy {entity}.{before} to {after}" for entity, before, after in transition.renamed]
     if transition.verified:
         names = dict.fromkeys(f"{entity}.{attribute}" for entity, attribute in transition.verified)
         parts.append(f"look at {' and '.join(names)} of every item")

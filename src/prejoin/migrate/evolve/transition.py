@@ -14,7 +14,7 @@ own and a copy with all attributes; `switch` makes the copy the own item, and th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -24,9 +24,9 @@ from msgspec.structs import replace
 from prejoin.design.counters import keeps_counters, with_kept
 from prejoin.design.mapping.facets import is_natural
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, Request, Slot
+from prejoin.design.model import TABLE, Call, Design, Facet, Item, MirroredAttribute, Operation, Request, Slot
 from prejoin.diagnostics import Diagnostic
-from prejoin.keys import TemplateError
+from prejoin.keys import TemplateError, fields_of, renamed
 from prejoin.migrate import codes
 from prejoin.migrate.evolve.attribute_forms import AttributeComparison, AttributeFill
 from prejoin.pipeline.errors import InputError, Source
@@ -74,6 +74,8 @@ class Transition:
     """Attributes, by entity, for which each item is looked at before NEW is deployed."""
     dropped: tuple[tuple[str, str], ...] = ()
     """Attributes, by entity, that `clean` removes from the items."""
+    renamed: tuple[tuple[str, str, str], ...] = ()
+    """Entity, name in OLD and name in NEW of attributes that are written under both names for a time."""
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -145,7 +147,11 @@ def plan_transition(old: CodeVersion, new: CodeVersion, change: str = "") -> Tra
     )
     prepare, switch = found.mapped(prepare, old), found.mapped(switch, new)
     found.require_none()
-    extra = [item for item in switch.design.items if item.whole or any(f.write_only for f in item.facets)]
+    extra = [
+        item
+        for item in switch.design.items
+        if item.whole or item.mirrored or any(facet.write_only for facet in item.facets)
+    ]
     grown = any(_class_of(prepare.workload.entity(one.name)) != _class_of(one) for one in old.workload.entities)
     more = [
         item
@@ -166,6 +172,7 @@ def plan_transition(old: CodeVersion, new: CodeVersion, change: str = "") -> Tra
         tuple(attributes.fills),
         tuple(attributes.verified),
         tuple(attributes.dropped),
+        tuple(attributes.renamed),
     )
 
 
@@ -275,11 +282,12 @@ class _Comparison:
         next_attributes = self.attributes.next_attributes
         for name in dict.fromkeys((i.entity, i.copy) for i in (*old.items, *new.items)):
             was, now = old.item(*name), new.item(*name)
-            if was and now and was.facets[0] == now.facets[0] and was.tag == now.tag:
+            same = self._with_old_names(now) if now else None
+            if was and now and same and was.facets[0] == same.facets[0] and was.tag == now.tag:
                 facets = self._facets(was, now)
                 attributes = tuple(dict.fromkeys((*was.attributes, *now.attributes)))
                 attributes = attributes if was.attributes and now.attributes else ()
-                if was.copy and set(was.attributes) != set(now.attributes):
+                if was.copy and set(was.attributes) != set(same.attributes):
                     message = f"the copy {now.name} holds other attributes in NEW"
                     self.refusals.append(codes.CHANGED_KEY.at(None, message, "give the copy another name in NEW"))
                 prepare.append(replace(was, facets=facets[0], attributes=attributes))
@@ -295,13 +303,24 @@ class _Comparison:
         for number, item in enumerate(prepare):
             if not item.copy and item.entity in next_attributes:
                 prepare[number] = replace(item, next_attributes=tuple(next_attributes[item.entity]))
+        for entity, old_name, new_name in self.attributes.renamed:
+            _add_mirror(prepare, entity, MirroredAttribute(old_name, new_name))
+            _add_mirror(switch, entity, MirroredAttribute(new_name, old_name))
         return tuple(prepare), tuple(switch)
+
+    def _with_old_names(self, now: Item) -> Item:
+        """An item of NEW in the words of OLD: renamed attributes have their old names."""
+        names = {new: old for entity, old, new in self.attributes.renamed if entity == now.entity}
+        if not names:
+            return now
+        attributes = tuple(names.get(name, name) for name in now.attributes)
+        return replace(now, attributes=attributes, facets=tuple(_renamed(facet, names) for facet in now.facets))
 
     def _facets(self, was: Item, now: Item) -> tuple[tuple[Facet, ...], tuple[Facet, ...]]:
         """The facets of one item in `prepare` and in `switch`: all of both, those of the other one write-only."""
-        for facet in now.facets:
+        for facet, same in zip(now.facets, self._with_old_names(now).facets, strict=True):
             before = was.facet(facet.slot)
-            if before is not None and before != facet:
+            if before is not None and before != same:
                 message = f"{now.name} has the key {_key(before)} in {facet.slot} in OLD, and {_key(facet)} in NEW"
                 fix = "an item has one key in an index: put the new one into another index, such as one with a new name"
                 self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
@@ -332,6 +351,7 @@ class _Comparison:
             beside += [f"unique {' and '.join(g.attributes)}" for g in design.guards if g.entity == now.entity]
             changed = version.workload.entity(now.entity)
             beside += ["a history"] if changed and changed.history else []
+            beside += [f"a renamed attribute, {new}," for name, _, new in self.attributes.renamed if name == now.entity]
             for one in beside:
                 message = f"the key of {now.entity} changes, and it has {one} in {version.name}"
                 fix = "drop it in a transition before this one, and add it again in one after it"
@@ -379,6 +399,22 @@ class _Comparison:
             now = after.get(pattern)
             if now is not None and [p.name for p in now.params] != [p.name for p in method.params]:
                 yield f"in `prepare`, {now.name} ({pattern}) takes {', '.join(p.name for p in now.params)}"
+
+
+def _renamed(facet: Facet, names: Mapping[str, str]) -> Facet:
+    """A key with other names of attributes."""
+
+    def text(template: str) -> str:
+        return renamed(template, {name: names.get(name, name) for name in fields_of(template)})
+
+    when = tuple(replace(one, attribute=names.get(one.attribute, one.attribute)) for one in facet.when)
+    return replace(facet, pk=tuple(map(text, facet.pk)), sk=tuple(map(text, facet.sk)), when=when)
+
+
+def _add_mirror(items: list[Item], entity: str, mirrored: MirroredAttribute) -> None:
+    for number, item in enumerate(items):
+        if item.entity == entity and not item.copy:
+            items[number] = replace(item, mirrored=(*item.mirrored, mirrored))
 
 
 def _unread(item: Item, design: Design) -> Item:
