@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prejoin import Client, CodecError, InputError
+from prejoin import Client, CodecError, InputError, history
 from prejoin.migrate.evolve.items import Evolution, StepResult, evolution_of
 from prejoin.migrate.evolve.plan import steps_of
 from prejoin.migrate.evolve.transition import Transition, plan_transition
@@ -272,3 +272,38 @@ def test_integer_becomes_decimal(tmp_path: Path) -> None:
         plan_transition(club("OLD", was), club("NEW", "`nick` (number, mutable)"))
     with pytest.raises(InputError, match="with another name"):
         plan_transition(club("OLD", now), club("NEW", was))
+
+
+# --- Histories ------------------------------------------------------------------------------------------------------
+
+HISTORY = "\n- `version` (integer, mutable)\n- **History**: 5 versions"
+
+
+def test_earlier_versions_get_the_default_too(tmp_path: Path) -> None:
+    transition = plan_transition(club("OLD", DEFAULT + HISTORY), club("NEW", REQUIRED + HISTORY))
+    application = Club(transition, ("nick", "nick"), seed=1)
+    old = Client(transition.old.package.schema, "club", application.engine)
+    old.insert(transition.old.package.record("Member", {"memberId": "m0", "team": "t", "score": 1, "version": 0}))
+    key = {"pk": {"S": "MEMBER#m0"}, "sk": {"S": "MEMBER"}}
+    with old.update(transition.old.package.classes["Member"], member_id="m0", read=True) as member:
+        member.score = 2
+    for item in old.call("Scan")["Items"]:
+        if "object" in item:
+            version_key = {name: item[name] for name in ("pk", "sk")}
+            old.call("UpdateItem", {"Key": version_key, "UpdateExpression": "REMOVE #o.nick", **OBJECT})
+    old.call("UpdateItem", {"Key": key, "UpdateExpression": "REMOVE nick"})
+    for step in (Evolution.backfill, Evolution.clean):
+        with evolution_of(transition, old, state=tmp_path) as evolution:
+            assert step(evolution).undecided == []
+    new = Client(transition.new.package.schema, "club", application.engine)
+    versions = history(new, transition.new.package.classes["Member"], member_id="m0")
+    assert {one.nick for one in versions} == {"a"}
+    assert {one.score for one in versions} == {1, 2}
+
+
+OBJECT = {"ExpressionAttributeNames": {"#o": "object"}}
+
+
+def test_history_that_may_not_fit_is_refused_with_a_way() -> None:
+    with pytest.raises(InputError, match="give it a default in NEW"):
+        plan_transition(club("OLD", OPTIONAL + HISTORY), club("NEW", REQUIRED + HISTORY))

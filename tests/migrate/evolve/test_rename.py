@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prejoin import Client, InputError
+from prejoin import Client, InputError, history
 from prejoin.migrate.evolve.abort import abort_on
 from prejoin.migrate.evolve.items import Evolution, StepResult, evolution_of
 from prejoin.migrate.evolve.plan import steps_of
@@ -44,7 +44,7 @@ def client_of(version: CodeVersion, application: Club) -> Client:
     return Client(version.package.schema, "club", application.engine)
 
 
-def insert(version: CodeVersion, application: Club, member: str, **values: Any) -> None:
+def insert(version: CodeVersion, application: Club, member: str, /, **values: Any) -> None:
     record = version.package.record("Member", {"memberId": member, "team": "t0", "score": 1, **values})
     client_of(version, application).insert(record)
 
@@ -217,9 +217,33 @@ def test_what_is_done_with_two_names(old: Any, new: Any, mark: Any, before: Rena
             "rename it in one change",
         ),
         ("`nick` (set of string)", "`alias` (set of string, renamed from nick)", "is a set"),
-        ("`nick` (string, mutable)", "`alias` (string, mutable)", "make it optional"),
+        ("`nick` (string, mutable)", "`alias` (string, mutable)", "write `renamed from nick`"),
+        ("`nick` (string, mutable)", "`alias` (integer, mutable)", "make it optional"),
     ],
 )
 def test_other_renames_are_refused_with_a_way(was: str, now: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         plan_transition(club("OLD", was), club("NEW", now))
+
+
+# --- Histories ------------------------------------------------------------------------------------------------------
+
+_HISTORY = "\n- `version` (integer, mutable)\n- **History**: 5 versions"
+
+
+@pytest.mark.parametrize("form", ["required", "default"])
+def test_earlier_versions_are_renamed_and_filled(form: str, tmp_path: Path) -> None:
+    was, now = (attribute + _HISTORY for attribute in FORMS[form])
+    transition = plan_transition(club("OLD", was), club("NEW", now))
+    application = Club(transition, ("nick", "alias"), seed=1)
+    insert(transition.old, application, "m0", nick="first", version=0)
+    cls = transition.old.package.classes["Member"]
+    for nick in ("second", "third"):
+        with client_of(transition.old, application).update(cls, member_id="m0", read=True) as member:
+            member.nick = nick
+    for step in (Evolution.backfill, Evolution.clean):
+        assert run(transition, step, application, tmp_path).undecided == []
+    versions = history(client_of(transition.new, application), transition.new.package.classes["Member"], member_id="m0")
+    assert {"first", "second", "third"} == {one.alias for one in versions}
+    items = client_of(transition.new, application).call("Scan")["Items"]
+    assert not any("nick" in item.get("object", {}).get("M", {}) for item in items)

@@ -84,14 +84,15 @@ class AttributeComparison:
                 continue
             only = was or now
             assert only is not None
-            self._in_one(new.name, only, "OLD" if was else "NEW")
+            self._in_one(only, "OLD" if was else "NEW", old, new)
             prepare.append(only)
             switch.append(only)
         return replace(old, attributes=tuple(prepare)), replace(new, attributes=tuple(switch))
 
     # --- In one of the designs --------------------------------------------------------------------------------------
 
-    def _in_one(self, entity: str, only: Attribute, where: Literal["OLD", "NEW"]) -> None:
+    def _in_one(self, only: Attribute, where: Literal["OLD", "NEW"], old: Entity, new: Entity) -> None:
+        entity = old.name
         is_required = only.id or not (only.optional or only.default is not None)
         name = f"{entity}.{only.name}"
         if is_required and where == "OLD":
@@ -99,7 +100,10 @@ class AttributeComparison:
             self._refuse(message, "make it optional in a change before this one, and drop it in this one")
         elif is_required:
             message = f"{name} is required, and code of OLD does not write it"
-            self._refuse(message, "make it optional, or give it a default; the change after this one can require it")
+            way = "make it optional, or give it a default; the change after this one can require it"
+            gone = [one.name for one in old.attributes if one.type == only.type and new.attribute(one.name) is None]
+            hint = f". If it is the new name of {gone[0]}, write `renamed from {gone[0]}`" if gone else ""
+            self._refuse(message, way + hint)
         elif where == "NEW" and only.default is not None:
             self.fills.append(AttributeFill(entity, only.name, "NEW"))
         elif where == "OLD" and only.type.kind is Kind.CONTENT:
