@@ -37,6 +37,8 @@ _NAMES = {
     "prejoin.patterns.copies": "Copy",
     "prejoin.patterns.version": "Version",
     "prejoin.patterns.bounds": "Bounds",
+    "prejoin.patterns.next_form": "NextForm",
+    "prejoin.patterns.mirror": "Mirror",
     "prejoin.patterns.history": "History compare_versions history restore_version version_of",
     "prejoin.patterns.timestamps": "Timestamps",
     "prejoin.patterns.ttl": "TimeToLive",

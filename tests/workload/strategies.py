@@ -133,6 +133,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
         max=draw(st.none() | bounds),
         references_or=tuple(draw(st.lists(entity_names, max_size=2))) if references else (),
         follows=draw(st.none() | followed),
+        renamed_from=draw(st.just("") | words),
     )
 
 

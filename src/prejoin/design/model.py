@@ -210,6 +210,23 @@ class Facet(Model, frozen=True):
     """Whether writes keep it and no read uses it: for the time between two designs."""
 
 
+class NextAttribute(Model, frozen=True):
+    """What the next design requires of an attribute, for the time between two designs."""
+
+    name: str
+    required: bool = False
+    """Whether each write writes it. The default of the attribute, if it has one, is written instead of None."""
+    values: tuple[str, ...] = ()
+    """The members of an enum that may still be written; empty for all."""
+
+
+class MirroredAttribute(Model, frozen=True):
+    """An attribute that is written with the value of another, because one is the new name of the other."""
+
+    source: str
+    target: str
+
+
 class Item(Model, frozen=True):
     """An item type: an entity's own item, or a copy of it under another key."""
 
@@ -228,6 +245,10 @@ class Item(Model, frozen=True):
     """Whether each write puts the whole copy, because some items may lack it: for the time between two designs."""
     change: str = ""
     """The id of the change between two designs, if the copy is the item of the entity under its other key."""
+    next_attributes: tuple[NextAttribute, ...] = ()
+    """What the next design requires of attributes, for the time between two designs. Not for copies."""
+    mirrored: tuple[MirroredAttribute, ...] = ()
+    """Attributes with two names, for the time between two designs. Not for copies."""
 
     @property
     def name(self) -> str:

@@ -66,6 +66,8 @@ class Attribute(Model, frozen=True):
     """More entities whose id it may hold instead: `→ User | Organization`. Their ids are one kind of value."""
     follows: Follows | None = None
     """The attribute of another entity that it is kept equal to, by the client."""
+    renamed_from: str = ""
+    """Its name in the design before this one. `prejoin evolve` keeps the values."""
 
     @property
     def repeats(self) -> tuple[str, ...]:

@@ -204,7 +204,7 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
         found = _opened(old, new)
         rule = read_rule(duplicates, found) if duplicates else None
         decisions = DuplicateDecisions(rule, Path(duplicates_report) if duplicates_report else None)
-        condition = confirmed.format(new=f"`{found.new.name}`")
+        condition = confirmed.format(new=f"`{found.new.name}`", before=f"`{found.before_backfill.name}`")
         if condition and not yes and not _confirm(f"Is it true that {condition}?"):
             fix = "deploy first, then answer y or pass `--yes`"
             raise RefusedError(pipeline_codes.WOULD_CHANGE, f"not confirmed: {condition}", fix)
@@ -373,7 +373,7 @@ _CLEAN = """Remove indexes, keys and items that NEW does not have. Run it when N
 for _title, _command in {
     "plan": plan,
     "indexes": _step("indexes", _ADD, Evolution.add_indexes),
-    "backfill": _step("backfill", _BACKFILL, Evolution.backfill, "`prepare` runs everywhere, and no older code"),
+    "backfill": _step("backfill", _BACKFILL, Evolution.backfill, "{before} runs everywhere, and no older code"),
     "clean": _step("clean", _CLEAN, Evolution.clean, "{new} runs everywhere, and no older code"),
     "abort": abort,
     "status": status,

@@ -49,6 +49,7 @@ def abort_on(client: Client, transition: Transition, state: str | Path = FOLDER)
             f"finish it: `prejoin evolve clean {change.source_name} {change.target_name}`; the way back is a new change"
         )
         raise RefusedError(codes.OTHER_CHANGE, message, fix)
+    way_back = plan_transition(transition.new, transition.old, change.id)  # it may be refused
     hold = Hold(records, record)
     hold.take()
     has_written = bool({*change.done} - {"indexes"}) or bool(change.step.name)
@@ -58,7 +59,7 @@ def abort_on(client: Client, transition: Transition, state: str | Path = FOLDER)
         return None
     change.direction, change.done, change.step = "back", [], StepStatus()
     hold.release()
-    return plan_transition(transition.new, transition.old, change.id)
+    return way_back
 
 
 def as_under_way(transition: Transition, place: TablePlace, *, table: str | None = None) -> Transition:

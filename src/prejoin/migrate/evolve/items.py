@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from prejoin.keys import TABLE
 from prejoin.migrate import codes
+from prejoin.migrate.evolve.attribute_work import AttributeWork, ItemChange
 from prejoin.migrate.evolve.begin import begin_change
 from prejoin.migrate.evolve.duplicates import DuplicateDecisions, guard_tags
 from prejoin.migrate.evolve.record import (
@@ -29,6 +30,7 @@ from prejoin.migrate.evolve.record import (
     now,
     record_place,
 )
+from prejoin.migrate.evolve.rename_work import RenameWork
 from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id
 from prejoin.migrate.evolve.twins import (
     Decision,
@@ -42,7 +44,7 @@ from prejoin.migrate.evolve.twins import (
     requests,
 )
 from prejoin.patterns.integrity.audit import Audit, patiently, read_items, reasons
-from prejoin.patterns.integrity.findings import Finding, Judge, values_of
+from prejoin.patterns.integrity.findings import Finding, Judge
 from prejoin.patterns.integrity.repair import repair
 from prejoin.patterns.twin_mark import MARK
 from prejoin.pipeline.connection import TablePlace, connect
@@ -56,8 +58,10 @@ from prejoin.table.client.client import Client
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request
+from prejoin.table.errors import ConditionFailed, Conflict, NotUnique
 from prejoin.table.schema.bind import facet_tag
 from prejoin.table.schema.schema import Schema
+from prejoin.table.write.execute import write_one
 
 FOLDER = ".prejoin-evolve"
 """The folder of the state."""
@@ -87,6 +91,19 @@ class StepResult:
     units: float = 0.0
     indexes: tuple[str, ...] = ()
     """Indexes that were added or removed."""
+
+
+@dataclass
+class Undecided:
+    """Findings of a pass that no program can decide about."""
+
+    shown: list[Finding] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, finding: Finding) -> None:
+        self.count += 1
+        if len(self.shown) < _SHOWN:
+            self.shown.append(finding)
 
 
 @dataclass
@@ -121,25 +138,21 @@ class Evolution:
         if missing:
             fix = "`prejoin evolve indexes` adds them, or deploy the infrastructure of each wave"
             raise RefusedError(codes.STEP_MISSING, f"the table lacks the index {missing[0]}", fix)
-        version = self.transition.before_backfill
-        package, defaults = version.package, self.transition.defaults
-        if defaults:
-            schema = package.schema
-            wires: dict[str, list[str]] = {}
-            for entity, attribute in defaults:
-                bound = schema.entity(package.classes[entity])
-                wires.setdefault(bound.tag, []).append(bound.codec.attribute(package.fields[entity][attribute]).wire)
-            self._scan("defaults", self._default(schema, wires))
-        self._pair("twins", decide_at_end if self.change.is_cleaning else decide)
+        is_over = self.change.is_cleaning
+        self._pair("twins", decide_at_end if is_over else decide)
+        self._settle_renames("renames", is_over)
+        # Once it is finished NEW may run, and may leave out what is optional in NEW.
+        has_new_run = is_over or "backfill" in self.change.done
+        schema = self.transition.before_backfill.package.schema
         self.change.done = [one for one in self.change.done if one != _DECIDED]
-        self._mend("backfill", package.schema)
+        self._mend("backfill", schema, AttributeWork(self.transition, schema, has_new_run=has_new_run))
         self.change.done += [_DECIDED] if self.result.kept else []
-        self._finish("backfill", "defaults")
+        self._finish("backfill")
         return self.result
 
     def clean(self) -> StepResult:
         """Removes the indexes, keys, copies and guards that NEW does not have. Code of NEW runs alone by now."""
-        if self.transition.needs_prepare and "backfill" not in self.change.done:
+        if self.transition.needs_backfill and "backfill" not in self.change.done:
             raise RefusedError(
                 codes.STEP_MISSING, "the backfill is not finished", "run `prejoin evolve backfill` first"
             )
@@ -155,15 +168,17 @@ class Evolution:
         self.result.indexes = tuple(gone)
         new = self.transition.new.package.schema
         self._pair("old items", decide_at_end)
+        self._settle_renames("old names", at_end=True)
         dropped, stale = self._leftovers(new)
-        if dropped or stale:
-            self._scan("leftovers", self._drop(new, dropped, stale))
-        self._mend("verify", new)
+        work = AttributeWork(self.transition, new, has_new_run=True)
+        if dropped or stale or work.drops:
+            self._scan("leftovers", self._drop(new, dropped, stale), work.drop)
+        self._mend("verify", new, work)
         if any(finding.entity in dropped for finding in self.result.undecided):
             # Other code wrote them since an interrupted run had removed all.
             self.change.done.remove("leftovers")
-            self._scan("leftovers", self._drop(new, dropped, stale))
-            self._mend("verify", new)
+            self._scan("leftovers", self._drop(new, dropped, stale), work.drop)
+            self._mend("verify", new, work)
         self._finish("clean", "leftovers")
         if not self.result.undecided:
             new_version = self.transition.new
@@ -310,7 +325,7 @@ class Evolution:
 
     # --- Passes -----------------------------------------------------------------------------------------------------
 
-    def _mend(self, step: str, schema: Schema) -> None:
+    def _mend(self, step: str, schema: Schema, work: AttributeWork) -> None:
         """Audits and repairs by a schema, again and again until nothing is left that can be repaired."""
         client = self._client_of(schema)
         twins = {tag for kind in self._kinds for tag in kind.tags}
@@ -323,12 +338,14 @@ class Evolution:
             audit = Audit(schema, client.table)
             audit.starts = [start := self._start(name)]
             self.duplicates.begin_pass()
-            undecided: list[Finding] = []
-            undecided_count = wrong = 0
+            undecided = Undecided()
+            wrong = 0
             while not audit.done:
                 before = audit.count
                 for finding in client._run(audit.next()):
                     if finding.entity in twins and finding.kind in _OF_TWINS:
+                        continue
+                    if finding.kind == "damaged" and work.is_renamed(finding.found):
                         continue
                     if finding.kind == "taken" and finding.entity in guards:
                         decision = self.duplicates.decide(client, finding)
@@ -343,14 +360,20 @@ class Evolution:
                         if is_decided:
                             continue
                     if not finding.mendable:
-                        undecided_count += 1
-                        if len(undecided) < _SHOWN:
-                            undecided.append(finding)
+                        undecided.add(finding)
                         continue
                     wrong += 1
                     self._wait()
                     if repair(client, finding):
                         self.result.written[finding.kind] += 1
+                for item in audit.page:
+                    if (item_change := work.fill(item)) is not None:
+                        if (conflict := self._apply(client, item_change, item)) is not None:
+                            undecided.add(conflict)
+                        else:
+                            wrong += 1
+                    elif step == "backfill" and (unfit := work.unfit(item)) is not None:
+                        undecided.add(unfit)
                 self._save(name, audit.starts[0], audit.count - before)
                 self.progress.update(f"{audit.count:,} items read, {wrong:,} repaired")
             self.result.read += audit.count
@@ -359,8 +382,8 @@ class Evolution:
             if not wrong and start is None:
                 self.duplicates.finish()
                 self.result.kept = self.duplicates.kept
-                self.result.undecided = [*self.undecided_pairs, *undecided][:_SHOWN]
-                self.result.undecided_count = len(self.undecided_pairs) + undecided_count
+                self.result.undecided = [*self.undecided_pairs, *undecided.shown][:_SHOWN]
+                self.result.undecided_count = len(self.undecided_pairs) + undecided.count
                 break
         else:
             message = f"items changed again and again during {_PASSES} passes; the table is not verified"
@@ -368,7 +391,69 @@ class Evolution:
         # The next run of the step looks at the whole table again.
         self.change.done = [one for one in self.change.done if not one.startswith(f"{step} ")]
 
-    def _scan(self, step: str, change: Callable[[Json], tuple[str, str, dict[str, Any]] | None]) -> None:
+    def _settle_renames(self, step: str, at_end: bool) -> None:
+        """Goes through the items with renamed attributes, again and again until nothing is left to be done."""
+        if not self.transition.renamed:
+            return
+        work = RenameWork(self.transition, at_end=at_end)
+        client = self._client_of(work.schema)
+        for number in range(_PASSES):
+            name = f"{step} {number + 1}"
+            if name in self.change.done:
+                continue
+            self.progress.begin(f"{step}, pass {number + 1}", step)
+            start = first = self._start(name)
+            done = 0
+            conflicts: list[Finding] = []
+            while start != {}:
+                begin = {"ExclusiveStartKey": start} if start else {}
+                page = self.client.call("Scan", {"ConsistentRead": True, **begin})
+                for item in page["Items"]:
+                    self.result.read += 1
+                    for one in work.work(item):
+                        finding = self._apply(client, one, item) if isinstance(one, ItemChange) else one
+                        if finding is None:
+                            done += 1
+                        else:
+                            conflicts.append(finding)
+                start = page.get("LastEvaluatedKey") or {}
+                self._save(name, start, len(page["Items"]))
+                self.progress.update(f"{self.result.read:,} items read, {done:,} done")
+            self._finish(name)
+            # A pass that was interrupted does not know what its first part found.
+            if not done and first is None:
+                self.undecided_pairs += conflicts
+                break
+        else:
+            message = f"items changed again and again during {_PASSES} passes; the table is not verified"
+            raise RefusedError(codes.STEP_MISSING, message, "run the command again, best at a time with fewer writes")
+        self.change.done = [one for one in self.change.done if not one.startswith(f"{step} ")]
+
+    def _apply(self, client: Client, item_change: ItemChange, item: Json) -> Finding | None:
+        """Applies a change of attributes, if the item is as it was read. Returns a finding if it cannot be applied."""
+        self._wait()
+        try:
+            if item_change.write is not None:
+                client._run(write_one(client.schema, client.table, item_change.write))
+            else:
+                client.call("UpdateItem", item_change.parameters)
+            self.result.written[item_change.kind] += 1
+        except NotUnique as error:
+            tag = item[client.schema.type_attribute]["S"]
+            return Finding("taken", tag, self._key_of(item), item, None, reason=str(error))
+        except (ConditionFailed, Conflict):
+            pass  # it was written since, or its copies are not there yet: the next pass looks at it again
+        except DynamoDBError as error:
+            if error.code != "ConditionalCheckFailedException":
+                raise
+        return None
+
+    def _scan(
+        self,
+        step: str,
+        change: Callable[[Json], tuple[str, str, dict[str, Any]] | None],
+        drop: Callable[[Json], ItemChange | None],
+    ) -> None:
         """Applies changes to items, page by page. A change whose condition is false does nothing."""
         if step in self.change.done:
             return
@@ -387,29 +472,12 @@ class Evolution:
                     except DynamoDBError as error:
                         if error.code != "ConditionalCheckFailedException":
                             raise
+                if (item_change := drop(item)) is not None:
+                    self._apply(self.client, item_change, item)
             start = page.get("LastEvaluatedKey") or {}
             self._save(step, start, len(page["Items"]))
             self.progress.update(f"{self.result.read:,} items read")
         self._finish(step)
-
-    def _default(
-        self, schema: Schema, wires: dict[str, list[str]]
-    ) -> Callable[[Json], tuple[str, str, dict[str, Any]] | None]:
-        def change(item: Json) -> tuple[str, str, dict[str, Any]] | None:
-            entity = schema.by_tag.get(item.get(schema.type_attribute, {}).get("S", ""))
-            lacking = [name for name in wires.get(entity.tag, ()) if name not in item] if entity else []
-            if entity is None or not lacking:
-                return None
-            found = values_of(entity, item)
-            if found is None:  # the audit reports it
-                return None
-            values = entity.codec.encode_values(found)
-            to = Placeholders()
-            sets = [f"{to.name(name)} = if_not_exists({to.name(name)}, {to.value(values[name])})" for name in lacking]
-            text = {"UpdateExpression": f"SET {', '.join(sets)}", "ConditionExpression": _exists(schema, to)}
-            return "default", "UpdateItem", {"Key": _key(schema, item), **text, **to.parameters()}
-
-        return change
 
     def _drop(
         self, schema: Schema, dropped: frozenset[str], stale: frozenset[str]
@@ -516,9 +584,10 @@ def evolution_of(
     record = place.read()
     transition = begin_change(record, transition, client)
     hold = Hold(place, record)
+    evolution = Evolution(transition, client, throttle, progress, place, record, hold)
     try:
         hold.take()
-        yield Evolution(transition, client, throttle, progress, place, record, hold)
+        yield evolution
     except BaseException:
         hold.abandon()
         raise

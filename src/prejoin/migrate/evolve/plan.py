@@ -84,6 +84,8 @@ def _steps(transition: Transition) -> Iterator[EvolutionStep]:
     running = f"`{old}`"
     for slot in transition.added:
         yield EvolutionStep("index", slot.name, f"add the index {slot.name}", running)
+    if transition.needs_backfill and not transition.needs_prepare:
+        yield EvolutionStep("backfill", "", _backfill_text(transition), running)
     for version in transition.versions:
         does = {
             transition.prepare.name: f"it writes what `{old}` and `{new}` write, and reads as `{old}`",
@@ -93,19 +95,35 @@ def _steps(transition: Transition) -> Iterator[EvolutionStep]:
         yield EvolutionStep("deploy", version.name, f"deploy {label} everywhere: {does}", f"{running} and {label}")
         running = label
         if version is transition.prepare:
-            yield EvolutionStep("backfill", "", f"write what `{new}` reads into all items, and verify it", running)
+            yield EvolutionStep("backfill", "", _backfill_text(transition), running)
     for slot in transition.removed:
         yield EvolutionStep("remove", slot.name, f"remove the index {slot.name}", running)
     if _leaves(transition):
         moved = f"the items of {' and '.join(transition.moved)} under their old key, " if transition.moved else ""
-        text = f"delete {moved}keys, copies and guards that only `{old}` has; verify the rest"
+        attributes = [*transition.dropped, *((entity, old_name) for entity, old_name, _ in transition.renamed)]
+        dropped = "".join(f"the attribute {name} of {entity}, " for entity, name in attributes)
+        text = f"delete {moved}{dropped}keys, copies and guards that only `{old}` has; verify the rest"
     else:
         text = f"verify that all items are as `{new}` needs them"
     yield EvolutionStep("clean", "", f"{text}, and record `{new}` as the design of the table", running)
 
 
+def _backfill_text(transition: Transition) -> str:
+    parts = [f"write what `{transition.new.name}` reads into all items"]
+    if transition.fills:
+        names = dict.fromkeys(f"{fill.entity}.{fill.attribute}" for fill in transition.fills)
+        parts.append(f"write the default of {' and '.join(names)} into items that lack it")
+    parts += [f"copy {entity}.{before} to {after}" for entity, before, after in transition.renamed]
+    if transition.verified:
+        names = dict.fromkeys(f"{entity}.{attribute}" for entity, attribute in transition.verified)
+        parts.append(f"look at {' and '.join(names)} of every item")
+    return ", ".join(parts) + ", and verify it"
+
+
 def _leaves(transition: Transition) -> bool:
-    """Whether OLD has keys, copies or guards that NEW does not have."""
+    """Whether OLD has keys, copies, guards or attributes that NEW does not have."""
+    if transition.dropped:
+        return True
     return transition.needs_switch or not set(transition.old.design.guards) <= set(transition.new.design.guards)
 
 

@@ -14,7 +14,7 @@ own and a copy with all attributes; `switch` makes the copy the own item, and th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -24,16 +24,16 @@ from msgspec.structs import replace
 from prejoin.design.counters import keeps_counters, with_kept
 from prejoin.design.mapping.facets import is_natural
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, Request, Slot
+from prejoin.design.model import TABLE, Call, Design, Facet, Item, MirroredAttribute, Operation, Request, Slot
 from prejoin.diagnostics import Diagnostic
-from prejoin.keys import TemplateError
+from prejoin.keys import TemplateError, fields_of, renamed
 from prejoin.migrate import codes
+from prejoin.migrate.evolve.attribute_forms import AttributeComparison, AttributeFill
 from prejoin.pipeline.errors import InputError, Source
 from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.render.python.package import Options
 from prejoin.table.errors import SchemaError
-from prejoin.types import Kind
-from prejoin.workload.model import Attribute, Entity, Read, Result, Workload
+from prejoin.workload.model import Entity, Read, Result, Workload
 
 TWIN = "twin"
 """The copy that is the item of an entity under its other key."""
@@ -65,11 +65,17 @@ class Transition:
     """Whether OLD cannot run beside `switch`."""
     needs_switch: bool
     """Whether `prepare` cannot run beside NEW."""
-    defaults: tuple[tuple[str, str], ...]
-    """Attributes, by entity, whose default has to be written into items that lack them."""
     notes: tuple[str, ...] = ()
     change: str = ""
     """The id of the change. It is the same for the way back from it."""
+    fills: tuple[AttributeFill, ...] = ()
+    """Attributes whose default has to be written into items that lack them."""
+    verified: tuple[tuple[str, str], ...] = ()
+    """Attributes, by entity, for which each item is looked at before NEW is deployed."""
+    dropped: tuple[tuple[str, str], ...] = ()
+    """Attributes, by entity, that `clean` removes from the items."""
+    renamed: tuple[tuple[str, str, str], ...] = ()
+    """Entity, name in OLD and name in NEW of attributes that are written under both names for a time."""
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -81,6 +87,11 @@ class Transition:
         """The versions to deploy, in order."""
         between = [self.prepare] * self.needs_prepare + [self.switch] * self.needs_switch
         return (*between, self.new)
+
+    @property
+    def needs_backfill(self) -> bool:
+        """Whether items lack something that NEW reads, or have to be looked at before NEW is deployed."""
+        return self.needs_prepare or bool(self.fills) or bool(self.verified)
 
     @property
     def before_backfill(self) -> CodeVersion:
@@ -112,16 +123,13 @@ def plan_transition(old: CodeVersion, new: CodeVersion, change: str = "") -> Tra
     `change` is the id of the change that goes back from `old` to `new`; by default it is a new one.
     """
     change = change or hashlib.sha256(f"{design_id(old)} {design_id(new)}".encode()).hexdigest()[:12]
-    found = _Comparison(old, new, change)
+    found = _Comparison(old, new, change, AttributeComparison(old.design, new.design))
     found.settings()
-    entities = [found.entity(entity, new.workload.entity(entity.name)) for entity in old.workload.entities]
-    merged = {one.name: one for one in entities} | {
-        one.name: one for one in new.workload.entities if old.workload.entity(one.name) is None
-    }
+    prepare_entities, switch_entities = found.entities()
     prepare_items, switch_items = found.items()
     found.require_none()
     # Code of OLD and `prepare` does not know entities that only NEW has.
-    known_to_old = {name: one for name, one in merged.items() if old.workload.entity(name)}
+    known_to_old = {name: one for name, one in prepare_entities.items() if old.workload.entity(name)}
     found.meet_new_entities()
     prepare = CodeVersion(
         "prepare",
@@ -141,15 +149,24 @@ def plan_transition(old: CodeVersion, new: CodeVersion, change: str = "") -> Tra
     )
     switch = CodeVersion(
         "switch",
-        _with_entities(new.workload, merged),
+        _with_entities(new.workload, switch_entities),
         replace(new.design, slots=_slots(new.design, old.design), items=switch_items),
     )
     prepare, switch = found.mapped(prepare, old), found.mapped(switch, new)
     found.require_none()
-    extra = [item for item in switch.design.items if item.whole or any(f.write_only for f in item.facets)]
-    grown = any(_forms(prepare.workload.entity(one.name)) != _forms(one) for one in old.workload.entities)
-    more = [item for item in prepare.design.items if item.whole or any(f.write_only for f in item.facets)]
+    extra = [
+        item
+        for item in switch.design.items
+        if item.whole or item.mirrored or any(facet.write_only for facet in item.facets)
+    ]
+    grown = any(_class_of(prepare.workload.entity(one.name)) != _class_of(one) for one in old.workload.entities)
+    more = [
+        item
+        for item in prepare.design.items
+        if item.whole or item.next_attributes or any(f.write_only for f in item.facets)
+    ]
     needs_prepare = bool(more) or grown or set(prepare.design.guards) != set(old.design.guards)
+    attributes = found.attributes
     return Transition(
         old,
         prepare,
@@ -157,22 +174,19 @@ def plan_transition(old: CodeVersion, new: CodeVersion, change: str = "") -> Tra
         new,
         needs_prepare,
         bool(extra),
-        tuple(found.defaults),
         tuple(found.notes(prepare)),
         change,
+        tuple(attributes.fills),
+        tuple(attributes.verified),
+        tuple(attributes.dropped),
+        tuple(attributes.renamed),
     )
 
 
 def _with_entities(workload: Workload, merged: dict[str, Entity]) -> Workload:
     """The workload with all entities of both designs, its own first."""
-    own = []
-    for entity in workload.entities:
-        # Flags such as `unique` are those of the design; only the form of the attributes is that of both.
-        was = {one.name: one for one in entity.attributes}
-        both = [replace(was.get(o.name, o), type=o.type, optional=o.optional) for o in merged[entity.name].attributes]
-        own.append(replace(entity, attributes=tuple(both)))
-    names = {one.name for one in own}
-    return replace(workload, entities=(*own, *(one for name, one in merged.items() if name not in names)))
+    names = dict.fromkeys((*(entity.name for entity in workload.entities), *merged))
+    return replace(workload, entities=tuple(merged[name] for name in names))
 
 
 def _with_new_entities(old: CodeVersion, new: CodeVersion) -> Workload:
@@ -180,8 +194,14 @@ def _with_new_entities(old: CodeVersion, new: CodeVersion) -> Workload:
     return replace(old.workload, entities=(*old.workload.entities, *added))
 
 
-def _forms(entity: Entity | None) -> list[tuple[str, object, bool]]:
+def _class_of(entity: Entity | None) -> list[tuple[str, object, bool]]:
+    """The attributes of an entity as its class has them, but for defaults."""
     return [(one.name, one.type, one.optional) for one in entity.attributes] if entity else []
+
+
+def _forms(entity: Entity) -> list[tuple[str, object, bool, str | None]]:
+    """The attributes that items of an entity have."""
+    return [(one.name, one.type, one.optional, one.default) for one in entity.attributes]
 
 
 def _slots(own: Design, other: Design) -> tuple[Slot, ...]:
@@ -206,8 +226,8 @@ class _Comparison:
     old: CodeVersion
     new: CodeVersion
     change: str
+    attributes: AttributeComparison
     refusals: list[Diagnostic] = field(default_factory=list)
-    defaults: list[tuple[str, str]] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
     """Notes on reads of OLD that meet items of new entities."""
 
@@ -253,47 +273,18 @@ class _Comparison:
 
     # --- Attributes -------------------------------------------------------------------------------------------------
 
-    def entity(self, old: Entity, new: Entity | None) -> Entity:
-        """The entity with the attributes of both, as both versions between can read and write it."""
-        if new is None:
-            return old
-        before = {one.name: one for one in old.attributes}
-        after = {one.name: one for one in new.attributes}
-        merged = []
-        for name in dict.fromkeys((*before, *after)):
-            was, now = before.get(name), after.get(name)
-            if was and now:
-                merged.append(self._both(new.name, was, now))
-            elif was:
-                merged.append(self._one(new.name, was, "OLD"))
-            elif now:
-                merged.append(self._one(new.name, now, "NEW"))
-                if now.default is not None:
-                    self.defaults.append((new.name, name))
-        return replace(new, attributes=tuple(merged))
-
-    def _one(self, entity: str, only: Attribute, where: str) -> Attribute:
-        if only.id or not (only.optional or only.default is not None):
-            other = "NEW" if where == "OLD" else "OLD"
-            message = f"{entity}.{only.name} is required, and code of {other} does not write it"
-            fix = "make it optional, or give it a default; change that again when the transition is over"
-            self.refusals.append(codes.CHANGED_ATTRIBUTE.at(None, message, fix))
-        return only
-
-    def _both(self, entity: str, was: Attribute, now: Attribute) -> Attribute:
-        wider = was.type.kind is now.type.kind is Kind.ENUM and set(was.type.values) <= set(now.type.values)
-        if (was.type != now.type and not wider) or was.id != now.id or was.ttl != now.ttl:
-            message = f"{entity}.{now.name} is {_said(was)} in OLD and {_said(now)} in NEW"
-            fix = "add an attribute with another name, and drop the old one in a later transition"
-            self.refusals.append(codes.CHANGED_ATTRIBUTE.at(None, message, fix))
-        if was.optional and not now.optional and now.default is None:
-            message = f"{entity}.{now.name} is required in NEW, and items of OLD may lack it"
-            self.refusals.append(
-                codes.CHANGED_ATTRIBUTE.at(None, message, "give it a default in NEW, or keep it optional")
-            )
-        if now.default is not None and was.optional:
-            self.defaults.append((entity, now.name))
-        return replace(now, optional=was.optional or now.optional)
+    def entities(self) -> tuple[dict[str, Entity], dict[str, Entity]]:
+        """The entities of `prepare` and of `switch`: each has those of both designs, with the attributes of both."""
+        old, new = self.old.workload, self.new.workload
+        prepare: dict[str, Entity] = {}
+        switch: dict[str, Entity] = {}
+        for entity in old.entities:
+            now = new.entity(entity.name)
+            both = self.attributes.entities(entity, now) if now else (entity, entity)
+            prepare[entity.name], switch[entity.name] = both
+        added = {one.name: one for one in new.entities if one.name not in prepare}
+        self.refusals += self.attributes.refusals
+        return prepare | added, switch | added
 
     # --- Items ------------------------------------------------------------------------------------------------------
 
@@ -302,13 +293,15 @@ class _Comparison:
         prepare: list[Item] = []
         switch: list[Item] = []
         old, new = self.old.design, self.new.design
+        next_attributes = self.attributes.next_attributes
         for name in dict.fromkeys((i.entity, i.copy) for i in (*old.items, *new.items)):
             was, now = old.item(*name), new.item(*name)
-            if was and now and was.facets[0] == now.facets[0] and was.tag == now.tag:
+            same = self._with_old_names(now) if now else None
+            if was and now and same and was.facets[0] == same.facets[0] and was.tag == now.tag:
                 facets = self._facets(was, now)
                 attributes = tuple(dict.fromkeys((*was.attributes, *now.attributes)))
                 attributes = attributes if was.attributes and now.attributes else ()
-                if was.copy and set(was.attributes) != set(now.attributes):
+                if was.copy and set(was.attributes) != set(same.attributes):
                     message = f"the copy {now.name} holds other attributes in NEW"
                     self.refusals.append(codes.CHANGED_KEY.at(None, message, "give the copy another name in NEW"))
                 prepare.append(replace(was, facets=facets[0], attributes=attributes))
@@ -321,13 +314,27 @@ class _Comparison:
             elif now:
                 prepare.append(_unread(now, new) if now.copy and old.item(now.entity) else now)
                 switch.append(now)
+        for number, item in enumerate(prepare):
+            if not item.copy and item.entity in next_attributes:
+                prepare[number] = replace(item, next_attributes=tuple(next_attributes[item.entity]))
+        for entity, old_name, new_name in self.attributes.renamed:
+            _add_mirror(prepare, entity, MirroredAttribute(old_name, new_name))
+            _add_mirror(switch, entity, MirroredAttribute(new_name, old_name))
         return tuple(prepare), tuple(switch)
+
+    def _with_old_names(self, now: Item) -> Item:
+        """An item of NEW in the words of OLD: renamed attributes have their old names."""
+        names = {new: old for entity, old, new in self.attributes.renamed if entity == now.entity}
+        if not names:
+            return now
+        attributes = tuple(names.get(name, name) for name in now.attributes)
+        return replace(now, attributes=attributes, facets=tuple(_renamed(facet, names) for facet in now.facets))
 
     def _facets(self, was: Item, now: Item) -> tuple[tuple[Facet, ...], tuple[Facet, ...]]:
         """The facets of one item in `prepare` and in `switch`: all of both, those of the other one write-only."""
-        for facet in now.facets:
+        for facet, same in zip(now.facets, self._with_old_names(now).facets, strict=True):
             before = was.facet(facet.slot)
-            if before is not None and before != facet:
+            if before is not None and before != same:
                 message = f"{now.name} has the key {_key(before)} in {facet.slot} in OLD, and {_key(facet)} in NEW"
                 fix = "an item has one key in an index: put the new one into another index, such as one with a new name"
                 self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
@@ -358,6 +365,7 @@ class _Comparison:
             beside += [f"unique {' and '.join(g.attributes)}" for g in design.guards if g.entity == now.entity]
             changed = version.workload.entity(now.entity)
             beside += ["a history"] if changed and changed.history else []
+            beside += [f"a renamed attribute, {new}," for name, _, new in self.attributes.renamed if name == now.entity]
             for one in beside:
                 message = f"the key of {now.entity} changes, and it has {one} in {version.name}"
                 fix = "drop it in a transition before this one, and add it again in one after it"
@@ -421,6 +429,7 @@ class _Comparison:
 
     def notes(self, prepare: CodeVersion) -> Iterator[str]:
         yield from self.passed_over
+        yield from self.attributes.notes
         old, new = self.old.workload, self.new.workload
         gone = [one.name for one in old.entities if new.entity(one.name) is None]
         came = [one.name for one in new.entities if old.entity(one.name) is None]
@@ -438,6 +447,22 @@ class _Comparison:
                 yield f"in `prepare`, {now.name} ({pattern}) takes {', '.join(p.name for p in now.params)}"
 
 
+def _renamed(facet: Facet, names: Mapping[str, str]) -> Facet:
+    """A key with other names of attributes."""
+
+    def text(template: str) -> str:
+        return renamed(template, {name: names.get(name, name) for name in fields_of(template)})
+
+    when = tuple(replace(one, attribute=names.get(one.attribute, one.attribute)) for one in facet.when)
+    return replace(facet, pk=tuple(map(text, facet.pk)), sk=tuple(map(text, facet.sk)), when=when)
+
+
+def _add_mirror(items: list[Item], entity: str, mirrored: MirroredAttribute) -> None:
+    for number, item in enumerate(items):
+        if item.entity == entity and not item.copy:
+            items[number] = replace(item, mirrored=(*item.mirrored, mirrored))
+
+
 def _unread(item: Item, design: Design) -> Item:
     """An item of the other design as a copy: written whole by each write, and not read."""
     facets = tuple(replace(f, write_only=True) for f in item.facets if f.slot == TABLE or not _is_natural(f, design))
@@ -451,8 +476,3 @@ def _reads(operation: Operation, workload: Workload) -> Iterator[Request]:
     read = isinstance(workload.pattern(operation.pattern), Read)
     kinds: Iterable[Call] = (Call.QUERY, Call.GET, Call.BATCH_GET, Call.TRANSACT_GET) if read else (Call.QUERY,)
     return (request for request in operation.requests if request.call in kinds)
-
-
-def _said(attribute: Attribute) -> str:
-    flags = [name for name, on in (("id", attribute.id), ("ttl", attribute.ttl)) if on]
-    return " ".join([str(attribute.type), *flags])

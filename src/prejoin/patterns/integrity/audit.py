@@ -100,6 +100,8 @@ class Audit:
         self.starts: list[Json | None] = [None] * segments
         """The key after which each segment goes on: None at its beginning, empty at its end."""
         self.count = 0
+        self.page: list[Json] = []
+        """The items that were read last."""
 
     @property
     def done(self) -> bool:
@@ -114,6 +116,7 @@ class Audit:
             self.starts[at] = answer.get("LastEvaluatedKey") or {}
             items += answer["Items"]
         self.count += len(items)
+        self.page = items
         judge = self._judge
         here = {judge.key(item): item for item in items}
         beside = dict[KeyTexts, Json]()

@@ -33,6 +33,8 @@ FindingKind = Literal[
     "damaged",
     "unknown",
     "conflict",
+    "unfit",
+    "renamed",
 ]
 MENDABLE: frozenset[FindingKind] = frozenset({"index keys", "missing", "drifted", "orphaned", "miscounted", "outdated"})
 
@@ -48,6 +50,8 @@ _FIXES: Mapping[FindingKind, str] = {
     "misplaced": "its key does not match its attributes: find out which are right, and insert it again",
     "damaged": "its attributes do not fit its class: correct them, or delete it",
     "conflict": "it was changed under both of its keys: correct one of them, or delete it",
+    "renamed": "an attribute was changed under both of its names: write it with the code that knows both",
+    "unfit": "an attribute does not fit the next design: correct it, or delete the item",
     "unknown": "it is of no entity of the schema: add the entity, or delete the item",
 }
 

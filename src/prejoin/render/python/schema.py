@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from prejoin import keys
 from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.mapping.facets import ending, history_key, is_natural, planner_facets, unsaid_ending, when_values
-from prejoin.design.model import Design, Facet, Item, ProjectionKind, Slot, When
+from prejoin.design.model import Design, Facet, Item, NextAttribute, ProjectionKind, Slot, When
 from prejoin.render.python.layout import (
     STEP,
     Group,
@@ -22,7 +22,7 @@ from prejoin.render.python.layout import (
     string,
 )
 from prejoin.render.python.names import Names
-from prejoin.render.python.values import literal
+from prejoin.render.python.values import constant_text, literal
 from prejoin.workload.bounds import is_bounded
 from prejoin.workload.contents import contents_of
 from prejoin.workload.follow_links import FollowLink
@@ -103,6 +103,10 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports, foll
         store = ["store"] if design.in_store(entity.name, attribute.name) else []
         patterns.append(call("Large", string(fields[attribute.name]), *store))
     patterns += [_bounds(a, fields, imports) for a in entity.attributes if is_bounded(a)]
+    for pair in own.mirrored:
+        imports.name("prejoin", "Mirror")
+        patterns.append(call("Mirror", string(fields[pair.source]), string(fields[pair.target])))
+    patterns += [_next_form(one, entity, fields, imports) for one in own.next_attributes]
     if entity.history:
         patterns += _history(entity.history, entity, fields, design, imports)
     patterns += [_follows(one, names, imports) for one in followed]
@@ -119,6 +123,20 @@ def _bounds(attribute: Attribute, fields: Mapping[str, str], imports: Imports) -
     least, greatest = attribute.bounds
     bounds = [keyword(name, str(bound)) for name, bound in (("min", least), ("max", greatest)) if bound is not None]
     return call("Bounds", string(fields[attribute.name]), *bounds)
+
+
+def _next_form(one: NextAttribute, entity: Entity, fields: Mapping[str, str], imports: Imports) -> Group:
+    imports.name("prejoin", "NextForm")
+    attribute = entity.attribute(one.name)
+    assert attribute is not None  # it is one of both designs
+    parts: list[Part] = [string(fields[one.name])]
+    if one.required:
+        parts.append("required=True")
+        if attribute.default is not None:
+            parts.append(keyword("default", constant_text(attribute.default, attribute, imports)))
+    if one.values:
+        parts.append(keyword("values", Group("frozenset({", tuple(sorted(map(string, one.values))), "})")))
+    return call("NextForm", *parts)
 
 
 def _follows(one: FollowLink, names: Names, imports: Imports) -> Group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from prejoin.table.codec.codec import Codec
@@ -23,6 +24,14 @@ class Placeholders:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._values: dict[str, Json] = {}
+
+    @classmethod
+    def continued(cls, parameters: Mapping[str, Any]) -> Placeholders:
+        """Return the placeholders of a request, to add more to it."""
+        found = cls()
+        found._names = {name: short for short, name in parameters.get("ExpressionAttributeNames", {}).items()}
+        found._values = dict(parameters.get("ExpressionAttributeValues", {}))
+        return found
 
     def name(self, attribute: str) -> str:
         short = self._names.get(attribute)

@@ -18,7 +18,8 @@ LINE_FIX = "write `` `name` (type, flags) - text ``, for example `` `email` (str
 FLAGS = ("id", "generated", "natural", "optional", "mutable", "immutable", "unique", "ttl")
 FLAG_FIX = (
     f"the flags are {', '.join(f'`{f}`' for f in FLAGS)}, `default=…`, `→ Entity`, `copy of Entity.attribute`, "
-    "`snapshot of Entity.attribute`, `follows Entity.attribute`, `min 1`, `max 9999` and a size: `50 B`"
+    "`snapshot of Entity.attribute`, `follows Entity.attribute`, `renamed from name`, `min 1`, "
+    "`max 9999` and a size: `50 B`"
 )
 DEFAULT_FIX = 'write a constant, in quotes if it has spaces: `default=en`, `default=0`, `default="not yet"`'
 BOUND_FIX = "write a whole number: `max 9999`, `min 1, max 10K`, `min -50, max 50`"
@@ -117,6 +118,8 @@ def _flag(tokens: CellTokens) -> dict[str, object]:
         return {"copy_of": tokens.name("the attribute it repeats, `Entity.attribute`")}
     if tokens.words("snapshot of"):
         return {"snapshot_of": tokens.name("the attribute it was taken from, `Entity.attribute`")}
+    if tokens.words("renamed from"):
+        return {"renamed_from": tokens.name("the name that it had before")}
     if tokens.word("follows"):
         return {"follows": _follows(tokens)}
     if tokens.word("default"):
@@ -253,6 +256,8 @@ def write_attribute(a: Attribute) -> str:
         flags.append(f"snapshot of {write_name(a.snapshot_of)}")
     if a.follows:
         flags.append(_write_follows(a.follows))
+    if a.renamed_from:
+        flags.append(f"renamed from {write_name(a.renamed_from)}")
     if a.size is not None:
         flags.append(write_size(a.size))
     text = f" - {a.text}" if a.text else ""

@@ -1,0 +1,247 @@
+"""Compares the attributes of two designs: what each is in the versions between, and what its items need.
+
+An attribute is required, has a default, is optional, or is in one of the designs only. `prepare` has to read what OLD
+and NEW write, and has to write what NEW can read:
+
+    OLD        NEW        `prepare`                          items, before NEW is deployed
+    required   optional   optional                           -
+    default    required   as OLD                             get the default of OLD
+    default    optional   as OLD                             get the default of OLD
+    optional   default    optional, writes the default       get the default of NEW
+    optional   required   optional, refuses to leave it out  are verified: one without it is reported
+    -          default    as NEW                             get the default of NEW
+
+and the same for the values of an enum: `prepare` reads the members of both designs, and refuses to write one that NEW
+does not have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from msgspec.structs import replace
+
+from prejoin.design.model import Design, Facet, NextAttribute
+from prejoin.diagnostics import Diagnostic
+from prejoin.keys import fields_of
+from prejoin.migrate import codes
+from prejoin.types import STRING, Kind, Type
+from prejoin.workload.model import VERSION, Attribute, Entity
+
+_OTHER_WAY = "add an attribute with another name, fill it, and drop the old one in a later change"
+
+
+@dataclass(frozen=True)
+class AttributeFill:
+    """An attribute that items may lack although they have a value for it: the default of one of the designs."""
+
+    entity: str
+    attribute: str
+    default_of: Literal["OLD", "NEW"]
+    only_before_new: bool = False
+    """Whether NEW leaves the attribute out on purpose, so that an item without it stays as it is once NEW runs."""
+
+
+@dataclass
+class AttributeComparison:
+    """The differences of the attributes of two designs."""
+
+    old: Design
+    new: Design
+    refusals: list[Diagnostic] = field(default_factory=list)
+    fills: list[AttributeFill] = field(default_factory=list)
+    verified: list[tuple[str, str]] = field(default_factory=list)
+    """Attributes, by entity, for which each item is looked at before NEW is deployed."""
+    dropped: list[tuple[str, str]] = field(default_factory=list)
+    """Attributes, by entity, that NEW does not have."""
+    renamed: list[tuple[str, str, str]] = field(default_factory=list)
+    """Entity, name in OLD and name in NEW of renamed attributes."""
+    next_attributes: dict[str, list[NextAttribute]] = field(default_factory=dict)
+    """What `prepare` requires of its writes, by entity."""
+    notes: list[str] = field(default_factory=list)
+
+    def entities(self, old: Entity, new: Entity) -> tuple[Entity, Entity]:
+        """The entity in `prepare` and in `switch`."""
+        prepare: list[Attribute] = []
+        switch: list[Attribute] = []
+        renamed = renamed_attributes(old, new)
+        for name in dict.fromkeys(one.name for one in (*old.attributes, *new.attributes)):
+            was, now = old.attribute(name), new.attribute(name)
+            if name in renamed.values():
+                continue
+            if was and name in renamed:
+                now = new.attribute(renamed[name])
+                assert now is not None
+                self._rename(old, was, now)
+                prepare += [was, _mirrored(now)]
+                switch += [_mirrored(was), now]
+                continue
+            if was and now:
+                both = self._both(old, was, now)
+                prepare.append(both[0])
+                switch.append(both[1])
+                continue
+            only = was or now
+            assert only is not None
+            self._in_one(only, "OLD" if was else "NEW", old, new)
+            prepare.append(only)
+            switch.append(only)
+        return replace(old, attributes=tuple(prepare)), replace(new, attributes=tuple(switch))
+
+    # --- In one of the designs --------------------------------------------------------------------------------------
+
+    def _in_one(self, only: Attribute, where: Literal["OLD", "NEW"], old: Entity, new: Entity) -> None:
+        entity = old.name
+        is_required = only.id or not (only.optional or only.default is not None)
+        name = f"{entity}.{only.name}"
+        if is_required and where == "OLD":
+            message = f"{name} is required, and code of NEW does not write it"
+            self._refuse(message, "make it optional in a change before this one, and drop it in this one")
+        elif is_required:
+            message = f"{name} is required, and code of OLD does not write it"
+            way = "make it optional, or give it a default; the change after this one can require it"
+            gone = [one.name for one in old.attributes if one.type == only.type and new.attribute(one.name) is None]
+            hint = f". If it is the new name of {gone[0]}, write `renamed from {gone[0]}`" if gone else ""
+            self._refuse(message, way + hint)
+        elif where == "NEW" and only.default is not None:
+            self.fills.append(AttributeFill(entity, only.name, "NEW"))
+        elif where == "OLD" and only.type.kind is Kind.CONTENT:
+            self.notes.append(f"the contents of {name} stay: delete them with code of OLD before the change")
+        elif where == "OLD":
+            self.dropped.append((entity, only.name))
+
+    # --- Renamed ----------------------------------------------------------------------------------------------------
+
+    def _rename(self, old: Entity, was: Attribute, now: Attribute) -> None:
+        name = f"{old.name}.{was.name}"
+        special = [
+            word
+            for word, is_it in (
+                ("an id", was.id or now.id),
+                ("the TTL attribute", was.ttl or now.ttl),
+                ("a set", was.type.kind is Kind.SET),
+                ("a content", was.type.kind is Kind.CONTENT),
+                ("the version of a history", bool(old.history) and was.name == VERSION),
+                ("a sharded counter", any(was.name in one.attributes for one in self.old.counters)),
+                ("kept equal to another attribute", bool(was.follows or now.follows)),
+            )
+            if is_it
+        ]
+        if special:
+            message = f"{name} is {special[0]}, and cannot be renamed while the code runs"
+            self._refuse(message, f"keep its name, or {_OTHER_WAY}")
+        elif (was.type, was.optional, was.default) != (now.type, now.optional, now.default):
+            message = f"{name} becomes {now.name}, and gets another type, default or `optional`"
+            self._refuse(message, "rename it in one change, and make the other change before or after it")
+        self.renamed.append((old.name, was.name, now.name))
+
+    # --- In both ----------------------------------------------------------------------------------------------------
+
+    def _both(self, old: Entity, was: Attribute, now: Attribute) -> tuple[Attribute, Attribute]:
+        name = f"{old.name}.{now.name}"
+        readable = type_of_both(was.type, now.type)
+        is_in_key = is_placing(old.name, was.name, self.old) or is_placing(old.name, now.name, self.new)
+        if readable is None or was.id != now.id or was.ttl != now.ttl:
+            message = f"{name} is {_description(was)} in OLD and {_description(now)} in NEW"
+            is_integer = was.type.kind is Kind.INTEGER and now.type.kind is Kind.NUMBER
+            self._refuse(message, "make it a decimal, which holds every integer" if is_integer else _OTHER_WAY)
+            return was, now
+        if is_in_key and {was.type.kind, now.type.kind} == {Kind.INTEGER, Kind.DECIMAL}:
+            message = f"{name} is {was.type} in OLD and {now.type} in NEW, and it is part of a key"
+            self._refuse(message, _OTHER_WAY)
+        prepare = replace(was, type=readable)
+        lost = _lost_values(was.type, now.type)
+        becomes_required = was.optional and not now.optional
+        if becomes_required:
+            prepare = replace(prepare, default=now.default)
+            if now.default is not None:
+                self.fills.append(AttributeFill(old.name, now.name, "NEW"))
+        elif was.default is not None and was.default != now.default:
+            if now.optional and is_in_key:
+                message = f"{name} has a default in OLD, is optional in NEW, and is part of a key"
+                self._refuse(message, "drop the default in a change before this one, so that each item has a value")
+            only_before_new = now.optional or now.default is not None
+            self.fills.append(AttributeFill(old.name, now.name, "OLD", only_before_new))
+        elif now.optional and was.default is None:
+            prepare = replace(prepare, optional=True)
+        if becomes_required or lost:
+            self._require(old, now, becomes_required, lost)
+        return prepare, now
+
+    def _require(self, old: Entity, now: Attribute, is_required: bool, lost: tuple[str, ...]) -> None:
+        """Notes what `prepare` must not write any more, and which items are verified."""
+        name = f"{old.name}.{now.name}"
+        must_be_verified = bool(lost) or now.default is None
+        if must_be_verified:
+            if old.history:
+                message = f"versions in the history of {old.name} may not fit {now.name} of NEW"
+                way = "give it a default in NEW" if not lost else "keep the members of the enum"
+                self._refuse(message, way)
+            self.verified.append((old.name, now.name))
+        values = now.type.values if lost else ()
+        self.next_attributes.setdefault(old.name, []).append(NextAttribute(now.name, is_required, values))
+        if is_required and now.default is None:
+            self.notes.append(f"`prepare` refuses writes that leave out {name}: the application has to give it")
+        if lost:
+            self.notes.append(f"`prepare` refuses to write {' and '.join(lost)} as {name}")
+
+    def _refuse(self, message: str, fix: str) -> None:
+        self.refusals.append(codes.CHANGED_ATTRIBUTE.at(None, message, fix))
+
+
+def renamed_attributes(old: Entity, new: Entity) -> dict[str, str]:
+    """The names in NEW of renamed attributes, by their names in OLD. The way back is the same with both exchanged."""
+
+    def is_renamed(before: str, after: str) -> bool:
+        is_in_both = old.attribute(after) is not None or new.attribute(before) is not None
+        return not is_in_both and old.attribute(before) is not None and new.attribute(after) is not None
+
+    forward = {now.renamed_from: now.name for now in new.attributes if now.renamed_from}
+    back = {was.name: was.renamed_from for was in old.attributes if was.renamed_from}
+    return {before: after for before, after in (back | forward).items() if is_renamed(before, after)}
+
+
+def _mirrored(attribute: Attribute) -> Attribute:
+    """The other name of an attribute, which is only written."""
+    return replace(attribute, optional=True, default=None, unique=False, follows=None, copy_of="", snapshot_of="")
+
+
+def type_of_both(was: Type, now: Type) -> Type | None:
+    """The type that reads what both designs write; None if there is none."""
+    if was == now:
+        return was
+    kinds = was.kind, now.kind
+    if kinds == (Kind.ENUM, Kind.ENUM):
+        return replace(was, values=tuple(dict.fromkeys((*was.values, *now.values))))
+    if set(kinds) == {Kind.ENUM, Kind.STRING}:
+        return STRING
+    return now if kinds == (Kind.INTEGER, Kind.DECIMAL) else None
+
+
+def _lost_values(was: Type, now: Type) -> tuple[str, ...]:
+    """The values, in words, that NEW does not accept any more."""
+    if now.kind is not Kind.ENUM:
+        return ()
+    if was.kind is Kind.ENUM:
+        return tuple(value for value in was.values if value not in now.values)
+    return ("other texts",)
+
+
+def is_placing(entity: str, attribute: str, design: Design) -> bool:
+    """Whether an attribute is part of a key, or of a unique value."""
+    for item in design.items:
+        if item.entity == entity and any(attribute in _placing(facet) for facet in item.facets):
+            return True
+    return any(guard.entity == entity and attribute in guard.attributes for guard in design.guards)
+
+
+def _placing(facet: Facet) -> set[str]:
+    """The attributes that decide about a key."""
+    names = {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
+    return names | {when.attribute for when in facet.when}
+
+
+def _description(attribute: Attribute) -> str:
+    flags = [name for name, is_set in (("id", attribute.id), ("ttl", attribute.ttl)) if is_set]
+    return " ".join([str(attribute.type), *flags])
