@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from prejoin import Client, InputError, history
+from prejoin import Client, CodecError, InputError, history
 from prejoin.migrate.evolve.abort import abort_on
 from prejoin.migrate.evolve.items import Evolution, StepResult, evolution_of
 from prejoin.migrate.evolve.plan import steps_of
@@ -79,6 +80,15 @@ def test_every_version_reads_the_right_value(form: str, place: str, direction: s
         assert item.get(names[1], {}).get("S") == application.members[name]["nick"]
     bystander = client.call("GetItem", {"Key": {"pk": {"S": "TEAM#t0"}, "sk": {"S": "TEAM"}}})["Item"]
     assert bystander == application.bystander
+
+
+@pytest.mark.parametrize("version", ["switch", "prepare"])
+def test_without_the_versions_between_the_application_fails(version: str, tmp_path: Path) -> None:
+    transition = renaming()
+    without = {"switch": replace(transition, needs_switch=False), "prepare": replace(transition, needs_prepare=False)}
+    transition = without[version]
+    with pytest.raises((CodecError, AssertionError)):
+        evolve(transition, Club(transition, ("nick", "alias"), seed=1), tmp_path)
 
 
 def test_unique_value_stays_unique_under_its_new_name(tmp_path: Path) -> None:
