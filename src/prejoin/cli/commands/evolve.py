@@ -286,9 +286,9 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
 @command("evolve abort", format_aware=True)
 @_designs
 @table_options
-@_work
+@click.option("--state", type=click.Path(), default=FOLDER, show_default=True, help="The folder of the state.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def abort(old: str, new: str, target: TableTarget, rate: float | None, state: str, yes: bool, as_json: bool) -> Outcome:
+def abort(old: str, new: str, target: TableTarget, state: str, yes: bool, as_json: bool) -> Outcome:
     """Turn a change round, at any step before `clean`: from then on the table goes back from NEW to OLD.
 
     Nothing is deleted by this command. If the change has written nothing yet, it is forgotten.
