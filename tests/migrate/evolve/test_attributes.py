@@ -105,6 +105,7 @@ REFUSED = [("default to optional", "index"), ("default to optional", "copy")]
 CASES = [(change, place) for change in FORMS for place in ("", "index", "copy") if (change, place) not in REFUSED]
 
 
+@pytest.mark.everyday(6)
 @pytest.mark.parametrize(("change", "place"), CASES)
 def test_every_version_reads_the_right_value(change: str, place: str, tmp_path: Path) -> None:
     was, now = FORMS[change]

@@ -55,6 +55,7 @@ def change(version: CodeVersion, application: Club, member: str, field: str, val
         setattr(draft, field, value)
 
 
+@pytest.mark.everyday(3)
 @pytest.mark.parametrize("place", ["", "index", "copy"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("direction", ["forward", "back"])

@@ -20,7 +20,7 @@ CHANGES = {
 _ACTS = 14
 
 
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 12))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 12))])
 @pytest.mark.parametrize("change", CHANGES)
 def test_no_item_is_lost_or_doubled(change: str, seed: int, tmp_path: Path) -> None:
     first, second = CHANGES[change]
