@@ -48,9 +48,7 @@ _CONTEXT = KnownNames(CONTEXT_LABELS)
 _BARE_CONTEXT_LABEL = re.compile(
     rf"[*_]{{0,2}}({'|'.join(CONTEXT_LABELS)})(?:[*_]{{0,2}}\s*:[*_]{{0,2}}|[*_]{{1,2}})\s*", re.IGNORECASE
 )
-_HEADER_LINE = re.compile(
-    r"\s*+(?:>\s*+)*+(?:[-*]\s)?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z"
-)
+_HEADER_LINE = re.compile(r"[>\s]*+(?:[-*]\s)?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
 _PIN_WORDS = re.compile(
     r"\b(GSIs?|indexe?s?|under|lives?\s+with|keys?|cop(?:y|ies)|scan|filter|shards?|buckets?|structures?|minimi[sz]e"
     r"|second\s+request|scope|named)\b",

@@ -49,8 +49,8 @@ _UNMARKED_LABEL = re.compile(rf"({'|'.join(_WORDS)})\s*:", re.IGNORECASE)
 _ATTRIBUTES_LABEL = _label(["Attributes"])
 _SETTING = re.compile(rf"(?:\*\*|__)({'|'.join(CONTEXT_LABELS)})\s*:?(?:\*\*|__)", re.IGNORECASE)
 _BARE_SETTING = re.compile(rf"({'|'.join(CONTEXT_LABELS)})\s*:", re.IGNORECASE)
-_BARE_TENANT = re.compile(r"Tenant\s*:\s*(.+)", re.IGNORECASE)
-_STATUS = re.compile(r"[^\w<]*Status[*_]*\s*:[*_]*\s*[*_`]*(?:DRAFT|REVIEWED|APPROVED)\b", re.IGNORECASE)
+_BARE_TENANT = re.compile(r"Tenant\s*+:\s*+(\S.*)", re.IGNORECASE)
+_STATUS = re.compile(r"[^\w<]*+Status[*_]*+\s*+:[*_]*+\s*+[*_`]*+(?:DRAFT|REVIEWED|APPROVED)\b", re.IGNORECASE)
 _TENANT = re.compile(r"(?:\*\*|__)Tenant\s*:?(?:\*\*|__)", re.IGNORECASE)
 
 
