@@ -44,7 +44,10 @@ def unproven_there(workload: Workload, design: Design, url: str, options: Option
 
 @pytest.mark.parametrize("name", NAMES)
 def test_documents_are_proven_there(name: str, other_url: str) -> None:
-    assert unproven_there(*designed(name), other_url) == []
+    workload, design = designed(name)
+    if any(len(slot.pk) > 1 or len(slot.sk) > 1 for slot in design.slots):
+        pytest.skip("keys of several attributes, new since 2025, are not supported there")
+    assert unproven_there(workload, design, other_url) == []
 
 
 @pytest.mark.parametrize("seed", range(RANDOM))
