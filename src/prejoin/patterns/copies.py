@@ -18,7 +18,7 @@ from prejoin.table.schema.bind import BoundEntity, facet_tag, is_natural
 from prejoin.table.schema.declare import Key
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
-from prejoin.table.write.actions import delete_other, put_other, update_other, vacancy
+from prejoin.table.write.actions import delete_other, put_other, update_other, vacancy, with_set
 from prejoin.table.write.expand import WriteForm
 from prejoin.table.write.index_keys import key_dependencies
 from prejoin.table.write.model import ItemAction, Write, key_texts
@@ -210,14 +210,9 @@ class CopyPattern(BoundPattern):
             return action
         after = write.values if write.verb == "put" else write.after
         mark = twin_mark(self.change, write.entity.codec, after)
-        expression: str = parameters["UpdateExpression"]
-        rest = f", {expression.removeprefix('SET ')}" if expression.startswith("SET ") else f" {expression}"
-        marked = {
-            **parameters,
-            "UpdateExpression": f"SET #twin = :twin{rest}",
-            "ExpressionAttributeNames": {**parameters.get("ExpressionAttributeNames", {}), "#twin": MARK},
-            "ExpressionAttributeValues": {**parameters.get("ExpressionAttributeValues", {}), ":twin": mark},
-        }
+        to = Placeholders.continued(parameters)
+        expression = with_set(parameters["UpdateExpression"], f"{to.name(MARK)} = {to.value(mark)}")
+        marked = {**parameters, **to.parameters(), "UpdateExpression": expression}
         return replace(action, parameters=marked)
 
     def _its_own(self, entity: BoundEntity[Any]) -> bool:

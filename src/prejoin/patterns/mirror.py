@@ -19,6 +19,7 @@ from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes, head
 from prejoin.table.update.computed import First, Sum
+from prejoin.table.write.actions import with_set
 from prejoin.table.write.model import ItemAction, Write
 from prejoin.types import Kind
 
@@ -127,7 +128,5 @@ class MirrorPattern(BoundPattern):
             text = new_value((self.source,), write.changes.sets[self.target], codec, to)
         else:
             return action
-        expression: str = parameters["UpdateExpression"]
-        rest = f", {expression.removeprefix('SET ')}" if expression.startswith("SET ") else f" {expression}"
-        expression = f"SET {to.name(self.mark)} = {text}{rest}"
+        expression = with_set(parameters["UpdateExpression"], f"{to.name(self.mark)} = {text}")
         return replace(action, parameters={**parameters, **to.parameters(), "UpdateExpression": expression})

@@ -128,7 +128,8 @@ class AttributeWork:
             return None
         to = Placeholders()
         text = f"REMOVE {', '.join(_path(place, name, to) for name in names)}"
-        return ItemChange("attributes removed", self._update(item, text, [], to))
+        tests = [_as_read(place, name, attributes, to) for name in names]
+        return ItemChange("attributes removed", self._update(item, text, tests, to))
 
     def is_renamed(self, item: Json | None) -> bool:
         """Whether an item has the new names of its attributes: code of NEW does not write the old ones."""

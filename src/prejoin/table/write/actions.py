@@ -321,6 +321,12 @@ def expression(write: Write, changes: Changes, to: Placeholders, sets: list[str]
     return " ".join(clauses)
 
 
+def with_set(expression: str, assignment: str) -> str:
+    """Return an UpdateExpression with one more assignment, `#a = :a`."""
+    rest = f", {expression.removeprefix('SET ')}" if expression.startswith("SET ") else f" {expression}"
+    return f"SET {assignment}{rest}"
+
+
 def condition(schema: Schema, write: Write, to: Placeholders, there: bool | None = None) -> str:
     """Return the ConditionExpression for the entity's own item: whether it exists, and its preconditions."""
     text = "" if there is None else _there(schema, to, there)
