@@ -167,7 +167,7 @@ class CopyPattern(BoundPattern):
         same = write.verb == "insert" and not self.whole and not entity.vacant()
         if same and self._insert is not None:
             item = self._item(schema, entity, values)
-            key = key_texts({name: item[name] for name in schema.keys(TABLE).names})
+            key = key_texts(schema.item_key(item))
             form = self._insert
             return ItemAction("Put", {"Item": item, **form.constant}, key, write, form.failure, own=False)
         to, text = Placeholders(), ""

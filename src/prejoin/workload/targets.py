@@ -341,7 +341,7 @@ def ties_of_checked(workload: Workload, write: Write, item: CheckedItem, base: I
     In `update Task (…)` with the inputs `taskId, jobId, orgId` and the condition `Job.state = OPEN`, the job is one of
     that organisation. An item that may be absent is not compared.
     """
-    if item.must_be_absent or all(_holds_if_absent(check) for check in item.checks):
+    if item.must_be_absent or all(holds_if_absent(check) for check in item.checks):
         return {}
     # As an update without changes it would take the inputs as new values.
     linked = links(workload, write, replace(item.action, verb=Verb.DELETE), item.entity)
@@ -350,11 +350,10 @@ def ties_of_checked(workload: Workload, write: Write, item: CheckedItem, base: I
     return {name: source for name, source in linked.items() if name in references and source not in lists}
 
 
-def _holds_if_absent(check: Check) -> bool:
-    """Whether a condition is true of an item that does not exist."""
-    if check.kind is CheckKind.NOT_EXISTS:
-        return True
-    return check.kind is CheckKind.COMPARE and check.op is Op.NE
+def holds_if_absent(check: Check) -> bool:
+    """Whether a condition on an attribute is true of an item that does not exist: it is unlike every value."""
+    is_unlike = check.kind is CheckKind.NOT_EXISTS or (check.kind is CheckKind.COMPARE and check.op is Op.NE)
+    return bool(check.attribute) and is_unlike
 
 
 def is_absence(checks: Iterable[Check]) -> bool:

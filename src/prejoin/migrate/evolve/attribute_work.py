@@ -5,7 +5,6 @@ Each change of an item has the conditions that the item is of the entity, and th
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from prejoin.keys import TABLE
 from prejoin.migrate.evolve.transition import CodeVersion, Transition
 from prejoin.patterns.history import OBJECT, HistoryPattern
-from prejoin.patterns.integrity.findings import Finding, values_of
+from prejoin.patterns.integrity.findings import Finding, is_expired, values_of
 from prejoin.table.codec.codec import AttributeCodec
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
@@ -140,36 +139,27 @@ class AttributeWork:
     def unfit(self, item: Json) -> Finding | None:
         """The finding about an item that NEW could not read; None if it could."""
         place = self._place(item)
-        if place is None or place.within or self._is_expired(item):
+        if place is None or place.within or is_expired(self._schema, item):
             return None
         for attribute in self._verified.get(place.entity, ()):
             if (reason := _unfit_reason(attribute, item.get(attribute.wire))) is not None:
                 tag = item[self._schema.type_attribute]["S"]
-                return Finding("unfit", tag, self._key(item), item, None, reason=reason)
+                return Finding("unfit", tag, self._schema.item_key(item), item, None, reason=reason)
         return None
 
     def _place(self, item: Json) -> _ItemPlace | None:
         return self._places.get(item.get(self._schema.type_attribute, {}).get("S", ""))
-
-    def _key(self, item: Json) -> Json:
-        return {name: item[name] for name in self._schema.keys(TABLE).names}
 
     def _update(self, item: Json, text: str, tests: Iterable[str], to: Placeholders) -> dict[str, Any]:
         """An update on the condition that the item is still of its entity."""
         name = self._schema.type_attribute
         condition = " AND ".join([f"{to.name(name)} = {to.value(item[name])}", *tests])
         return {
-            "Key": self._key(item),
+            "Key": self._schema.item_key(item),
             "UpdateExpression": text,
             "ConditionExpression": condition,
             **to.parameters(),
         }
-
-    def _is_expired(self, item: Json) -> bool:
-        """Whether DynamoDB deletes the item."""
-        ttl = self._schema.ttl
-        moment = item.get(ttl, {}).get("N") if ttl else None
-        return moment is not None and float(moment) <= time.time()
 
 
 def is_absent(value: Json | None) -> bool:

@@ -60,6 +60,7 @@ from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request
 from prejoin.table.errors import ConditionFailed, Conflict, NotUnique
 from prejoin.table.schema.bind import facet_tag
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.execute import write_one
 
@@ -224,7 +225,7 @@ class Evolution:
             self.progress.begin(f"{step}, pass {number + 1}", step)
             start = first = self._start(name)
             done = 0
-            conflicts: list[Finding] = []
+            conflicts: dict[str, Finding] = {}
             while start != {}:
                 begin = {"ExclusiveStartKey": start} if start else {}
                 page = self.client.call("Scan", {"ConsistentRead": True, **begin})
@@ -237,7 +238,7 @@ class Evolution:
             self._finish(name)
             # A pass that was interrupted does not know what its first part found.
             if not done and first is None:
-                self.undecided_pairs = conflicts
+                self.undecided_pairs = list(conflicts.values())
                 break
         else:
             if kinds:
@@ -247,7 +248,7 @@ class Evolution:
         self.change.done = [one for one in self.change.done if not one.startswith(f"{step} ")]
 
     def _pairs_of(
-        self, kinds: dict[str, PairKind], items: list[Json], decision: Decision, conflicts: list[Finding]
+        self, kinds: dict[str, PairKind], items: list[Json], decision: Decision, conflicts: dict[str, Finding]
     ) -> Iterator[Pair]:
         """The items of a page with their twins, which are read in batches.
 
@@ -264,7 +265,8 @@ class Evolution:
             entity = kind.leaving if is_leaving else kind.coming
             values = kind.values(item, entity)
             if values is None:
-                conflicts.append(Finding("damaged", tag, self._key_of(item), item, None))
+                key = self.client.schema.item_key(item)
+                conflicts[key_text(key)] = Finding("damaged", tag, key, item, None)
                 continue
             # At the end, an item that is as it was marked is removed, whatever became of its twin.
             is_settled = decision is decide_at_end and is_leaving and kind.is_marked(item, values)
@@ -275,7 +277,7 @@ class Evolution:
             twin = twins[judge.key(key)] if key is not None else None
             yield Pair(kind, item, twin) if is_leaving else Pair(kind, twin, item)
 
-    def _pair_up(self, pair: Pair, decision: Decision, conflicts: list[Finding]) -> int:
+    def _pair_up(self, pair: Pair, decision: Decision, conflicts: dict[str, Finding]) -> int:
         """Does what is to be done with a pair. Returns 1 if something was done, or has to be tried again."""
         if pair.is_expired:
             return 0
@@ -288,7 +290,9 @@ class Evolution:
         if action in (TwinAction.CONFLICT, TwinAction.DAMAGED) or not is_comparable(pair):
             found = pair.leaving if pair.leaving is not None else pair.coming
             if found is not None and found is pair.leaving:  # each pair is met twice
-                conflicts.append(Finding("conflict", pair.kind.leaving.tag, self._key_of(found), found, pair.coming))
+                conflicts.append(
+                    Finding("conflict", pair.kind.leaving.tag, self.client.schema.item_key(found), found, pair.coming)
+                )
             return 0
         actions = [
             (name, {"TableName": self.client.table, **body})
@@ -309,6 +313,14 @@ class Evolution:
                 raise
         return 1
 
+    def _report_conflict(self, pair: Pair, conflicts: dict[str, Finding]) -> None:
+        """Reports a pair once, although each of its items is met."""
+        item = pair.leaving if pair.leaving is not None else pair.coming
+        assert item is not None  # one of them was met
+        entity = pair.kind.leaving if pair.leaving is not None else pair.kind.coming
+        key = self.client.schema.item_key(item)
+        conflicts[key_text(key)] = Finding("conflict", entity.tag, key, item, pair.coming)
+
     def _read_pair(self, pair: Pair) -> Pair:
         """The pair, read again in one transaction."""
         values = pair.leaving_values or pair.coming_values
@@ -319,9 +331,6 @@ class Evolution:
         answer = self.client._run(patiently(request))
         leaving, coming = (one.get("Item") for one in answer["Responses"])
         return Pair(pair.kind, leaving, coming)
-
-    def _key_of(self, item: Json) -> Json:
-        return _key(self.client.schema, item)
 
     # --- Passes -----------------------------------------------------------------------------------------------------
 
@@ -404,7 +413,7 @@ class Evolution:
             self.progress.begin(f"{step}, pass {number + 1}", step)
             start = first = self._start(name)
             done = 0
-            conflicts: list[Finding] = []
+            conflicts: dict[str, Finding] = {}
             while start != {}:
                 begin = {"ExclusiveStartKey": start} if start else {}
                 page = self.client.call("Scan", {"ConsistentRead": True, **begin})
@@ -440,7 +449,7 @@ class Evolution:
             self.result.written[item_change.kind] += 1
         except NotUnique as error:
             tag = item[client.schema.type_attribute]["S"]
-            return Finding("taken", tag, self._key_of(item), item, None, reason=str(error))
+            return Finding("taken", tag, self.client.schema.item_key(item), item, None, reason=str(error))
         except (ConditionFailed, Conflict):
             pass  # it was written since, or its copies are not there yet: the next pass looks at it again
         except DynamoDBError as error:
@@ -487,7 +496,7 @@ class Evolution:
             tag = item.get(schema.type_attribute, {}).get("S", "")
             if tag in dropped:
                 text = {"ConditionExpression": f"{to.name(schema.type_attribute)} = {to.text(tag)}"}
-                return "deleted", "DeleteItem", {"Key": _key(schema, item), **text, **to.parameters()}
+                return "deleted", "DeleteItem", {"Key": schema.item_key(item), **text, **to.parameters()}
             # Items of entities that NEW does not have stay as they are.
             ours = tag in schema.by_tag or any(facet_tag(facet) == tag for facet in schema.facets)
             found = sorted(stale & item.keys()) if ours else []
@@ -497,7 +506,7 @@ class Evolution:
                 "UpdateExpression": f"REMOVE {', '.join(map(to.name, found))}",
                 "ConditionExpression": _exists(schema, to),
             }
-            return "keys removed", "UpdateItem", {"Key": _key(schema, item), **text, **to.parameters()}
+            return "keys removed", "UpdateItem", {"Key": schema.item_key(item), **text, **to.parameters()}
 
         return change
 
@@ -594,10 +603,6 @@ def evolution_of(
     finally:
         evolution.duplicates.close()
     hold.release()
-
-
-def _key(schema: Schema, item: Json) -> Json:
-    return {name: item[name] for name in schema.keys(TABLE).names}
 
 
 def _exists(schema: Schema, to: Placeholders) -> str:

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from prejoin.keys import TABLE
 from prejoin.migrate.evolve.attribute_work import ItemChange, is_absent
 from prejoin.migrate.evolve.transition import CodeVersion, Transition
 from prejoin.patterns.history import OBJECT, HistoryPattern
@@ -121,7 +120,7 @@ class RenameWork:
                     yield self._remove(rename, item)
                 case RenameAction.CONFLICT:
                     reason = f"{rename.old_wire} and {rename.new_wire} were both changed"
-                    yield Finding("renamed", tag, self._key(item), item, None, reason=reason)
+                    yield Finding("renamed", tag, self.schema.item_key(item), item, None, reason=reason)
                 case RenameAction.NOTHING:
                     pass
         for rename in self._versions.get(tag, ()):
@@ -141,7 +140,7 @@ class RenameWork:
             new_value = None if new is None or is_absent(new) else attribute.value.decode(new)
         except (KeyError, CodecError, ValueError, TypeError) as error:
             tag = item[self.schema.type_attribute]["S"]
-            return Finding("damaged", tag, self._key(item), item, None, reason=str(error))
+            return Finding("damaged", tag, self.schema.item_key(item), item, None, reason=str(error))
         changes = Changes(removes=frozenset({rename.old})) if value is None else Changes({rename.old: value})
         where = both(_is(rename.old, value), _is(rename.new, new_value))
         write = Write("update", entity, values, changes=changes, where=where, read_first=True, visible=False)
@@ -174,10 +173,7 @@ class RenameWork:
 
     def _update(self, action: RenameAction, item: Json, text: str, condition: str, to: Placeholders) -> ItemChange:
         parameters = {"UpdateExpression": text, "ConditionExpression": condition, **to.parameters()}
-        return ItemChange(action.value, {"Key": self._key(item), **parameters})
-
-    def _key(self, item: Json) -> Json:
-        return {name: item[name] for name in self.schema.keys(TABLE).names}
+        return ItemChange(action.value, {"Key": self.schema.item_key(item), **parameters})
 
 
 def _is(name: str, value: Any) -> Condition:

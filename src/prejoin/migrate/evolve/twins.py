@@ -18,7 +18,6 @@ still as it was read. Everything else is carried over, or reported.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -28,7 +27,7 @@ from typing import Any
 from prejoin.keys import TABLE
 from prejoin.migrate.evolve.transition import TWIN, Transition
 from prejoin.patterns.copies import CopyPattern
-from prejoin.patterns.integrity.findings import values_of
+from prejoin.patterns.integrity.findings import is_expired, values_of
 from prejoin.patterns.twin_mark import MARK, twin_mark
 from prejoin.protocol.values import canonical_item
 from prejoin.table.codec.values import Json
@@ -135,9 +134,8 @@ class Pair:
     @property
     def is_expired(self) -> bool:
         """Whether DynamoDB deletes one of them."""
-        ttl = self.kind.leaving_schema.ttl
-        times = [item[ttl]["N"] for item in (self.leaving, self.coming) if ttl and item and "N" in item.get(ttl, {})]
-        return any(float(text) <= time.time() for text in times)
+        items = [item for item in (self.leaving, self.coming) if item is not None]
+        return any(is_expired(self.kind.leaving_schema, item) for item in items)
 
 
 @dataclass(frozen=True)
@@ -178,7 +176,7 @@ class PairKind:
         """The keys of both items of an object."""
         leaving = self.leaving_schema.facet_key(self.leaving.base, values)
         coming = self.coming_schema.facet_key(self.coming.base, values)
-        return _key(self.leaving_schema, leaving), _key(self.coming_schema, coming)
+        return self.leaving_schema.item_key(leaving), self.coming_schema.item_key(coming)
 
     def coming_item(self, values: Mapping[str, Any]) -> Json:
         return _twin(self.leaving_schema, self.leaving, values)
@@ -208,10 +206,6 @@ def pair_kinds(transition: Transition) -> tuple[PairKind, ...]:
 def _twin(schema: Schema, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Json:
     pattern = next(one for one in entity.patterns if isinstance(one, CopyPattern) and one.facet.copy == TWIN)
     return canonical_item(next(iter(pattern.expected(schema, values))))
-
-
-def _key(schema: Schema, item: Json) -> Json:
-    return {name: item[name] for name in schema.keys(TABLE).names}
 
 
 # --- Requests -------------------------------------------------------------------------------------------------------
@@ -252,7 +246,7 @@ def _set_mark(kind: PairKind, item: Json | None, values: Mapping[str, Any]) -> d
     to = Placeholders()
     text = f"SET {to.name(MARK)} = {to.value(kind.mark(values))}"
     condition = _as_read(kind, item, to)
-    key = _key(kind.leaving_schema, item)
+    key = kind.leaving_schema.item_key(item)
     return {"Update": {"Key": key, "UpdateExpression": text, "ConditionExpression": condition, **to.parameters()}}
 
 
@@ -267,7 +261,7 @@ def _delete(kind: PairKind, item: Json | None) -> dict[str, Any]:
     assert item is not None
     to = Placeholders()
     condition = _as_read(kind, item, to)
-    key = _key(kind.leaving_schema, item)
+    key = kind.leaving_schema.item_key(item)
     return {"Delete": {"Key": key, "ConditionExpression": condition, **to.parameters()}}
 
 

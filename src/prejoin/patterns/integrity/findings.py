@@ -128,7 +128,7 @@ class Judge:
         self._index_names = {name for facet in ours for name in schema.template_keys(facet).names}
 
     def key_of(self, item: Json) -> Json:
-        return {name: item[name] for name in self.names}
+        return self.schema.item_key(item)
 
     def key(self, item: Json) -> KeyTexts:
         return tuple([text for name in self.names for text in item[name].values()])
@@ -278,9 +278,13 @@ class Judge:
         return of is not None and self.key(of) == self.key(owner)
 
     def is_expired(self, item: Json) -> bool:
-        """Return whether an item has expired. DynamoDB deletes each item at its own time."""
-        time_ = item.get(self.schema.ttl, {}).get("N") if self.schema.ttl else None
-        return time_ is not None and float(time_) <= time.time()
+        return is_expired(self.schema, item)
+
+
+def is_expired(schema: Schema, item: Json) -> bool:
+    """Return whether an item has expired. DynamoDB deletes each item at its own time."""
+    end = item.get(schema.ttl, {}).get("N") if schema.ttl else None
+    return end is not None and float(end) <= time.time()
 
 
 def values_of(entity: BoundEntity[Any], item: Json) -> Mapping[str, Any] | None:

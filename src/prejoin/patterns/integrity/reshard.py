@@ -210,7 +210,7 @@ def _update(
         clauses.append(f"REMOVE {', '.join(removes)}")
     # What was read in one piece has to be so still: the attributes that decide, and the keys as they were found.
     placing = {entity.codec.attribute(name).wire for facet in facets for name in facet.placing}
-    key = {name: item[name] for name in schema.keys(TABLE).names}
+    key = schema.item_key(item)
     held = [
         f"{to.name(name)} = {to.value(item[name])}" if name in item else f"attribute_not_exists({to.name(name)})"
         for name in sorted({*placing, *wrong} - set(key))

@@ -55,6 +55,7 @@ from prejoin.workload.targets import (
     CheckedItem,
     attribute_of_input,
     checks_of,
+    holds_if_absent,
     input_checks,
     is_given_whole,
     is_range_of_inputs,
@@ -730,7 +731,7 @@ class _WriteMethod:
             return
         where, _ = self._tests(item.checks, entity, None, dict(pairs))
         options = [keyword("where", as_lambda(where))] if where else []
-        if where and all(_holds_if_absent(check) for check in item.checks):
+        if where and all(holds_if_absent(check) for check in item.checks):
             options.append("or_absent=True")
         yield call(f"{depth}tx.check", self.module.cls(name), *options, *fields)
 
@@ -748,7 +749,7 @@ class _WriteMethod:
         base = {*self.sources.base(entity)}
         # What is not there is unlike everything: `<>` alone says nothing of whether it is. An equality with the key is
         # not compared, because another value is another key.
-        demanding = [check for check in checks if check.attribute and not _holds_if_absent(check)]
+        demanding = [check for check in checks if check.attribute and not holds_if_absent(check)]
         implied = any(check.attribute not in base for check in demanding) or bool(compared.keys() - base)
         is_list = loop is not None and action.verb is Verb.DELETE
         is_given = is_list and list_source(self.module.workload, self.write, action, entity).is_given
@@ -823,8 +824,3 @@ def _operator(check: Check) -> Op:
         case _:
             assert check.op is not None  # a comparison has one
             return check.op
-
-
-def _holds_if_absent(check: Check) -> bool:
-    """Whether a condition is true of an item that does not exist."""
-    return bool(check.attribute) and _operator(check) in (Op.NE, Op.NOT_EXISTS)

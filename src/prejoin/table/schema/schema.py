@@ -133,6 +133,10 @@ class Schema:
         write = self._writers.get(id(facet))
         return self._writer(facet)(values) if write is None else write(values)
 
+    def item_key(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the key in the table of a stored item."""
+        return {name: item[name] for name in self._keys[TABLE].names}
+
     def _writer(self, facet: Facet) -> KeyWriter:
         """Return the function that writes the keys of a facet. For facets of the schema it is compiled and cached."""
         write = key_writer(facet, self._keys[facet.slot])

@@ -264,7 +264,7 @@ def as_check(schema: Schema, action: ItemAction) -> ItemAction | None:
     if not text or action.optional or (not action.own and action.kind != "Put"):
         return None
     item = parameters.get("Item") or parameters["Key"]
-    body: dict[str, Any] = {"Key": {name: item[name] for name in schema.keys(TABLE).names}}
+    body: dict[str, Any] = {"Key": schema.item_key(item)}
     # DynamoDB refuses placeholders that an expression does not use.
     used = set(_PLACEHOLDER.findall(text))
     for name in ("ExpressionAttributeNames", "ExpressionAttributeValues"):

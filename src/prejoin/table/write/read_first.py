@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from prejoin.keys import TABLE
 from prejoin.protocol.expressions import Substitutions, apply, bind_update
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import both
@@ -49,7 +48,7 @@ def with_item(schema: Schema, write: Write, item: Json | None) -> Write | None:
         if is_vacant(entity, item):
             return _without(write)
         raise condition_error(write, item)
-    key = {name: item[name] for name in schema.keys(TABLE).names}
+    key = schema.item_key(item)
     was = entity.codec.values(entity.codec.read(item, entity.tag, key))
     if write.verb not in ("update", "upsert"):
         if write.verb == "put" and entity.unknown == "refuse" and (lost := unknown_attributes(schema, entity, item)):
