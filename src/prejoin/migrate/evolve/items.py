@@ -265,8 +265,8 @@ class Evolution:
             entity = kind.leaving if is_leaving else kind.coming
             values = kind.values(item, entity)
             if values is None:
-                key = self.client.schema.item_key(item)
-                conflicts[key_text(key)] = Finding("damaged", tag, key, item, None)
+                own_key = self.client.schema.item_key(item)
+                conflicts[key_text(own_key)] = Finding("damaged", tag, own_key, item, None)
                 continue
             # At the end, an item that is as it was marked is removed, whatever became of its twin.
             is_settled = decision is decide_at_end and is_leaving and kind.is_marked(item, values)
@@ -288,11 +288,7 @@ class Evolution:
             pair = self._read_pair(pair)
             action = decision(*pair.states, pair.are_equal)
         if action in (TwinAction.CONFLICT, TwinAction.DAMAGED) or not is_comparable(pair):
-            found = pair.leaving if pair.leaving is not None else pair.coming
-            if found is not None and found is pair.leaving:  # each pair is met twice
-                conflicts.append(
-                    Finding("conflict", pair.kind.leaving.tag, self.client.schema.item_key(found), found, pair.coming)
-                )
+            self._report_conflict(pair, conflicts)
             return 0
         actions = [
             (name, {"TableName": self.client.table, **body})
@@ -413,7 +409,7 @@ class Evolution:
             self.progress.begin(f"{step}, pass {number + 1}", step)
             start = first = self._start(name)
             done = 0
-            conflicts: dict[str, Finding] = {}
+            conflicts: list[Finding] = []
             while start != {}:
                 begin = {"ExclusiveStartKey": start} if start else {}
                 page = self.client.call("Scan", {"ConsistentRead": True, **begin})
