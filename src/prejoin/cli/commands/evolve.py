@@ -205,7 +205,8 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
         rule = read_rule(duplicates, found) if duplicates else None
         decisions = DuplicateDecisions(rule, Path(duplicates_report) if duplicates_report else None)
         condition = confirmed.format(new=f"`{found.new.name}`", before=f"`{found.before_backfill.name}`")
-        if condition and not yes and not _confirm(f"Is it true that {condition}?"):
+        does = f" Then it will {steps_of(found)[-1].text}." if name == "clean" else ""
+        if condition and not yes and not _confirm(f"Is it true that {condition}?{does}"):
             fix = "deploy first, then answer y or pass `--yes`"
             raise RefusedError(pipeline_codes.WOULD_CHANGE, f"not confirmed: {condition}", fix)
         with (

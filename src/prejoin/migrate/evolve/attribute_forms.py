@@ -22,9 +22,9 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from prejoin.design.model import Design, Facet, NextAttribute
+from prejoin.design.mapping.addressing import placing
+from prejoin.design.model import Design, NextAttribute
 from prejoin.diagnostics import Diagnostic
-from prejoin.keys import fields_of
 from prejoin.migrate import codes
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.model import VERSION, Attribute, Entity
@@ -231,15 +231,9 @@ def _lost_values(was: Type, now: Type) -> tuple[str, ...]:
 def is_placing(entity: str, attribute: str, design: Design) -> bool:
     """Whether an attribute is part of a key, or of a unique value."""
     for item in design.items:
-        if item.entity == entity and any(attribute in _placing(facet) for facet in item.facets):
+        if item.entity == entity and any(attribute in placing(facet) for facet in item.facets):
             return True
     return any(guard.entity == entity and attribute in guard.attributes for guard in design.guards)
-
-
-def _placing(facet: Facet) -> set[str]:
-    """The attributes that decide about a key."""
-    names = {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
-    return names | {when.attribute for when in facet.when}
 
 
 def _description(attribute: Attribute) -> str:
