@@ -24,7 +24,7 @@ METHODS = [
 
 def test_hooks_are_found() -> None:
     names = [name for _, name in METHODS]
-    assert names[:2] == ["lifecycle", "bind"]
+    assert names[:3] == ["lifecycle", "storage", "bind"]
     assert {"rewrite", "expand", "also", "visibility"} <= set(names)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -501,3 +501,21 @@ def test_a_fingerprint_is_the_same_in_every_process() -> None:
             [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
         )
         assert found.stdout.strip() == fingerprint(content)
+
+
+def test_repetition_is_known_after_the_class_was_renamed() -> None:
+    """The receipt depends on the type tag, which stays, and not on the name of the class."""
+    classes = [make_dataclass(name, [("user_id", str), ("name", str)]) for name in ("User", "Customer")]
+    key = Key("USER#{user_id}", "USER")
+    engine = Embedded()
+    old, new = (Client(Schema(Entity(cls, key, tag="User"), receipts()), "shop", engine) for cls in classes)
+    old.create_table()
+    repeated = []
+    for client, cls in ((old, classes[0]), (new, classes[1])):
+        with once(client, "request") as tx:
+            tx.insert(cls("1", "Ann"))
+        repeated.append(tx.repeated)
+        with once(client, "another") as tx:
+            tx.delete(cls, user_id="1")
+        repeated.append(tx.repeated)
+    assert repeated == [False, False, True, True]

@@ -94,6 +94,19 @@ class Copy(Pattern):
         return CopyPattern(facet, [one for one in found if one], wanted, self.whole, self.change)
 
 
+def owner_form(entity: BoundEntity[Any], copy: str) -> tuple[str, Facet]:
+    """Return the type tag and the key of an entity's own item, or of its copy with this name.
+
+    An item that moves to another key has guards and versions under both: each design finds them by its own tag and key.
+    """
+    if not copy:
+        return entity.tag, entity.base
+    for one in entity.binder.entity.patterns:
+        if isinstance(one, Copy) and one.name == copy:
+            return one.tag, entity.binder.facet(TABLE, one.key, one.name)
+    raise SchemaError(f"{entity.tag} has no copy {copy}")
+
+
 class CopyPattern(BoundPattern):
     def __init__(
         self, facet: Facet, indexes: Sequence[Facet], attributes: frozenset[str], whole: bool, change: str = ""

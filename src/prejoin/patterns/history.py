@@ -28,6 +28,8 @@ from prejoin.table.write.from_call import check_known, rewrite
 from prejoin.table.write.model import ItemAction, StoredObject, Write
 
 from .clock import Clock, now
+from .copies import owner_form
+from .mirror import MirrorPattern
 from .version import Version
 
 if TYPE_CHECKING:
@@ -75,6 +77,9 @@ class History(Pattern):
     keep: int | None = None
     keep_for: timedelta | None = None
     clock: Clock = now
+    of: str = ""
+    """The copy whose tag the versions have, instead of that of the item: the item of another design, for the time
+    between two designs. `history` reads the versions of the item itself."""
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         binder = entity.binder
@@ -84,7 +89,8 @@ class History(Pattern):
         if self.keep is not None and self.keep < 1:
             raise SchemaError(f"{entity.tag}: a History keeps at least one version, not {self.keep}")
         facet = binder.facet(TABLE, self.key, "history")
-        base, number = set(entity.base.attributes), version.attribute
+        tag, owner = owner_form(entity, self.of)
+        base, number = set(owner.attributes), version.attribute
         if set(facet.attributes) != {*base, number} or number in facet.pk.attributes:
             raise SchemaError(
                 f"{entity.tag}: the key of a History consists of {', '.join(sorted(base))}, as its own key, and of "
@@ -95,7 +101,7 @@ class History(Pattern):
         if not encoding.ordered or encoding.descending:
             raise SchemaError(f"{entity.tag}: versions are stored in ascending order. Write {{{number}}} in their key")
         # A name that no query can use: reads return the current version only.
-        return HistoryPattern(self, replace(facet, entity=f"{entity.tag} history", copy=""), number, encoding.digits)
+        return HistoryPattern(self, replace(facet, entity=f"{tag} history", copy=""), number, encoding.digits)
 
 
 class HistoryPattern(BoundPattern):
@@ -106,6 +112,9 @@ class HistoryPattern(BoundPattern):
     def __init__(self, declared: History, facet: Facet, version: str, digits: int) -> None:
         self.facets = (facet,)
         self.facet = facet
+        self.of = declared.of
+        """The copy whose versions these are; empty if they are those of the item itself."""
+        self.keep = declared.keep
         self.version = version
         self.clock = declared.clock
         self.most = 10**digits - 1 if digits else MOST_VERSIONS
@@ -137,6 +146,10 @@ class HistoryPattern(BoundPattern):
         return schema.facet_key(self.facet, {**known, self.version: version})
 
     def _item(self, schema: Schema, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Json:
+        for pattern in entity.patterns:
+            if isinstance(pattern, MirrorPattern):
+                # Code that knows one name may have changed it since: a version has the value that this code reads.
+                values = {**values, pattern.target: values[pattern.source]}
         item: Json = {OBJECT: {"M": entity.codec.encode_values(values)}}
         if self._declared.keep_for is not None:
             end = self.clock() + self._declared.keep_for
@@ -157,10 +170,11 @@ class HistoryPattern(BoundPattern):
         An insert cannot do so for nothing: it would have to look for them.
         """
         entity = write.entity
-        known = {name: write.before[name] for name in (*entity.base.attributes, self.version)}
-        newest = yield from _History(schema, table, entity.codec.cls, known).read(1)
+        known = {name: write.before[name] for name in (*entity.base.attributes, *self.facet.attributes)}
+        newest = yield from _History(schema, table, entity.codec.cls, known, self.of).read(1)
         if not newest:
             return
+        known = {name: known[name] for name in (*entity.base.attributes, self.version)}
         number = Changes({self.version: getattr(newest[0], self.version) + 1})
         try:
             yield from write_one(
@@ -216,10 +230,11 @@ def _history_of(db: Client | AsyncClient, cls: type[Any], key: Mapping[str, Any]
 class _History:
     """The history of one item."""
 
-    def __init__(self, schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], of: str = "") -> None:
         self._schema, self._table = schema, table
         self._entity, self._known = check_known(schema, cls, key)
-        found = next((one for one in self._entity.patterns if isinstance(one, HistoryPattern)), None)
+        patterns = (one for one in self._entity.patterns if isinstance(one, HistoryPattern))
+        found = next((one for one in patterns if one.of == of), None)
         if found is None:
             raise TableError(f"{self._entity.tag} has no History. Add it to its patterns")
         self._pattern = found

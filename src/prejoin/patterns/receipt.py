@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import msgspec
 
@@ -155,28 +155,38 @@ class _Once(WriteList):
     # The arguments are compared as they were given: patterns add versions and times, which differ between repetitions.
 
     def insert(self, record: Any) -> Any:
-        self._said.append(["insert", record])
+        self._said.append(["insert", self._named(record)])
         return super().insert(record)
 
     def put(self, record: Any, *, was: Any = None, where: Any = None, read: bool = False) -> Any:
-        self._said.append(["put", record, was, self._condition(type(record), where)])
+        self._said.append(["put", self._named(record), self._named(was), self._condition(type(record), where)])
         return super().put(record, was=was, where=where, read=read)
 
     def apply(self, cls: type[Any], changes: Any, /, *, where: Any = None, **how: Any) -> Any:
-        self._said.append(["apply", cls.__name__, changes, self._condition(cls, where), how])
+        self._said.append(["apply", self._tag(cls), changes, self._condition(cls, where), how])
         return super().apply(cls, changes, where=where, **how)
 
     def delete(self, cls: type[Any], /, *, where: Any = None, **how: Any) -> Any:
-        self._said.append(["delete", cls.__name__, self._condition(cls, where), how])
+        self._said.append(["delete", self._tag(cls), self._condition(cls, where), how])
         return super().delete(cls, where=where, **how)
 
     def check(self, cls: type[Any], /, *, where: Any = None, **known: Any) -> None:
-        self._said.append(["check", cls.__name__, self._condition(cls, where), known])
+        self._said.append(["check", self._tag(cls), self._condition(cls, where), known])
         super().check(cls, where=where, **known)
 
     def check_absent(self, cls: type[Any], /, **key: Any) -> None:
-        self._said.append(["check_absent", cls.__name__, key])
+        self._said.append(["check_absent", self._tag(cls), key])
         super().check_absent(cls, **key)
+
+    def _tag(self, cls: type[Any]) -> str:
+        """The name of a class for the fingerprint: its type tag, which stays if the class is renamed."""
+        return self.schema.entity(cls).tag
+
+    def _named(self, record: Any) -> object:
+        """The attributes of an object, with the type tag in place of the name of its class."""
+        if record is None:
+            return None
+        return _Named(self._tag(type(record)), record)
 
     def _condition(self, cls: type[Any], where: Any) -> object:
         return recorded(where, self.schema.entity(cls).codec)
@@ -295,8 +305,18 @@ def fingerprint(content: object) -> str:
     return hashlib.blake2b(repr(_ordered(content)).encode(), digest_size=16).hexdigest()
 
 
+class _Named(NamedTuple):
+    """An object, and the name that its class has in a fingerprint."""
+
+    name: str
+    record: Any
+
+
 def _ordered(value: object) -> object:
     """A value in which nothing depends on the order of sets and maps."""
+    if isinstance(value, _Named):
+        content = _ordered(value.record)
+        return (value.name, *content[1:]) if isinstance(content, tuple) else content
     if isinstance(value, Mapping):
         return "map", sorted((repr(_ordered(name)), _ordered(one)) for name, one in value.items())
     if isinstance(value, set | frozenset):

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Facet, TemplateError
 from prejoin.keys.guard import guard_key
+from prejoin.patterns.copies import owner_form
 from prejoin.table.codec.values import Json
 from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError
 from prejoin.table.schema.bind import BoundEntity
@@ -51,8 +52,11 @@ class Unique(Pattern):
     prejoin.NotUnique: another User has email 'a@b.com' already
     """
 
-    def __init__(self, *attributes: str) -> None:
+    def __init__(self, *attributes: str, of: str = "") -> None:
         self.attributes = attributes
+        self.of = of
+        """The copy whose tag and key the guard has, instead of those of the item: the item of another design, for the
+        time between two designs."""
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         binder, attributes = entity.binder, self.attributes
@@ -63,25 +67,32 @@ class Unique(Pattern):
         names = [entity.codec.attribute(name).wire for name in attributes]
         said = ", ".join(names)
         types = {name: entity.codec.attribute(name).type for name in attributes}
+        tag, base = owner_form(entity, self.of)
         try:
-            pk, sk = guard_key(entity.tag, attributes, types, binder.separator, bool(binder.keys[TABLE].sk), names)
+            pk, sk = guard_key(tag, attributes, types, binder.separator, bool(binder.keys[TABLE].sk), names)
         except TemplateError as error:
             raise SchemaError(f"{entity.tag}, unique {said}: {error}") from None
         # A name that no query can use: reads never return a guard.
-        facet = Facet(f"{entity.tag} unique {said}", TABLE, pk, sk)
+        facet = Facet(f"{tag} unique {said}", TABLE, pk, sk)
         frees = tuple(one.attribute for one in entity.lifecycles if one.frees_unique)
-        return UniquePattern(attributes, facet, entity.base, entity.expiry, frees)
+        return UniquePattern(attributes, facet, base, entity.expiry, frees, self.of)
 
     def __repr__(self) -> str:
-        return f"Unique({', '.join(map(repr, self.attributes))})"
+        parts = [*map(repr, self.attributes), *([f"of={self.of!r}"] if self.of else [])]
+        return f"Unique({', '.join(parts)})"
 
 
 class UniquePattern(BoundPattern):
     def __init__(
-        self, attributes: tuple[str, ...], facet: Facet, base: Facet, expires: str, frees: tuple[str, ...]
+        self, attributes: tuple[str, ...], facet: Facet, base: Facet, expires: str, frees: tuple[str, ...], of: str = ""
     ) -> None:
         self.attributes = attributes
+        self.of = of
+        """The copy that has the guard; empty if it is the item itself."""
         self.base = base
+        """The key of the owner."""
+        self._placing = base.attributes if of else ()
+        """Attributes of the owner's key that may change: the item itself keeps its key."""
         self.facets = (facet,)
         self.label = f"the guard of unique {', '.join(attributes)}"
         self.expires = expires
@@ -98,10 +109,10 @@ class UniquePattern(BoundPattern):
             case "update" if write.changes.replaced.isdisjoint(self._tracked):
                 return ()
             case "update" if self.expires and not write.changes.replaced.isdisjoint(self.attributes):
-                return (*self.attributes, self.expires)
+                return (*self.attributes, *self._placing, self.expires)
             case _:
                 # Each of these writes checks that the item is visible, so it has neither expired nor a deletion mark.
-                return self.attributes
+                return (*self.attributes, *self._placing)
 
     def expand(self, schema: Schema, write: Write) -> Iterator[ItemAction]:
         """Put, delete or exchange the guard."""
@@ -113,7 +124,7 @@ class UniquePattern(BoundPattern):
                 yield from self._exchange(schema, write, write.values)
             case "update" if not write.changes.replaced.isdisjoint(self._tracked):
                 ends = (self.expires,) if self.expires in write.changes.names else ()
-                write.need((*self.attributes, *ends), write.after, self.label)
+                write.need((*self.attributes, *self._placing, *ends), write.after, self.label)
                 yield from self._exchange(schema, write, write.after)
             case "delete":
                 if self._holds(write.before):
@@ -125,7 +136,7 @@ class UniquePattern(BoundPattern):
 
     @property
     def _tracked(self) -> tuple[str, ...]:
-        return (*self.attributes, *self.frees, *((self.expires,) if self.expires else ()))
+        return (*self.attributes, *self._placing, *self.frees, *((self.expires,) if self.expires else ()))
 
     def _holds(self, values: Mapping[str, Any]) -> bool:
         """Return whether an item with these values has a guard."""
@@ -148,7 +159,8 @@ class UniquePattern(BoundPattern):
         if held and holds and all(before[name] == after[name] for name in self.attributes):
             # The key of a put tells the values of an item, but not whether there is one.
             new = write.verb == "put" and write.stored is None
-            if new or (self.expires and (write.verb == "put" or self.expires in write.changes.names)):
+            has_moved = any(before[name] != after[name] for name in self._placing)
+            if new or has_moved or (self.expires and (write.verb == "put" or self.expires in write.changes.names)):
                 is_optional = not new and not self._ended(write.entity, before, _CLOCK_SKEW)
                 yield replace(self._take(schema, write, after), optional=is_optional)
             return
@@ -168,13 +180,17 @@ class UniquePattern(BoundPattern):
     def _take(self, schema: Schema, write: Write, values: Mapping[str, Any]) -> ItemAction:
         # The guard may be its own already: older code, which does not know it, changed the value or deleted the item.
         item, (facet,) = self._guard(schema, values), self.facets
-        return take_guard(schema, write, item, facet, partial(self._not_unique, values), (item[OWNER]["M"],))
+        owners = [item[OWNER]["M"]]
+        if self.of and write.stored is not None:
+            owners.append(schema.facet_key(self.base, write.before))
+        return take_guard(schema, write, item, facet, partial(self._not_unique, values), tuple(owners))
 
     def _release(self, schema: Schema, write: Write) -> ItemAction:
         # The guard may be that of another item: of two that had the value before it was unique, or of one that took it
         # because, by another clock, this item has expired.
         (facet,) = self.facets
-        return release_guard(schema, write, facet, write.before, (schema.facet_key(self.base, write.values),))
+        owner = schema.facet_key(self.base, write.before if self.of else write.values)
+        return release_guard(schema, write, facet, write.before, (owner,))
 
     def _not_unique(self, values: Mapping[str, Any], write: Write, _: Json | None) -> ConditionFailed:
         said = ", ".join(f"{name} {values[name]!r}" for name in self.attributes)

@@ -54,11 +54,11 @@ class Version(Pattern):
             raise SchemaError(f"{entity.tag}.{self.attribute} is its version, and must be an int")
         if self.attribute in entity.base.attributes:
             raise SchemaError(f"{entity.tag}.{self.attribute} is its version, and cannot be part of its key")
-        return _VersionPattern(self.attribute)
+        return VersionPattern(self.attribute)
 
 
 @dataclass(frozen=True)
-class _VersionPattern(BoundPattern):
+class VersionPattern(BoundPattern):
     attribute: str
 
     def rewrite(self, write: Write) -> Write:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from prejoin.keys import TABLE, Facet, Natural, TemplateError
 from prejoin.keys.counter import SHARD, counter_key
 from prejoin.patterns.bounds import BoundsPattern
+from prejoin.patterns.copies import owner_form
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Exists, Or, both
 from prejoin.table.conversation import ItemKeys, Request, Steps, pause
@@ -67,9 +68,12 @@ class ShardedCounter(Pattern):
     Article(article_id='1', views=10)
     """
 
-    def __init__(self, *attributes: str, shards: int) -> None:
+    def __init__(self, *attributes: str, shards: int, twin: str = "") -> None:
         self.attributes = attributes
         self.shards = shards
+        self.twin = twin
+        """The copy that has shards, too: the item of another design, for the time between two designs. Each addition
+        is made to a shard of both."""
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         said = f"{entity.tag}, counter {', '.join(self.attributes)}"
@@ -78,20 +82,35 @@ class ShardedCounter(Pattern):
         for name in self.attributes:
             if entity.codec.attribute(name).type.kind not in _NUMBERS:
                 raise SchemaError(f"{said}: {name} must be int or Decimal, which add up exactly")
-        pk, sk = entity.base.pk, entity.base.sk
-        if sk is None or isinstance(pk, Natural) or isinstance(sk, Natural) or pk.raw:
-            raise SchemaError(f"{said}: needs a partition and a sort key that are templates of prejoin")
-        try:
-            key = counter_key(entity.tag, pk, sk, entity.codec.types, entity.binder.separator)
-        except TemplateError as error:
-            raise SchemaError(f"{said}: {error}") from None
-        # A name that no query can use: reads never return a shard.
-        facet = Facet(f"{entity.tag} counter", TABLE, *key)
+        facet = _shard_facet(entity, "", said)
+        twin = _shard_facet(entity, self.twin, said) if self.twin else None
+        if twin is not None and not {*twin.attributes} - {SHARD} <= set(entity.base.attributes):
+            raise SchemaError(f"{said}: the key of the copy {self.twin} has other attributes than the key of the item")
         names = {name: entity.codec.attribute(name).wire for name in self.attributes}
-        return BoundCounter(names, self.shards, facet)
+        return BoundCounter(names, self.shards, facet, twin)
 
     def __repr__(self) -> str:
-        return f"ShardedCounter({', '.join(map(repr, self.attributes))}, shards={self.shards})"
+        twin = f", twin={self.twin!r}" if self.twin else ""
+        return f"ShardedCounter({', '.join(map(repr, self.attributes))}, shards={self.shards}{twin})"
+
+
+def counted_mark(wire: str) -> str:
+    """The attribute of a shard with the part of a number that the shard of the twin has, too."""
+    return f"~{wire}"
+
+
+def _shard_facet(entity: BoundEntity[Any], copy: str, said: str) -> Facet:
+    """Return the key of the shards of an entity's own item, or of a copy."""
+    tag, base = owner_form(entity, copy)
+    pk, sk = base.pk, base.sk
+    if sk is None or isinstance(pk, Natural) or isinstance(sk, Natural) or pk.raw:
+        raise SchemaError(f"{said}: needs a partition and a sort key that are templates of prejoin")
+    try:
+        key = counter_key(tag, pk, sk, entity.codec.types, entity.binder.separator)
+    except TemplateError as error:
+        raise SchemaError(f"{said}: {error}") from None
+    # A name that no query can use: reads never return a shard.
+    return Facet(f"{tag} counter", TABLE, *key)
 
 
 @dataclass(frozen=True)
@@ -102,13 +121,15 @@ class BoundCounter(BoundPattern):
     """The attributes and their names in the table."""
     shards: int
     facet: Facet
+    twin: Facet | None = None
+    """The key of the shards under the other key of the entity, between two designs."""
     choose: Callable[[int], int] = randrange
     """Chooses a shard."""
     spreads: ClassVar[bool] = True
 
     @property
     def facets(self) -> tuple[Facet, ...]:  # type: ignore[override]
-        return (self.facet,)
+        return (self.facet,) if self.twin is None else (self.facet, self.twin)
 
     def check(self, schema: Schema) -> None:
         entity = next(one for one in schema.entities if any(pattern is self for pattern in one.patterns))
@@ -177,11 +198,16 @@ class BoundCounter(BoundPattern):
     def expand(self, schema: Schema, write: Write) -> Iterator[ItemAction]:
         if write.spread:
             adds = {self.attributes[name]: amount for name, amount in write.spread.items()}
-            key = self.key(schema, write.values, self.choose(self.shards))
-            yield add_other(schema, write, key, adds, self.facet.entity)
+            if self.twin is not None:
+                adds |= {counted_mark(wire): amount for wire, amount in adds.items()}
+            shard = self.choose(self.shards)
+            for facet in self.facets:
+                key = schema.facet_key(facet, {**write.values, SHARD: shard})
+                yield add_other(schema, write, key, adds, facet.entity)
         elif write.verb == "delete":
-            for shard in range(self.shards):
-                yield delete_other(schema, write, self.facet, {**write.values, SHARD: shard})
+            for facet in self.facets:
+                for shard in range(self.shards):
+                    yield delete_other(schema, write, facet, {**write.values, SHARD: shard})
 
     def key(self, schema: Schema, values: Mapping[str, Any], shard: int) -> Json:
         """Return the key of a shard of the item with these key attributes."""

@@ -36,6 +36,11 @@ class Counts:
                 if isinstance(pattern, Aggregate):
                     self._tallies.setdefault(pattern.cls, []).append(pattern)
 
+    def has_counts(self, item: Json) -> bool:
+        """Return whether an item has aggregates."""
+        entity, _ = self._judge.kind(item)
+        return entity is not None and entity.codec.cls in self._tallies
+
     def wrong(self, item: Json) -> Steps[list[Finding]]:
         """Return the wrong aggregates of an item: suspected by one count, and verified by several."""
         entity, _ = self._judge.kind(item)

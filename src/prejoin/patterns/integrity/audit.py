@@ -11,7 +11,7 @@ suspicion costs a transaction of reads. Memory: one page of the table, 1 MB, and
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from prejoin.patterns.aggregates.verify import Counts
 from prejoin.protocol.errors import DynamoDBError
@@ -88,6 +88,16 @@ async def _awaiting(db: AsyncClient, audit: Audit, progress: Progress | None) ->
             progress(audit.count)
 
 
+class Suspect(NamedTuple):
+    """An item of a page that may be wrong."""
+
+    item: Json
+    looks_wrong: bool
+    """Whether it does not fit the items beside it, which were read a moment later."""
+    has_counts: bool
+    """Whether its children have to be counted."""
+
+
 class Audit:
     """A running audit: the position of each segment of the Scan."""
 
@@ -109,6 +119,13 @@ class Audit:
 
     def next(self) -> Steps[list[Finding]]:
         """Return the findings of the next page."""
+        findings: list[Finding] = []
+        for suspect in (yield from self.next_suspects()):
+            findings += yield from self.confirm(suspect)
+        return findings
+
+    def next_suspects(self) -> Steps[list[Suspect]]:
+        """Read the next page, and return its items that may be wrong: `confirm` looks at each of them again."""
         going = [at for at, start in enumerate(self.starts) if start != {}]
         answers = yield from send_all([self._scan(at) for at in going])
         items: list[Json] = []
@@ -124,11 +141,16 @@ class Audit:
             beside.update((judge.key(key), key) for key in judge.neighbours(item))
         fetched = yield from read_items(self._table, judge, [key for name, key in beside.items() if name not in here])
         around: Around = {**fetched, **here}
+        suspects = [Suspect(item, bool(judge.findings(item, around)), self._counts.has_counts(item)) for item in items]
+        return [suspect for suspect in suspects if suspect.looks_wrong or suspect.has_counts]
+
+    def confirm(self, suspect: Suspect) -> Steps[list[Finding]]:
+        """Return the findings of an item, in its present state."""
         findings: list[Finding] = []
-        for item in items:
-            if judge.findings(item, around):
-                findings += yield from self._again(item)
-            findings += yield from self._counts.wrong(item)
+        if suspect.looks_wrong:
+            findings += yield from self._again(suspect.item)
+        if suspect.has_counts:
+            findings += yield from self._counts.wrong(suspect.item)
         return findings
 
     def _again(self, item: Json) -> Steps[list[Finding]]:
@@ -200,6 +222,11 @@ def patiently(request: Request) -> Steps[Any]:
             if reasons(error) != {"TransactionConflict"}:
                 raise
     raise Conflict(f"{request.key} was being written at each of {ATTEMPTS} attempts")
+
+
+def is_race(error: DynamoDBError) -> bool:
+    """Return whether a write failed because an item was changed at the same time."""
+    return bool(reasons(error)) and reasons(error) <= {"ConditionalCheckFailed", "TransactionConflict"}
 
 
 def reasons(error: DynamoDBError) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ import msgspec
 from prejoin.keys import TABLE
 from prejoin.patterns.aggregates.contribution import ParentAggregate
 from prejoin.patterns.child import ChildPattern
+from prejoin.patterns.copies import CopyPattern
 from prejoin.patterns.follows import FollowsPattern
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.values import Json
@@ -19,6 +19,7 @@ from prejoin.table.schema.bind import BoundEntity, facet_tag
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.pattern import OWNER, STATE_TAG, BoundPattern
 from prejoin.table.schema.schema import Schema
+from prejoin.table.schema.visibility import is_expired
 
 FindingKind = Literal[
     "index keys",
@@ -33,6 +34,7 @@ FindingKind = Literal[
     "damaged",
     "unknown",
     "conflict",
+    "computed",
     "unfit",
     "renamed",
 ]
@@ -51,6 +53,7 @@ _FIXES: Mapping[FindingKind, str] = {
     "damaged": "its attributes do not fit its class: correct them, or delete it",
     "conflict": "it was changed under both of its keys: correct one of them, or delete it",
     "renamed": "an attribute was changed under both of its names: write it with the code that knows both",
+    "computed": "a function of yours and the item do not agree: correct the item, or the function",
     "unfit": "an attribute does not fit the next design: correct it, or delete the item",
     "unknown": "it is of no entity of the schema: add the entity, or delete the item",
 }
@@ -117,8 +120,12 @@ class Judge:
         """The entity for each type tag of items that patterns maintain."""
         self._others: set[str] = set()
         """The type tags of other items of patterns, such as shards and journals. They are not checked."""
+        self._twins: dict[str, BoundEntity[Any]] = {}
+        """The entity for each type tag of items under its other key, between two designs. They have guards, too."""
         for entity in schema.entities:
             for pattern in entity.patterns:
+                if isinstance(pattern, CopyPattern) and pattern.change:
+                    self._twins[facet_tag(pattern.facet)] = entity
                 for facet in pattern.facets:
                     if type(pattern).expected is BoundPattern.expected:
                         self._others.add(facet_tag(facet))
@@ -137,7 +144,10 @@ class Judge:
         """Return the keys of the items that are needed to check an item."""
         entity, owner = self.kind(item)
         if entity is not None and (values := values_of(entity, item)) is not None:
-            yield from map(self.key_of, self._expected(entity, values))
+            for one in self._expected(entity, values):
+                yield self.key_of(one)
+                if (other_owner := self._other_owner(one, item)) is not None:
+                    yield other_owner
             yield from (key for _, key in self._parents(entity, values))
             yield from (key for _, key in self._sources(entity, values))
         elif owner is not None and (key := self._owner_key(owner, item)) is not None:
@@ -177,10 +187,13 @@ class Judge:
             there = around[self.key(one)]
             if there is not None and self.is_expired(there):
                 continue
+            other_owner = self._other_owner(one, item)
+            if other_owner is not None and around[self.key(other_owner)] is None:
+                continue  # `prejoin evolve` writes the twin first
             tag, place = one[self.schema.type_attribute]["S"], self.key_of(one)
             if there is None:
                 yield Finding("missing", tag, place, None, one, key, item)
-            elif not self._for(entity, there, item):
+            elif not self._for(entity, there, other_owner or item):
                 holder = self._owner_key(entity, there) if self.kind(there)[1] is entity else None
                 yield Finding("taken", tag, place, there, one, key, item, holder=holder or {})
             elif not same(there, one):
@@ -204,7 +217,7 @@ class Judge:
             return
         owner = around[self.key(of)]
         if owner is not None:
-            if self.is_expired(owner) or self.kind(owner)[0] is not entity:
+            if self.is_expired(owner) or self.entity_of(owner) is not entity:
                 return
             values = values_of(entity, owner)
             if values is None or any(self.key(one) == self.key(item) for one in self._expected(entity, values)):
@@ -221,6 +234,19 @@ class Judge:
             if values_in(self.schema, entity.base, item) is not None:
                 return entity, None
         return None, None
+
+    def entity_of(self, item: Json) -> BoundEntity[Any] | None:
+        """Return the entity whose attributes an item has: its own, or that of a twin."""
+        entity, _ = self.kind(item)
+        tag = item.get(self.schema.type_attribute, {}).get("S", "")
+        return entity or self._twins.get(tag)
+
+    def _other_owner(self, expected: Json, item: Json) -> Json | None:
+        """Return the key of the twin that an expected item belongs to; None if it belongs to the item itself."""
+        owner = expected.get(OWNER, {}).get("M")
+        if not self._twins or owner is None or self.key(owner) == self.key(item):
+            return None
+        return dict(owner)
 
     def _expected(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Iterator[Json]:
         for pattern in entity.patterns:
@@ -278,13 +304,7 @@ class Judge:
         return of is not None and self.key(of) == self.key(owner)
 
     def is_expired(self, item: Json) -> bool:
-        return is_expired(self.schema, item)
-
-
-def is_expired(schema: Schema, item: Json) -> bool:
-    """Return whether an item has expired. DynamoDB deletes each item at its own time."""
-    end = item.get(schema.ttl, {}).get("N") if schema.ttl else None
-    return end is not None and float(end) <= time.time()
+        return is_expired(self.schema.ttl, item)
 
 
 def values_of(entity: BoundEntity[Any], item: Json) -> Mapping[str, Any] | None:

@@ -95,7 +95,7 @@ def _actions(schema: Schema, finding: Finding) -> Iterator[tuple[str, dict[str, 
 
 def _deciding(judge: Judge, owner: Json | None, names: set[str]) -> list[str]:
     """Return the attributes of an owner that decide about a finding: its own, and counts only if a copy has them."""
-    entity = judge.kind(owner)[0] if owner is not None else None
+    entity = judge.entity_of(owner) if owner is not None else None
     if entity is None:
         return []
     counts = judge.counts(entity)

@@ -209,16 +209,18 @@ class Contents:
                 object_key = self._object(self.pattern.place(self.schema), upload, at)
                 yield Blocking(partial(store.put, object_key, part))
             return
-        owner = {"M": self.schema.facet_key(self.entity.base, self.key)}
-        tag = {"S": self.pattern.facets[0].entity}
+        owners = [{"M": self.schema.facet_key(owner, self.key)} for owner in self.pattern.owners]
+        tags = [{"S": facet.entity} for facet in self.pattern.facets]
         requests = {}
         for at, part in enumerate(parts, first):
-            key = self.pattern.key(self.schema, self.key, upload, at)
             data, compressed = _packed(part, self.pattern.declared.compress)
-            item = {**key, self.schema.type_attribute: tag, OWNER: owner, DATA: {"B": base64.b64encode(data).decode()}}
+            content: Json = {DATA: {"B": base64.b64encode(data).decode()}}
             if compressed:
-                item[COMPRESSED] = {"BOOL": True}
-            requests[key_texts(key)] = {"PutRequest": {"Item": item}}
+                content[COMPRESSED] = {"BOOL": True}
+            keys = self.pattern.keys(self.schema, self.key, upload, at)
+            for key, tag, owner in zip(keys, tags, owners, strict=True):
+                item = {**key, self.schema.type_attribute: tag, OWNER: owner, **content}
+                requests[key_texts(key)] = {"PutRequest": {"Item": item}}
         yield from write_requests(self.schema, self.table, requests)
 
     def replace(self, source: Source) -> Steps[LargeValue]:
@@ -261,7 +263,7 @@ class Contents:
             for part in parts:
                 yield Blocking(partial(self._store().delete, self._object(value.place, value.upload, part)))
             return
-        keys = [self.pattern.key(self.schema, self.key, value.upload, part) for part in parts]
+        keys = [key for part in parts for key in self.pattern.keys(self.schema, self.key, value.upload, part)]
         yield from write_requests(
             self.schema, self.table, {key_texts(key): {"DeleteRequest": {"Key": key}} for key in keys}
         )

@@ -124,7 +124,7 @@ class _References:
 
 class _Parts(ItemScan):
     def __init__(self, schema: Schema, table: str, segments: int, pattern: LargePattern, before: str) -> None:
-        (facet,) = pattern.facets
+        facet = pattern.facets[0]
         super().__init__(schema, table, segments, f"garbage of {facet.entity} in {table}")
         self._references = _References(schema, table, pattern, before)
         to = Placeholders()

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_type_hints
 import msgspec
 
 from prejoin.keys.content import PART, UPLOAD, object_folder, part_facet, safe_segment, tenant_folder
+from prejoin.patterns.copies import owner_form
 from prejoin.patterns.history import HistoryPattern
 from prejoin.table.codec.values import Json
 from prejoin.table.errors import SchemaError, TableError
@@ -106,6 +107,9 @@ class Large(Pattern):
     store: ObjectStore | None = None
     inline: int = INLINE
     compress: bool = True
+    twin: str = ""
+    """The copy that has parts, too: the item of another design, for the time between two designs. Each part is written
+    under both keys."""
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         what = f"{entity.tag}.{self.attribute}"
@@ -128,8 +132,17 @@ class LargePattern(BoundPattern):
         self.attribute = declared.attribute
         binder, base = entity.binder, entity.base
         assert base.sk is not None
-        types, sorting = entity.codec.types, base.sk.attributes
-        self.facets = (part_facet(entity.tag, self.attribute, base.pk, sorting, types, binder.separator),)
+        types = entity.codec.types
+        self.owners = [entity.base]
+        """The keys of the items that have the parts: the item itself, and its twin between two designs."""
+        facets = [part_facet(entity.tag, self.attribute, base.pk, base.sk.attributes, types, binder.separator)]
+        if declared.twin:
+            tag, twin = owner_form(entity, declared.twin)
+            if declared.store is not None or twin.sk is None or not set(twin.attributes) <= set(base.attributes):
+                raise SchemaError(f"{entity.tag}.{self.attribute}: its copy {declared.twin} cannot have its contents")
+            self.owners.append(twin)
+            facets.append(part_facet(tag, self.attribute, twin.pk, twin.sk.attributes, types, binder.separator))
+        self.facets = tuple(facets)
 
     def check(self, schema: Schema) -> None:
         self.kept = any(isinstance(one, HistoryPattern) for one in schema.entity(self.entity.codec.cls).patterns)
@@ -151,6 +164,10 @@ class LargePattern(BoundPattern):
     def key(self, schema: Schema, owner: Mapping[str, Any], upload: str, part: int) -> Json:
         """Return the key of a part."""
         return schema.facet_key(self.facets[0], {**owner, UPLOAD: upload, PART: part})
+
+    def keys(self, schema: Schema, owner: Mapping[str, Any], upload: str, part: int) -> list[Json]:
+        """Return the keys of a part: one, or two between two designs."""
+        return [schema.facet_key(facet, {**owner, UPLOAD: upload, PART: part}) for facet in self.facets]
 
     def prefix(self, table: str) -> str:
         """Return the beginning of the keys of all objects."""

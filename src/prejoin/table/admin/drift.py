@@ -6,7 +6,6 @@ it and find none of them, because a Query for another text returns nothing. So t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -23,6 +22,7 @@ from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.declare import Index
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
+from prejoin.table.schema.visibility import is_expired
 
 from .table_request import key_schema, projection
 
@@ -37,6 +37,8 @@ _UNFIT: frozenset[DifferenceKind] = frozenset(
     {"missing table", "missing index", "keys", "type", "projection", "item keys", "items"}
 )
 """Differences with which reads fail, or do not find items."""
+_ENOUGH = 5
+"""Items that must all have other keys, so that they are of another design, and not damaged."""
 _NONE = "none"
 _LONGEST = 200
 """Characters of a value in a message."""
@@ -55,6 +57,8 @@ class Difference(msgspec.Struct, frozen=True):
     found: str
     wanted: str
     fix: str
+    of_another_design: bool = False
+    """Whether all of the compared items have other keys, so that another design wrote them."""
 
     def __str__(self) -> str:
         match self.kind:
@@ -153,7 +157,7 @@ def item_differences(schema: Schema, items: Iterable[Json]) -> list[Difference]:
     wrong: dict[tuple[str, str, DifferenceKind], list[tuple[str, str]]] = {}
     for item in items:
         entity = schema.by_tag.get(item.get(schema.type_attribute, {}).get("S", ""))
-        if entity is None or _is_expired(schema, item):
+        if entity is None or is_expired(schema.ttl, item):
             continue
         seen[entity.tag] = seen.get(entity.tag, 0) + 1
         for slot, kind, found, wanted in _wrong_keys(schema, entity, item):
@@ -167,7 +171,9 @@ def item_differences(schema: Schema, items: Iterable[Json]) -> list[Difference]:
             fix = _UNREADABLE
         else:
             fix = _NOT_WRITTEN if all(stored == _NONE for stored, _ in examples) else _OTHER_DESIGN
-        differences.append(Difference(kind, what, found[:_LONGEST], wanted[:_LONGEST], fix))
+        is_of_all = len(examples) == seen[tag] and len(examples) >= _ENOUGH
+        of_another_design = is_of_all and fix is _OTHER_DESIGN
+        differences.append(Difference(kind, what, found[:_LONGEST], wanted[:_LONGEST], fix, of_another_design))
     return differences
 
 
@@ -191,12 +197,6 @@ def _wrong_keys(schema: Schema, entity: BoundEntity[Any], item: Json) -> Iterato
 def _index_key(schema: Schema, facet: Facet, values: Mapping[str, Any]) -> Json:
     key = schema.facet_key(facet, values)
     return {name: key[name] for name in schema.template_keys(facet).names}
-
-
-def _is_expired(schema: Schema, item: Json) -> bool:
-    """Whether an item has expired, so that DynamoDB may delete it at any time."""
-    end = item.get(schema.ttl, {}).get("N") if schema.ttl else None
-    return end is not None and float(end) <= time.time()
 
 
 def describe(table: str) -> Steps[dict[str, Any] | None]:

@@ -220,6 +220,14 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         except CodecError as error:
             raise CodecError(f"{self.name}.{name}: {error}") from None
 
+    def other_word(self, name: object, value: Any) -> str | None:
+        """Return the other word by which items may hold a member of an enum; None for all other values."""
+        attribute = self.attributes.get(name) if isinstance(name, str) else None
+        if attribute is None or not attribute.value.other_words:
+            return None
+        word = getattr(value, "value", value)
+        return attribute.value.other_words.get(word) if isinstance(word, str) else None
+
     @cached_property
     def _writers(self) -> dict[str, tuple[str, Callable[[Any], Json], bool]]:
         """For each attribute: its name in the table, its encoder, and whether it is a set."""

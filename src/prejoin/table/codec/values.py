@@ -36,6 +36,8 @@ class ValueCodec(msgspec.Struct, frozen=True):
     optional: bool = False
     empty: Callable[[], Any] | None = None
     """Makes the value of an absent attribute, for sets: DynamoDB has no empty set."""
+    other_words: Mapping[str, str] = {}
+    """The members of an enum that items may hold under another word, too, with that word. `ReadAs` has them."""
 
 
 RecordCodec = Callable[[type], ValueCodec]

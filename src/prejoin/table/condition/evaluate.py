@@ -43,7 +43,7 @@ def holds(condition: Condition, codec: Codec[Any], item: Mapping[str, Json]) -> 
             return (codec.attribute(name).wire in item) is present
         case Compare((str(name),), op, value):
             expected = value.json if isinstance(value, Stored) else codec.encode_value(name, value)
-            if expected.keys() not in _ORDERED:
+            if expected.keys() not in _ORDERED or codec.other_word(name, value) is not None:
                 return _by_expression(condition, codec, item)
             found = item.get(codec.attribute(name).wire)
             # An absent value, or one of another type, is not equal to any value, and neither less nor greater.

@@ -70,6 +70,10 @@ def render(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
     ('#0 >= :0', {'ExpressionAttributeNames': {'#0': 'stock'}, 'ExpressionAttributeValues': {':0': {'N': '3'}}})
     """
     match condition:
+        case Compare((name,), "=" | "<>" as op, value) if (word := codec.other_word(name, value)) is not None:
+            own = value_of((name,), value, codec, to)
+            text = f"{rendered_path((name,), codec, to)} IN ({own}, {to.text(word)})"
+            return text if op == "=" else f"NOT ({text})"
         case Compare(path, op, value):
             return f"{rendered_path(path, codec, to)} {op} {value_of(path, value, codec, to)}"
         case Exists(path, present):
@@ -89,8 +93,10 @@ def render(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
         case Function(function, path, value):
             return f"{function}({rendered_path(path, codec, to)}, {to.value(encode_any(value))})"
         case In(path, values):
-            members = ", ".join([value_of(path, value, codec, to) for value in values])
-            return f"{rendered_path(path, codec, to)} IN ({members})"
+            members = [value_of(path, value, codec, to) for value in values]
+            words = [codec.other_word(path[0], value) for value in values] if len(path) == 1 else []
+            members += [to.text(word) for word in words if word is not None]
+            return f"{rendered_path(path, codec, to)} IN ({', '.join(members)})"
         case Relate(left, op, right):
             return f"{_operand(left, codec, to)} {op} {_operand(right, codec, to)}"
         case _:

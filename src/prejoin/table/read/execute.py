@@ -54,11 +54,18 @@ class Query(msgspec.Struct, frozen=True):
     """The condition of visible items. It changes with time, so a cursor does not depend on it."""
     filters: tuple[VisibleItems, ...] = ()
     """The caller's filters of a read of several entities, each for the items with its type tag."""
+    words: int = 1
+    """How many words a member of an enum in the key may have in the table. There is a condition for each of them."""
+
+    @property
+    def width(self) -> int:
+        """The number of conditions of a group."""
+        return self.plan.shards * self.words
 
     @property
     def groups(self) -> list[tuple[KeyCondition, ...]]:
         """The conditions in groups: the shards of one group are read at once, the groups (time buckets) in turn."""
-        width = self.plan.shards
+        width = self.width
         return [self.conditions[i : i + width] for i in range(0, len(self.conditions), width)]
 
     @property
@@ -130,10 +137,35 @@ class Query(msgspec.Struct, frozen=True):
         """Return the keys of the items of a page."""
         return page_keys(self.key_names).decode(answer.body).Items  # type: ignore[no-any-return]
 
-    def order_of(self, answer: DecodedPage) -> list[Any]:
-        """Return the sort keys of the items of a page."""
+    def order_of(self, answer: DecodedPage, condition: KeyCondition, first: KeyCondition) -> list[Any]:
+        """Return the sort keys of the items of a page, as if they were of the condition `first` with its word."""
         sk = self.schema.keys(self.plan.slot).sk
-        return [sortable(item, sk) for item in page_keys(sk).decode(answer.body).Items]
+        items = page_keys(sk).decode(answer.body).Items
+        if self.words == 1:
+            return [sortable(item, sk) for item in items]
+        sk = sk[len(condition.head) :]
+        if condition.low == first.low or not isinstance(condition.low, str) or not isinstance(first.low, str):
+            return [sortable(item, sk) for item in items]
+        return [sortable({**item, sk[0]: _with_word(item[sk[0]], condition.low, first.low)}, sk) for item in items]
+
+
+def _with_word(value: Json, text: str, other: str) -> Json:
+    """Return a sort key with the beginning of `other` instead of that of `text`. They differ in one word.
+
+    >>> _with_word({"S": "ORDER#DONE#7"}, "ORDER#DONE#", "ORDER#PAID#")
+    {'S': 'ORDER#PAID#7'}
+    """
+    start = _common_length(text, other)
+    end = _common_length(text[start:][::-1], other[start:][::-1])
+    return {"S": f"{text[:start]}{other[start : len(other) - end]}{value['S'][len(text) - end :]}"}
+
+
+def _common_length(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at their beginning."""
+    for at, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return at
+    return min(len(one), len(other))
 
 
 def sortable(item: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
@@ -201,9 +233,11 @@ def _key_values(condition: KeyCondition) -> dict[str, Json]:
 class _Stream:
     """One partition of a query: the items that have arrived and were not returned yet, and where to continue."""
 
-    def __init__(self, query: Query, condition: KeyCondition, start: Json | None) -> None:
+    def __init__(self, query: Query, condition: KeyCondition, start: Json | None, first: KeyCondition) -> None:
         self._query = query
         self._condition = condition
+        self._first = first
+        """The same condition with the first word of a member that has two."""
         self._entered = start
         self._page: DecodedPage | None = None
         self._order: list[Any] | None = None
@@ -267,7 +301,7 @@ class _Stream:
     def _sort_keys(self) -> list[Any]:
         assert self._page
         if self._order is None:
-            self._order = self._query.order_of(self._page)
+            self._order = self._query.order_of(self._page, self._condition, self._first)
         return self._order
 
 
@@ -291,7 +325,7 @@ def read(
 def _check(query: Query, start: Position) -> None:
     """Refuse a cursor position that this query cannot have reached."""
     groups, schema = query.groups, query.schema
-    check_query(start, query.name, query.plan.shards, len(groups))
+    check_query(start, query.name, query.width, len(groups))
     names, keys = query.key_names, schema.keys(query.plan.slot)
     for key, condition in zip(start.keys, groups[start.group], strict=True):
         if key is not None:
@@ -304,7 +338,7 @@ def _read(query: Query, limit: int | None, start: Position | None) -> Steps[tupl
         return (yield from _read_one(query, limit, start))
     found: list[Any] = []
     ahead: list[list[_Stream]] = []
-    first, count, width = start.group if start else 0, 0, query.plan.shards
+    first, count, width = start.group if start else 0, 0, query.width
     for number in range(first, len(groups)):
         if not ahead:
             count = _group_count(limit, len(found), number - first, count, width)
@@ -406,7 +440,10 @@ def _share(limit: int | None, shards: int) -> int | None:
 
 def _streams(query: Query, group: Sequence[KeyCondition], keys: Sequence[Json | None] = ()) -> list[_Stream]:
     starts = keys or [None] * len(group)
-    return [_Stream(query, condition, start) for condition, start in zip(group, starts, strict=True)]
+    streams = []
+    for number, (condition, start) in enumerate(zip(group, starts, strict=True)):
+        streams.append(_Stream(query, condition, start, group[number % query.plan.shards]))
+    return streams
 
 
 def _fill(streams: Sequence[_Stream], limit: int | None, shards: int) -> Steps[None]:

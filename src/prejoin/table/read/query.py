@@ -8,7 +8,9 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from prejoin.keys import AttributeRole, KeyValueError, Plan, conditions
+from msgspec.structs import replace
+
+from prejoin.keys import AttributeRole, KeyCondition, KeyValueError, Plan, conditions
 from prejoin.table.codec.codec import Codec
 from prejoin.table.condition.evaluate import holds
 from prejoin.table.condition.record import Compare, Condition, Where, both, recorded
@@ -245,20 +247,22 @@ def query_of(
     """
     plan = read_plan.plan
     until = now if start is None else start.until or now
-    if _is_open(plan, values):
+    is_open = _is_open(plan, values)
+    if is_open:
         until = until or datetime.now(UTC)
-        try:
-            found = conditions(plan, values, now=until)
-        except KeyValueError:
-            if start is None or start.until is None:
-                raise
-            raise CursorError("the cursor is of a time before the range of this query") from None
-    else:
-        found = conditions(plan, values)
+    try:
+        found = conditions(plan, values, now=until if is_open else None)
+    except KeyValueError:
+        if not is_open or start is None or start.until is None:
+            raise
+        raise CursorError("the cursor is of a time before the range of this query") from None
+    words = 1
+    if schema.has_other_words:
+        found, words = _for_each_word(schema, plan, values, until if is_open else None, found)
     backwards = plan.reverse != reverse
     if backwards != plan.reverse and plan.bucket:
         # Buckets are listed in the order of reading; the shards of a bucket stay in their order.
-        width = plan.shards
+        width = plan.shards * words
         found = tuple(c for i in range(len(found) - width, -1, -width) for c in found[i : i + width])
     # An index that does not project all attributes has some only in its keys, and cannot be asked for them.
     projected = read_plan.into is not None and not read_plan.decoder.partial
@@ -282,7 +286,40 @@ def query_of(
             for facet in plan.facets
             if facet.entity in filters
         ),
+        words,
     )
+
+
+def _for_each_word(
+    schema: Schema,
+    plan: Plan,
+    values: Mapping[str, Any],
+    until: datetime | None,
+    found: tuple[KeyCondition, ...],
+) -> tuple[tuple[KeyCondition, ...], int]:
+    """Return the conditions for all words of members of enums in the key, and how many there are for each shard.
+
+    Each group of shards is followed by the same group with another word.
+    """
+    entity, lookup = plan.facets[0].entity, plan.lookup
+    codec = schema.by_tag[entity].codec
+    alternatives = [found]
+    chosen: list[tuple[Plan, Mapping[str, Any]]] = [(plan, values)]
+    for name, value in values.items():
+        word = codec.other_word(lookup.attribute(entity, name), value)
+        if word is None:
+            continue
+        for before, given in list(chosen):
+            constants = tuple((one, word if one == name else other) for one, other in before.lookup.constants)
+            other_plan = replace(before, lookup=replace(before.lookup, constants=constants))
+            with_word = {**given, name: word}
+            more = conditions(other_plan, with_word, now=until)
+            if more not in alternatives:  # else it is not part of the key
+                alternatives.append(more)
+                chosen.append((other_plan, with_word))
+    width = plan.shards
+    groups = range(0, len(found), width)
+    return tuple(one for at in groups for part in alternatives for one in part[at : at + width]), len(alternatives)
 
 
 def _is_open(plan: Plan, values: Mapping[str, Any]) -> bool:

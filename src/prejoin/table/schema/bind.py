@@ -130,6 +130,8 @@ def _codec(entity: Entity[E], ttl: str) -> Codec[E]:
             names[one.attribute] = ttl
         if one.storage:
             stored[one.attribute] = one.storage
+    for pattern in entity.patterns:
+        stored.update(pattern.storage)
     return Codec.of(entity.cls, names, stored=stored)
 
 

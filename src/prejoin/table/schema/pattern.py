@@ -3,8 +3,8 @@
 `Pattern` is the declaration, and `BoundPattern` is the pattern at work for one entity of a schema. All hooks do nothing
 by default; most patterns need one or two.
 
-When a schema is built, it reads `Pattern.indexes` and `Pattern.lifecycle`, and calls `bind`, `link` and `check`, in
-this order. A write then runs the hooks of its entity in this order:
+When a schema is built, it reads `Pattern.indexes`, `Pattern.lifecycle` and `Pattern.storage`, and calls `bind`, `link`
+and `check`, in this order. A write then runs the hooks of its entity in this order:
 
 1. `rewrite` changes the write itself.
 2. `depends` names attributes of the stored item. They are read with `read=True`, or given by the caller and checked.
@@ -82,6 +82,11 @@ class Pattern:
         unique value expires with its item, and a count leaves out marked items. `TimeToLive` and `SoftDelete` have it.
         """
         return None
+
+    @property
+    def storage(self) -> Mapping[str, Callable[[ValueCodec], ValueCodec]]:
+        """How attributes are stored, by name, if not as their types usually are. `ReadAs` has it."""
+        return {}
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         """Bind the pattern to an entity, when a schema is built. Raise SchemaError if it does not fit the entity.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from prejoin.keys import TABLE, Facet, KeyForm, KeyValueError, Lookup, Natural, Plan, Refusal, Tag, disjoint, plan
 from prejoin.table.errors import NotServed, SchemaError
 
-from .bind import BoundEntity, bind, introduce
+from .bind import BoundEntity, bind, facet_tag, introduce
 from .declare import Entity, Index, Key
 from .key_attributes import (
     KeyAttributes,
@@ -95,6 +95,7 @@ class Schema:
         for one in bound:
             self._check_names(one)
             self._check_ttl(one)
+        self._check_tags()
         self._check_collisions()
         for one in bound:
             for pattern in one.patterns:
@@ -208,6 +209,11 @@ class Schema:
         """Pairs of entity and attribute whose value decides about membership in a sparse index."""
         return frozenset((f.entity, w.attribute) for f in self.facets for w in f.when if w.values is not None)
 
+    @cached_property
+    def has_other_words(self) -> bool:
+        """Whether items hold members of some enum under two words."""
+        return any(one.value.other_words for entity in self.entities for one in entity.codec.attributes.values())
+
     def _check_names(self, bound: BoundEntity[Any]) -> None:
         ours = {self.type_attribute}
         for facet in bound.facets:
@@ -231,6 +237,17 @@ class Schema:
                     f"{bound.tag}.{attribute.name} is a {attribute.type}, and a time to live is a number of seconds "
                     f"since 1970. Make it an int, or declare TimeToLive({attribute.name!r})"
                 )
+
+    def _check_tags(self) -> None:
+        """Refuse two kinds of items with one type: readers could not tell them apart."""
+        tags: set[str] = set()
+        for facet in self.facets:
+            if facet.slot != TABLE:
+                continue
+            tag = facet_tag(facet)
+            if tag in tags:
+                raise SchemaError(f"two kinds of items have the type tag {tag}: give the copy another tag")
+            tags.add(tag)
 
     def _check_collisions(self) -> None:
         """Refuse facets that could write the same key in the table: one item would overwrite the other."""

@@ -6,6 +6,7 @@ here.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -52,6 +53,12 @@ def filter_text(visible: Iterable[VisibleItems], type_attribute: str, alone: boo
             text = f"({to.name(type_attribute)} <> {to.text(one.tag)} OR {inner})"
         texts.append(text)
     return " AND ".join(texts)
+
+
+def is_expired(ttl: str, item: Mapping[str, Json]) -> bool:
+    """Return whether the time to live of an item has passed. DynamoDB deletes each item at a time of its own."""
+    end = item.get(ttl, {}).get("N") if ttl else None
+    return end is not None and float(end) <= time.time()
 
 
 def is_hidden(entity: BoundEntity[Any], item: Mapping[str, Json]) -> bool:
