@@ -20,6 +20,7 @@ import prejoin.design.explain.relaxations
 import prejoin.design.explain.simplifications
 import prejoin.design.frontier
 import prejoin.design.tables.comparison
+import prejoin.migrate.evolve.move_design
 import prejoin.pipeline.build.build_design
 import prejoin.pipeline.demonstration
 import prejoin.pipeline.design.design_table
@@ -42,6 +43,7 @@ USERS = (
     prejoin.design.explain.simplifications,
     prejoin.design.frontier,
     prejoin.design.tables.comparison,
+    prejoin.migrate.evolve.move_design,
     prejoin.pipeline.build.build_design,
     prejoin.pipeline.demonstration,
     prejoin.pipeline.design.design_table,

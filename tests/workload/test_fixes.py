@@ -138,6 +138,7 @@ FOLLOWED: dict[str, list[object]] = {
         (("loanId, status = OUT |", "loanId |"), ("| Loan exists |", "| Loan.status = OUT |")),
     ],
     "PJ246": [(("| delete Loan |", "| delete Loan[] |"),)],
+    "PJ247": [UNDONE, UNDONE, UNDONE, UNDONE],
     "PJ301": [(("|  | Member | By mail", "| AP-031 | Member | By mail"),)],
     "PJ302": [(("|  | Single", "| email | Single"),)],
     "PJ303": [(("| email |   |", "| email | Single |"),)],

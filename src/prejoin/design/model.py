@@ -6,6 +6,7 @@ Shards and time buckets are part of key templates, `{orderId:shard(8)}` and `{pl
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
 
@@ -227,6 +228,14 @@ class MirroredAttribute(Model, frozen=True):
     target: str
 
 
+class ReadMember(Model, frozen=True):
+    """A word of an enum that is read as a member of it, because one is the new name of the other."""
+
+    attribute: str
+    word: str
+    member: str
+
+
 class Item(Model, frozen=True):
     """An item type: an entity's own item, or a copy of it under another key."""
 
@@ -249,6 +258,12 @@ class Item(Model, frozen=True):
     """What the next design requires of attributes, for the time between two designs. Not for copies."""
     mirrored: tuple[MirroredAttribute, ...] = ()
     """Attributes with two names, for the time between two designs. Not for copies."""
+    unique: tuple[tuple[str, ...], ...] = ()
+    """Unique values that have guards of the copy, too: if `change` is set."""
+    has_history: bool = False
+    """Whether the copy has versions of its own, too: if `change` is set."""
+    read_members: tuple[ReadMember, ...] = ()
+    """Members of enums with two names, for the time between two designs. Not for copies."""
 
     @property
     def name(self) -> str:
@@ -498,3 +513,40 @@ class Design(Model, frozen=True):
     @property
     def copies(self) -> tuple[Item, ...]:
         return tuple(i for i in self.items if i.copy)
+
+
+def design_with_names(design: Design, names: Mapping[str, str]) -> Design:
+    """A design with other names of its entities. Keys and types of its items stay."""
+    if not names:
+        return design
+
+    def name(entity: str) -> str:
+        return names.get(entity, entity)
+
+    return msgspec.structs.replace(
+        design,
+        items=tuple(msgspec.structs.replace(item, entity=name(item.entity)) for item in design.items),
+        guards=tuple(msgspec.structs.replace(guard, entity=name(guard.entity)) for guard in design.guards),
+        counters=tuple(msgspec.structs.replace(one, entity=name(one.entity)) for one in design.counters),
+        stores=tuple(msgspec.structs.replace(store, entity=name(store.entity)) for store in design.stores),
+        operations=tuple(_operation_with_names(operation, names) for operation in design.operations),
+    )
+
+
+def _operation_with_names(operation: Operation, names: Mapping[str, str]) -> Operation:
+    def item_name(text: str) -> str:
+        """`User!email` with another name of the entity."""
+        parsed = ItemName.parse(text)
+        return str(msgspec.structs.replace(parsed, entity=names.get(parsed.entity, parsed.entity)))
+
+    requests = [
+        msgspec.structs.replace(
+            request,
+            entities=tuple(names.get(name, name) for name in request.entities),
+            copies=tuple(map(item_name, request.copies)),
+            counter=item_name(request.counter) if request.counter else "",
+            actions=tuple(msgspec.structs.replace(one, item=item_name(one.item)) for one in request.actions),
+        )
+        for request in operation.requests
+    ]
+    return msgspec.structs.replace(operation, requests=tuple(requests))

@@ -236,8 +236,7 @@ class ExpectedTable:
         yield self._item(own, own.tag, values, {a.name for a in described.attributes})
         for copy in (i for i in design.items if i.entity == entity and i.copy):
             if self._facets[entity, copy.copy, TABLE].has(values):
-                named = copy.tag if copy.whole else f"{own.tag}.{copy.copy}"
-                yield self._item(copy, named, values, held(copy, design, described))
+                yield self._item(copy, copy.tag, values, held(copy, design, described))
         for guard in (g for g in design.guards if g.entity == entity):
             if all(values.get(name) is not None for name in guard.attributes):
                 types = described.types

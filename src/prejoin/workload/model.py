@@ -68,6 +68,8 @@ class Attribute(Model, frozen=True):
     """The attribute of another entity that it is kept equal to, by the client."""
     renamed_from: str = ""
     """Its name in the design before this one. `prejoin evolve` keeps the values."""
+    renamed_members: tuple[tuple[str, str], ...] = ()
+    """Members of the enum with their names in the design before this one: `PAID renamed from DONE`."""
 
     @property
     def repeats(self) -> tuple[str, ...]:
@@ -148,6 +150,8 @@ class Entity(Model, frozen=True, dict=True):
     """Entities that never exist beside this one under the same parent."""
     owner: str = ""
     lifecycle: str = ""
+    renamed_from: str = ""
+    """Its name in the design before this one. `prejoin evolve` knows it as the same entity."""
     notes: str = ""
     verbatim: dict[str, str] = {}
     """Text under a label that could not be read exactly."""

@@ -70,11 +70,13 @@ def rewrite_document(
     source: str = "",
     validation: Sequence[Validation] = (),
     keeps_file: str | None = None,
+    moves: str | None = None,
 ) -> str:
     """The document written again for a changed design, with all text of its authors.
 
     An approved document whose keys changed becomes a draft without its checks. If it only got additions, it stays
-    approved and lists them as not reviewed. `keeps_file` is the design in use that it extends; None leaves that line.
+    approved and lists them as not reviewed. `keeps_file` is the design in use that it extends, and `moves` are the
+    entities with another key than there; None leaves that line.
     """
     before = read_document(text, workload)
     kept = before.kept
@@ -85,6 +87,9 @@ def rewrite_document(
             status, added = Status.APPROVED, [*known, *_added(before.design, design)]
             header |= {headings.UNREVIEWED: "; ".join(added)} if added else {}
         kept = replace(kept, status=status, header=header, validation=())
+    if moves is not None:
+        header = {name: text for name, text in kept.header.items() if name != headings.MOVES}
+        kept = replace(kept, header=({headings.MOVES: moves} if moves else {}) | header)
     keeps_line = kept.keeps if keeps_file is None else keeps_file
     kept = replace(kept, source=source or kept.source, keeps=keeps_line)
     return write_document(design, workload, kept, validation)

@@ -25,7 +25,7 @@ from prejoin.design.layout.contiguous import (
     side_by_side,
 )
 from prejoin.design.layout.sharding import bucket_of, shards_of, spread_by
-from prejoin.design.model import Facet, When
+from prejoin.design.model import Design, Facet, When
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import Membership, Need, ReadNeeds, SortAttribute
 from prejoin.design.solver.placement import (
@@ -354,7 +354,9 @@ class KeyWords:
         The `playerId` of `PlayerProfile` is `PLAYER`. The `userId` of `Preference` is `USER`: a plain `id` may be that
         of something outside.
         """
-        word, short = upper(entity.name), without_id(upper(id_.name))
+        kept = self._fixed.design
+        name = entity.name if kept.item(entity.name) else free_type(entity.name, kept)
+        word, short = upper(name), without_id(upper(id_.name))
         if short in {upper(one.name) for one in self._workload.entities}:
             return word
         apart = short not in word and word not in short and short not in self._attributes
@@ -580,6 +582,21 @@ def _membership(one: Membership) -> tuple[str, str]:
         return word, "_OR_".join(map(upper, one.values))
     stem = re.sub(r"_(AT|ON)$", "", word)
     return (f"{'NO' if stem == word else 'NOT'}_{stem}" if one.absent else stem), ""
+
+
+def free_type(name: str, kept: Design) -> str:
+    """The type of an entity's items: its name, unless an entity that had this name before has it.
+
+    >>> from prejoin.design.model import Item
+    >>> kept = Design("shop", items=(Item("Customer", "User", ()),))
+    >>> free_type("Order", kept), free_type("User", kept)
+    ('Order', 'User2')
+    """
+    taken = {item.tag for item in kept.items}
+    tag, number = name, 2
+    while tag in taken:
+        tag, number = f"{name}{number}", number + 1
+    return tag
 
 
 def _type_words(placed: Placement) -> Iterator[str]:

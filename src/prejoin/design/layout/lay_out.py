@@ -9,7 +9,7 @@ import msgspec
 
 from prejoin.design.counters import counters_of, with_kept
 from prejoin.design.layout.growth import with_recorded_attributes
-from prejoin.design.layout.key_words import KeyWords
+from prejoin.design.layout.key_words import KeyWords, free_type
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.design.solver.candidates import Candidate, extendable
 from prejoin.design.solver.fixed_keys import free_name, key_names, names_in
@@ -67,11 +67,12 @@ def _item(
     if there:
         return msgspec.structs.replace(there, facets=facets)
     if number == OWN:
-        return Item(name, name, facets)
+        return Item(name, free_type(name, problem.fixed.design), facets)
     copy = _copy_name(words.parents_first(placed))
     while any((item.entity, item.copy) == (name, copy) for item in before):
         copy += f"-{number}"
-    return Item(name, f"{name}.{copy}", facets, copy)
+    own = next((item for item in before if item.entity == name and not item.copy), None)
+    return Item(name, f"{own.tag if own else name}.{copy}", facets, copy)
 
 
 def _slots(problem: Problem, chosen: Selection) -> tuple[Slot, ...]:

@@ -79,13 +79,13 @@ def counter_templates(design: Design, entity: Entity) -> tuple[keys.Template, ke
     return counter_key(item.tag, facet.pk, facet.sk, entity.types, design.separator)
 
 
-def history_key(design: Design, entity: Entity) -> tuple[str, str]:
-    """The templates of the partition and sort key of an entity's earlier versions.
+def history_key(design: Design, entity: Entity, copy: str = "") -> tuple[str, str]:
+    """The templates of the partition and sort key of the earlier versions of an entity, or of one of its copies.
 
     Each item has a partition for its versions, which begins with the item's own key, so that policies for the
     partitions of a tenant apply to them.
     """
-    item = design.item(entity.name)
+    item = design.item(entity.name, copy)
     assert item is not None  # a design without a key for an entity does not fit its workload
     facet = item.facets[0]
     return design.separator.join((*facet.pk, *facet.sk, "HISTORY")), f"{{{VERSION}}}"

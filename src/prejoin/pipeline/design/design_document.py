@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prejoin.design.checks import fit
+from prejoin.design.document import headings
 from prejoin.design.document.annotations import Annotations, Validation
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.document.write_document import rewrite_document, write_document
@@ -119,7 +120,20 @@ def result_text(result: DesignResult, form: Form, before: str | None = None, fol
     keeps = None if request.kept else ""
     if request.kept_file:
         keeps = os.path.relpath(request.kept_file, folder or Path())
-    return design_text(request.document.file, result.workload, result.design, checked, form, before, folder, keeps)
+    moves = _moves(request.base, result.design) if request.base else None
+    return design_text(
+        request.document.file, result.workload, result.design, checked, form, before, folder, keeps, moves
+    )
+
+
+def _moves(in_use: Design, design: Design) -> str:
+    """The entities with another key than in the design in use, for the head of the document."""
+    keys = []
+    for name in moved_entities(in_use, design):
+        was = in_use.item(name)
+        assert was is not None
+        keys.append(f"{name} from {keyed(was.facets[0])}")
+    return ", ".join(keys)
 
 
 def design_text(
@@ -131,10 +145,12 @@ def design_text(
     before: str | None = None,
     folder: Path | None = None,
     keeps: str | None = None,
+    moves: str | None = None,
 ) -> str:
     """The document of a design for the access patterns in `file`, with all that people wrote into the text before.
 
-    `keeps` is the path of the design in use that it extends; None is the one that the text before names.
+    `keeps` is the path of the design in use that it extends, and `moves` the entities with another key than there; None
+    is what the text before says.
     """
     if form != "md":
         if keeps is None:
@@ -143,8 +159,9 @@ def design_text(
     source = "access-patterns.md" if file in ("", "-") else os.path.relpath(file, folder or Path())
     with report_unwritable(file, "give `--output table-design.yaml`"):
         if before and before.strip():
-            return rewrite_document(before, design, workload, source, checked, keeps)
-        return write_document(design, workload, Annotations(source=source, keeps=keeps or ""), checked)
+            return rewrite_document(before, design, workload, source, checked, keeps, moves)
+        header = {headings.MOVES: moves} if moves else {}
+        return write_document(design, workload, Annotations(source=source, keeps=keeps or "", header=header), checked)
 
 
 def validation_again(
@@ -194,6 +211,12 @@ def _validation(
 def changes(before: Design, after: Design) -> list[str]:
     """The differences between the keys of two designs, a sentence each."""
     return list(_changes(before, after))
+
+
+def moved_entities(old: Design, new: Design) -> tuple[str, ...]:
+    """The entities that have another type and another key in the table than before."""
+    pairs = [(item, new.item(item.entity)) for item in old.items if not item.copy]
+    return tuple(was.entity for was, now in pairs if now and now.tag != was.tag and now.facets[0] != was.facets[0])
 
 
 def _projection_text(projection: Projection) -> str:

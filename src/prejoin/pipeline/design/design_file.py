@@ -14,6 +14,7 @@ from prejoin.design.document.annotations import DesignReading
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.explain.phrases import count, listed
 from prejoin.design.files import design_beside, read_design_file, read_design_text
+from prejoin.design.former_names import FormerNames
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, ItemName
 from prejoin.design.solver.violations import ignored_decisions, violations
@@ -98,20 +99,20 @@ def design_in_use(path: str | os.PathLike[str], workload: Workload, note: str = 
     file, path = os.fspath(path), Path(path)
     reading = read_design_file(path, Workload())
     names = {item.entity for item in reading.design.items}
-    then = replace(
-        workload,
-        entities=tuple(entity for entity in workload.entities if entity.name in names),
-        reads=(),
-        writes=(),
-        deletes=(),
-        decisions=(),
-    )
+    former_names = FormerNames.of(reading.design, workload)
+    then = former_names.workload_in_former_names(workload)
+    then = replace(then, entities=tuple(entity for entity in then.entities if entity.name in names))
     text = text_of(path)
     if reading.design.items:
         reading = read_design_text(text, then, form_of(path) or "md")
     if has_errors(reading.diagnostics):
         raise InputError(Source(file, text, reading.diagnostics).only(Severity.ERROR), note=note)
-    return replace(reading.design, operations=(), decisions=())
+    return former_names.design_in_new_names(replace(reading.design, operations=(), decisions=()))
+
+
+def in_names_of(design: Design, workload: Workload) -> Design:
+    """A design in the names of a workload that renames entities, attributes or members of enums."""
+    return FormerNames.of(design, workload).design_in_new_names(design)
 
 
 def new_since_design(document: Document) -> tuple[Diagnostic, ...]:

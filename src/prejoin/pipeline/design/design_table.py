@@ -42,7 +42,7 @@ from prejoin.diagnostics import Diagnostic, Severity, has_errors, in_order
 from prejoin.engine import Embedded
 from prejoin.pipeline import codes
 from prejoin.pipeline.design.decisions import read_decision, with_decisions
-from prejoin.pipeline.design.design_file import design_in_use, places_of, structures
+from prejoin.pipeline.design.design_file import design_in_use, in_names_of, places_of, structures
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.errors import InputError, InvalidArgumentError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
@@ -212,7 +212,9 @@ def design_table(
     document.require_no_errors("the document has errors; nothing was designed")
     pins = read_decisions(decisions, document.workload)
     kept_file = "" if keep is None or isinstance(keep, Design) else os.fspath(keep)
-    if keep is not None and not isinstance(keep, Design):
+    if isinstance(keep, Design):
+        keep = in_names_of(keep, document.workload)
+    elif keep is not None:
         keep = design_in_use(keep, document.workload, f"{kept_file} cannot be kept; nothing was designed")
     request = DesignRequest(document, pins, keep, prove, alternatives, time_limit, allow_unproven, kept_file)
     return solve_request(request, progress)

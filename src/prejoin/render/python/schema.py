@@ -94,21 +94,28 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports, foll
     for guard in (g for g in design.guards if g.entity == entity.name):
         imports.name("prejoin", "Unique")
         patterns.append(call("Unique", *(string(fields[a]) for a in guard.attributes)))
+    twins = [item for item in design.items if item.entity == entity.name and item.change]
+    for twin in twins:
+        owner = keyword("of", string(twin.copy))
+        patterns += [call("Unique", *(string(fields[a]) for a in values), owner) for values in twin.unique]
     if counter := design.counter(entity.name):
         imports.name("prejoin", "ShardedCounter")
         numbers = (string(fields[a]) for a in counter.attributes)
-        patterns.append(call("ShardedCounter", *numbers, keyword("shards", str(counter.shards))))
+        also = [keyword("twin", string(twin.copy)) for twin in twins]
+        patterns.append(call("ShardedCounter", *numbers, keyword("shards", str(counter.shards)), *also))
     for attribute in contents_of(entity):
         imports.name("prejoin", "Large")
         store = ["store"] if design.in_store(entity.name, attribute.name) else []
-        patterns.append(call("Large", string(fields[attribute.name]), *store))
+        also = [keyword("twin", string(twin.copy)) for twin in twins]
+        patterns.append(call("Large", string(fields[attribute.name]), *store, *also))
     patterns += [_bounds(a, fields, imports) for a in entity.attributes if is_bounded(a)]
     for pair in own.mirrored:
         imports.name("prejoin", "Mirror")
         patterns.append(call("Mirror", string(fields[pair.source]), string(fields[pair.target])))
+    patterns += _read_as(own, fields, imports)
     patterns += [_next_form(one, entity, fields, imports) for one in own.next_attributes]
     if entity.history:
-        patterns += _history(entity.history, entity, fields, design, imports)
+        patterns += _history(entity.history, entity, fields, design, imports, twins)
     patterns += [_follows(one, names, imports) for one in followed]
     if ends := ending(design, entity):
         imports.name("prejoin", "TimeToLive")
@@ -123,6 +130,16 @@ def _bounds(attribute: Attribute, fields: Mapping[str, str], imports: Imports) -
     least, greatest = attribute.bounds
     bounds = [keyword(name, str(bound)) for name, bound in (("min", least), ("max", greatest)) if bound is not None]
     return call("Bounds", string(fields[attribute.name]), *bounds)
+
+
+def _read_as(own: Item, fields: Mapping[str, str], imports: Imports) -> list[Group]:
+    """The words that are read as members, by attribute."""
+    words: dict[str, list[tuple[str, str]]] = {}
+    for one in own.read_members:
+        words.setdefault(one.attribute, []).append((string(one.word), string(one.member)))
+    if words:
+        imports.name("prejoin", "ReadAs")
+    return [call("ReadAs", string(fields[name]), mapping(pairs)) for name, pairs in words.items()]
 
 
 def _next_form(one: NextAttribute, entity: Entity, fields: Mapping[str, str], imports: Imports) -> Group:
@@ -149,17 +166,30 @@ def _follows(one: FollowLink, names: Names, imports: Imports) -> Group:
     return call("Follows", names.classes[one.source.name], attributes, *by, "checked=False")
 
 
-def _history(kept: History, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> list[Group]:
+def _history(
+    kept: History,
+    entity: Entity,
+    fields: Mapping[str, str],
+    design: Design,
+    imports: Imports,
+    twins: Iterable[Item],
+) -> list[Group]:
     imports.name("prejoin", "History", "Version")
-    parts: list[Part] = [call("Key", *(string(keys.renamed(text, fields)) for text in history_key(design, entity)))]
+    limits: list[Part] = []
     if kept.versions is not None:
-        parts.append(keyword("keep", str(kept.versions)))
+        limits.append(keyword("keep", str(kept.versions)))
     if kept.seconds is not None:
         imports.name("datetime", "timedelta")
         days, rest = divmod(kept.seconds, 86_400)
         span = keyword("seconds", str(kept.seconds)) if rest else keyword("days", str(days))
-        parts.append(keyword("keep_for", call("timedelta", span)))
-    return [call("Version", string(fields[VERSION])), call("History", *parts)]
+        limits.append(keyword("keep_for", call("timedelta", span)))
+
+    def key(copy: str = "") -> Group:
+        return call("Key", *(string(keys.renamed(text, fields)) for text in history_key(design, entity, copy)))
+
+    kept_twins = [twin.copy for twin in twins if twin.has_history]
+    of_twins = [call("History", key(copy), *limits, keyword("of", string(copy))) for copy in kept_twins]
+    return [call("Version", string(fields[VERSION])), call("History", key(), *limits), *of_twins]
 
 
 def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:
@@ -169,8 +199,11 @@ def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design,
         parts.append(keyword("attributes", listing(string(fields[a]) for a in item.attributes)))
     if indexes := _keys(item, entity, fields, design, imports):
         parts.append(keyword("indexes", indexes))
-    if item.whole:  # it is the item of another design, with its tag
-        parts += [keyword("tag", string(item.tag)), "whole=True"]
+    own = design.item(entity.name)
+    if item.whole or (own and item.tag != f"{own.tag}.{item.copy}"):
+        parts.append(keyword("tag", string(item.tag)))
+    if item.whole:  # it is the item of another design
+        parts.append("whole=True")
     if item.change:
         parts.append(keyword("change", string(item.change)))
     return call("Copy", *parts)

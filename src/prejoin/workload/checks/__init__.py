@@ -7,6 +7,7 @@ from prejoin.workload.checks.agreement import check_agreement
 from prejoin.workload.checks.completeness import check_completeness
 from prejoin.workload.checks.decisions import check_decisions
 from prejoin.workload.checks.follows import check_follows
+from prejoin.workload.checks.former_names import check_former_names
 from prejoin.workload.checks.history import check_histories
 from prejoin.workload.checks.names import check_names
 from prejoin.workload.checks.omissions import check_forgotten
@@ -25,7 +26,15 @@ from prejoin.workload.read_result import Places
 def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic, ...]:
     """All diagnostics about a workload, in the order of their places."""
     reporter = Reporter(workload, places or Places())
-    about_parts = (check_names, check_tenants, check_types, check_follows, check_histories, check_decisions)
+    about_parts = (
+        check_names,
+        check_former_names,
+        check_tenants,
+        check_types,
+        check_follows,
+        check_histories,
+        check_decisions,
+    )
     about_the_whole = (
         check_write_inputs,
         check_write_items,

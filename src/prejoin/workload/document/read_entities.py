@@ -28,7 +28,7 @@ _BARE_LABEL = re.compile(
     rf"[*_]{{0,2}}({'|'.join(ENTITY_LABELS)})(?:[*_]{{0,2}}\s*:[*_]{{0,2}}|[*_]{{1,2}})\s*", re.IGNORECASE
 )
 """A known label without the stars, or with other marks: `Attributes:`, `__Attributes__:`, `*Attributes*:`."""
-_RULES = frozenset({"Attributes", "Unique", "Excludes", "History"})
+_RULES = frozenset({"Attributes", "Unique", "Excludes", "History", "Renamed from"})
 """Labels of lines that decide what is stored and what is refused. Others are figures and words."""
 _NESTED = frozenset({Kind.MAP, Kind.LIST})
 """Types whose parts may be listed below the attribute."""
@@ -260,6 +260,9 @@ def _quantity(label: str, text: Text, draft: _Draft, notes: Notes, path: Path) -
     elif label == "Unique":
         if groups := notes.attempt(codes.WORDING.as_error, text, _groups):
             fields = {"unique": groups}
+    elif label == "Renamed from":
+        if former := notes.attempt(codes.WORDING.as_error, text, _former_name):
+            fields = {"renamed_from": former}
     elif names := notes.attempt(codes.WORDING.as_error, text, read_names):
         fields = {"excludes": names}
     if fields is None:
@@ -288,6 +291,14 @@ def _groups(text: str) -> tuple[tuple[str, ...], ...]:
         if not tokens.separators():
             tokens.expect_end("write `tenantId + slug` for attributes that are unique together")
     return tuple(groups)
+
+
+def _former_name(text: str) -> str:
+    """The name that an entity had in the design before."""
+    tokens = CellTokens(text)
+    name = tokens.name("the name that the entity had before")
+    tokens.expect_end("write one name: the one that the entity had in the design before this one")
+    return name
 
 
 def read_names(text: str) -> tuple[str, ...]:

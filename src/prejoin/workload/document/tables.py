@@ -100,7 +100,7 @@ DELETES = tuple("Items Deleted" if column == "Items Written" else column for col
 COLLECTIONS = ("Group", "Entities", "Access Patterns", "Rationale")
 ENTITY_LABELS = (
     "Description", "Attributes", "Relationships", "Cardinality", "Size", "Retention", "History", "Unique", "Excludes",
-    "Owner", "Lifecycle",
+    "Owner", "Lifecycle", "Renamed from",
 )  # fmt: skip
 CONTEXT_LABELS = ("Teams", "Stage", "Access patterns", "Analytics", "Ad-hoc queries", "GraphQL", "Experience", "Tenant")
 SECTIONS = (

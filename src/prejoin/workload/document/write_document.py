@@ -124,6 +124,7 @@ def _entity(e: Entity) -> str:
         "Excludes": ", ".join(write_name(n) for n in e.excludes),
         "Owner": e.owner,
         "Lifecycle": e.lifecycle,
+        "Renamed from": write_name(e.renamed_from) if e.renamed_from else "",
     }
     entries = []
     for label, found in lists.items():

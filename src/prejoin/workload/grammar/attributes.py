@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 
 import msgspec
 
@@ -95,7 +96,9 @@ def _text(tail: str) -> str:
 
 
 def _flags(name: str, tokens: CellTokens) -> Attribute:
-    fields: dict[str, object] = {"name": name, "type": read_type(tokens)}
+    former: dict[str, str] = {}
+    fields: dict[str, object] = {"name": name, "type": read_type(tokens, former)}
+    fields["renamed_members"] = tuple(former.items())
     while not tokens.done:
         if not tokens.separators():
             raise tokens.inexact(f"`{tokens.next.raw}` is not understood here", FLAG_FIX)
@@ -182,10 +185,14 @@ def _bound(tokens: CellTokens) -> int:
     return sign * bound
 
 
-def read_type(tokens: CellTokens) -> Type:
+def read_type(tokens: CellTokens, former: dict[str, str] | None = None) -> Type:
+    """Read a type. `former` gets the members of an enum that had another name before, with that name."""
     token = tokens.next
-    if token.kind is TokenKind.STRING or tokens.peek().text == "|":
-        return _enum(tokens)
+    if token.text.lower() in _TYPES and tokens.peek().text == "renamed":
+        fix = f"write a comma between them: `({token.text}, renamed from …)`"
+        raise tokens.inexact(f"`renamed from` follows `{token.text}`", fix, token)
+    if token.kind is TokenKind.STRING or tokens.peek().text in ("|", "renamed"):
+        return _enum(tokens, former)
     if token.kind is not TokenKind.WORD:
         fix = f"write the type of the id before it: `(string, {token.raw} …)`" if token.text == "->" else TYPE_FIX
         raise tokens.inexact("the type is missing", fix, token)
@@ -207,39 +214,61 @@ def read_type(tokens: CellTokens) -> Type:
     return Type(kind)
 
 
-def _enum(tokens: CellTokens) -> Type:
-    members = []
+def _enum(tokens: CellTokens, former: dict[str, str] | None) -> Type:
+    members: list[str] = []
     while True:
-        token = tokens.take()
-        if token.kind not in {TokenKind.STRING, TokenKind.WORD, TokenKind.NAME, TokenKind.NUMBER}:
-            raise tokens.inexact("a member of the enum is missing", "write `A | B | C`", token)
-        member = token.text
-        # Members like `in-progress` are words with a dash, which has no other meaning here.
-        while token.kind is TokenKind.WORD and tokens.next.text == "-" and tokens.peek().kind is TokenKind.WORD:
-            tokens.take()
-            member = f"{member}-{tokens.take().text}"
+        token = tokens.next
+        member = _member(tokens)
         if member in members:
             raise tokens.inexact(f"`{member}` is in the enum twice", "name each member once", token)
         members.append(member)
+        if tokens.words("renamed from"):
+            if former is None:
+                message = "a member of an enum inside of a list cannot be renamed"
+                raise tokens.inexact(message, "add the new member, and drop the old one in a later change", token)
+            former[member] = _member(tokens)
         if not tokens.sign("|"):
             return Type(types.Kind.ENUM, values=tuple(members))
 
 
-def write_type(type_: Type) -> str:
-    """The text of a type.
+def _member(tokens: CellTokens) -> str:
+    token = tokens.take()
+    if token.kind not in {TokenKind.STRING, TokenKind.WORD, TokenKind.NAME, TokenKind.NUMBER}:
+        raise tokens.inexact("a member of the enum is missing", "write `A | B | C`", token)
+    member = token.text
+    # Members like `in-progress` are words with a dash, which has no other meaning here.
+    while token.kind is TokenKind.WORD and tokens.next.text == "-" and tokens.peek().kind is TokenKind.WORD:
+        tokens.take()
+        member = f"{member}-{tokens.take().text}"
+    return member
+
+
+def write_type(type_: Type, former: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The text of a type. `former` are the names that members of an enum had before.
 
     >>> write_type(Type(types.Kind.ENUM, values=("Resort Data",)))
     '"Resort Data"'
+    >>> write_type(Type(types.Kind.ENUM, values=("OPEN", "PAID")), {"PAID": "DONE"})
+    'OPEN | PAID renamed from DONE'
     """
     if type_.kind is types.Kind.ENUM:
-        if len(type_.values) == 1:
+        if len(type_.values) == 1 and not former:
             return quote(type_.values[0])
-        return " | ".join(v if WORD.match(v) else quote(v) for v in type_.values)
+        return " | ".join(_write_member(value, former.get(value)) for value in type_.values)
     return f"{type_.kind} of {write_type(type_.of)}" if type_.of else str(type_.kind)
 
 
+def _write_member(member: str, former: str | None) -> str:
+    before = f" renamed from {_member_text(former)}" if former is not None else ""
+    return f"{_member_text(member)}{before}"
+
+
+def _member_text(member: str) -> str:
+    return member if WORD.match(member) else quote(member)
+
+
 def write_attribute(a: Attribute) -> str:
-    flags = [write_type(a.type)]
+    flags = [write_type(a.type, dict(a.renamed_members))]
     if a.id:
         flags.append({None: "id", True: "generated", False: "natural"}[a.generated])
     flags += [word for word in ("optional", "unique", "ttl") if getattr(a, word)]

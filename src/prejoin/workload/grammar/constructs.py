@@ -145,6 +145,7 @@ ATTRIBUTES = GrammarTable(
         ("`sellerName` (string, mutable, follows User.name within 10 seconds)", "is kept equal by the table's stream, and may be as old as this", ("`sellerName` (string, mutable, follows User.name within 10 second)",)),
         ('`language` (string, mutable, default="en")', "what an item that was written without it has", ("`language` (string, mutable, default=en)",)),
         ("`displayName` (string, mutable, renamed from fullName)", "had another name in the design before"),
+        ("`state` (OPEN | PAID renamed from DONE, mutable)", "a member of the enum had another name in the design before"),
         ("`body` (binary, 300 KB)", "how large it usually is", ("`body` (binary, ~300 KB)",)),
         ("`first name` (string)", "a name with a space: in backticks wherever it is used"),
     ),
@@ -220,6 +221,10 @@ LABELS = GrammarTable(
         ("Excludes", "entities that never stand beside this one under the same parent: `Guest`"),
         ("Owner", "the team that it belongs to"),
         ("Lifecycle", "what becomes of an item, for people"),
+        (
+            "Renamed from",
+            "the name of the entity in the design before; it means nothing but to `prejoin evolve` and `design --keep`",
+        ),
     ),
     head=("Label", "What it holds"),
 )
