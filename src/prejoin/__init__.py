@@ -152,6 +152,7 @@ if TYPE_CHECKING:
     from prejoin.patterns.large.stores import ObjectStore as ObjectStore
     from prejoin.patterns.mirror import Mirror as Mirror
     from prejoin.patterns.next_form import NextForm as NextForm
+    from prejoin.patterns.read_as import ReadAs as ReadAs
     from prejoin.patterns.receipt import Receipt as Receipt
     from prejoin.patterns.receipt import TokenReused as TokenReused
     from prejoin.patterns.receipt import once as once

@@ -39,6 +39,7 @@ _NAMES = {
     "prejoin.patterns.bounds": "Bounds",
     "prejoin.patterns.next_form": "NextForm",
     "prejoin.patterns.mirror": "Mirror",
+    "prejoin.patterns.read_as": "ReadAs",
     "prejoin.patterns.history": "History compare_versions history restore_version version_of",
     "prejoin.patterns.timestamps": "Timestamps",
     "prejoin.patterns.ttl": "TimeToLive",

@@ -203,3 +203,88 @@ def test_a_policy_needs_the_arn_of_a_table(app: Any, prejoin: Prejoin) -> None:
     ran = prejoin("policy", "shopapp:schema", "--table-arn", "shop", "--tenant", "a")
     assert ran.status == 1
     assert "not the ARN of one table" in ran.err
+
+
+KEYED = """
+from dataclasses import dataclass
+
+from prejoin import Entity, Index, Key, Schema
+
+
+@dataclass
+class User:
+    user_id: str
+    city: str
+
+
+def by(template):
+    return Schema(
+        Entity(User, Key("USER#{user_id}", "PROFILE"), indexes={"gsi1": Key(template, "USER#{user_id}")}),
+        indexes=[Index("gsi1")],
+    )
+
+
+old, new = by("CITY#{city}"), by("TOWN#{city}")
+"""
+
+
+@pytest.fixture
+def keyed(here: Path) -> Iterator[Any]:
+    """The module `keyedapp` with two designs of an index, and a table of the first one."""
+    from prejoin import Client
+
+    (here / "keyedapp.py").write_text(KEYED, encoding="utf-8")
+    sys.path.insert(0, str(here))
+    try:
+        import keyedapp  # type: ignore[import-not-found]
+    finally:
+        sys.path.remove(str(here))
+    with Client(keyedapp.old, "shop", Embedded(here / "shop.db")) as db:
+        db.create_table()
+        for number in range(8):
+            db.insert(keyedapp.User(f"{number}", "Bern"))
+    yield keyedapp
+    sys.modules.pop("keyedapp", None)
+
+
+def keys_of(here: Path, schema: Any) -> set[str]:
+    from prejoin import Client
+
+    with Client(schema, "shop", Embedded(here / "shop.db")) as db:
+        return {item["gsi1pk"]["S"] for item in db.call("Scan")["Items"] if "gsi1pk" in item}
+
+
+def test_items_of_another_design_are_not_repaired(keyed: Any, here: Path, prejoin: Prejoin) -> None:
+    ran = prejoin("audit", "keyedapp:new", "--table", "shop", "--db", "shop.db", "--repair", "--yes")
+    assert (ran.status, "PJ777" in ran.err) == (4, True)
+    assert "User in gsi1, 8 of 8 items" in ran.err
+    assert keys_of(here, keyed.old) == {"CITY#Bern"}
+
+
+def test_a_few_wrong_keys_are_repaired(keyed: Any, here: Path, prejoin: Prejoin) -> None:
+    with Embedded(here / "shop.db") as engine:
+        update = {
+            "TableName": "shop",
+            "Key": {"pk": {"S": "USER#1"}, "sk": {"S": "PROFILE"}},
+            "UpdateExpression": "SET gsi1pk = :key",
+            "ExpressionAttributeValues": {":key": {"S": "TOWN#Bern"}},
+        }
+        engine.send("UpdateItem", msgspec.json.encode(update))
+    ran = prejoin("audit", "keyedapp:old", "--table", "shop", "--db", "shop.db", "--repair", "--yes")
+    assert ran.status == 0, ran.err
+    assert keys_of(here, keyed.old) == {"CITY#Bern"}
+
+
+def test_a_table_in_a_change_is_not_repaired(keyed: Any, here: Path, prejoin: Prejoin) -> None:
+    from prejoin import Client
+    from prejoin.migrate.evolve.record import ChangeStatus, record_place
+
+    with Client(keyed.old, "shop", Embedded(here / "shop.db")) as db:
+        place = record_place(db, here)
+        record = place.read()
+        record.change = ChangeStatus("id", "1", "before", "2", "after", "2026-01-01T00:00:00Z")
+        place.write(record)
+    ran = prejoin("audit", "keyedapp:old", "--table", "shop", "--db", "shop.db", "--repair", "--yes")
+    assert (ran.status, "PJ777" in ran.err) == (4, True)
+    assert "prejoin evolve backfill before after" in ran.err
+    assert prejoin("audit", "keyedapp:old", "--table", "shop", "--db", "shop.db").status == 0

@@ -27,9 +27,8 @@ class ProgressLine:
     In a pipe a thread reports, because one run of the solver may take longer than that.
     """
 
-    _in_steps = False
-
-    def __init__(self) -> None:
+    def __init__(self, silent: bool = False) -> None:
+        self._silent = silent
         self._begun = time.monotonic()
         self._activity = ""
         self._detail = ""
@@ -38,7 +37,7 @@ class ProgressLine:
         self._over = threading.Event()
 
     def __enter__(self) -> Self:
-        if not self._live and not self._in_steps:
+        if not self._live and not self._silent:
             threading.Thread(target=self._report, args=(sys.stderr,), daemon=True).start()
         return self
 
@@ -82,13 +81,10 @@ class ProgressLine:
 
 
 class ProgressSteps(ProgressLine):
-    """Reports each step in a line of its own when it is done, and on a terminal the current one in a line below."""
-
-    _in_steps = True
+    """Reports each step in a line of its own when it is done, and the current one: in a line below, or as in a pipe."""
 
     def __init__(self, silent: bool = False) -> None:
-        super().__init__()
-        self._silent = silent
+        super().__init__(silent)
         self._step = ""
         self._result = ""
 
@@ -121,4 +117,5 @@ class ProgressSteps(ProgressLine):
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over.set()
         self._end(*(("✓", "green") if kind is None else ("✗", "red")))

@@ -7,7 +7,7 @@ from functools import cache
 from msgspec.structs import replace
 
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
+from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot, design_with_names
 from prejoin.migrate.evolve.transition import CodeVersion
 from prejoin.workload.document.read_document import read_document
 from prejoin.workload.model import Workload
@@ -116,3 +116,34 @@ def copied(name: str) -> CodeVersion:
 def moved(name: str) -> CodeVersion:
     """As `few`, with another key for orders."""
     return version(name, OLD, MOVED)
+
+
+# --- Other names ----------------------------------------------------------------------------------------------------
+
+NAMES = {"User": "Customer", "Order": "Purchase"}
+
+
+def in_new_names(text: str, names: dict[str, str]) -> str:
+    """A document with other names of entities."""
+    for was, now in names.items():
+        for before, after in ((f"### {was}\n", f"### {now}\n"), (f"→ {was}", f"→ {now}"), (f"| {was} |", f"| {now} |")):
+            text = text.replace(before, after)
+        for verb in ("create", "update", "delete"):
+            text = text.replace(f"{verb} {was} ", f"{verb} {now} ")
+        text = text.replace(f"### {now}\n", f"### {now}\n\n- **Renamed from**: {was}\n")
+    return text
+
+
+def renamed(name: str) -> CodeVersion:
+    """As `few`, with other names of entities."""
+    return version(name, in_new_names(OLD, NAMES), design_with_names(FEW, NAMES))
+
+
+def many_renamed(name: str) -> CodeVersion:
+    """As `many`, with other names of entities."""
+    return version(name, in_new_names(NEW, NAMES), design_with_names(MANY, NAMES))
+
+
+def renamed_member(name: str) -> CodeVersion:
+    """As `many`, with another name of a member of an enum, which is in the key of an index."""
+    return version(name, NEW.replace("| SENT", "| SHIPPED renamed from SENT"), MANY)

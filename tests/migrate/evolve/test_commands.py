@@ -47,6 +47,7 @@ def test_steps_of_the_guide_run_and_fill_the_table(projects: Path, prejoin: Prej
     assert [step["kind"] for step in result["steps"]] == ["index", "deploy", "backfill", "deploy", "clean"]
     assert result["estimate"]["items"] == 10
     assert result["estimate"]["write_units"] > 10
+    assert result["estimate"]["clean_write_units"] > 0
     assert (projects / "steps/1-add-gsi2/template.yaml").read_text(encoding="utf-8").count("IndexName") == 2
     assert "write_only=True" in (projects / "steps/2-prepare/shop/schema.py").read_text(encoding="utf-8")
     place = ("old", "new", "--db", "shop.db")

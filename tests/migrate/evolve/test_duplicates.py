@@ -13,7 +13,7 @@ import pytest
 from prejoin import Changes, Client, ConditionFailed, Embedded, NotFound, NotUnique, audit
 from prejoin.design.document.write_document import write_document
 from prejoin.migrate.evolve import duplicates as module
-from prejoin.migrate.evolve import items as evolution_items
+from prejoin.migrate.evolve import passes
 from prejoin.migrate.evolve.duplicates import DuplicateDecisions, duplicates_in, read_rule
 from prejoin.migrate.evolve.items import evolution_of
 from prejoin.migrate.evolve.transition import Transition, plan_transition
@@ -145,7 +145,7 @@ def test_backfill_names_both_items_of_each_pair_and_is_not_done(projects: Path, 
 
 
 def test_all_open_pairs_are_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(evolution_items, "_SHOWN", 2)
+    monkeypatch.setattr(passes, "MOST_SHOWN", 2)
     found = plan_transition(few("OLD"), many("NEW"))
     with Embedded() as engine:
         client = Client(found.old.package.schema, "shop", engine)

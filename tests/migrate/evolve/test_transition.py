@@ -86,11 +86,14 @@ def _refused() -> Iterator[tuple[str, CodeVersion, CodeVersion, str, str]]:
     same = tuple(replace(one, tag="Order") if one.entity == "Order" else one for one in MOVED.items)
     yield "another key, same type", old, version("NEW", OLD, replace(MOVED, items=same)), "PJ773", "another type in NEW"
     guarded = replace(FEW, guards=(Guard("Order", ("total",)),))
-    yield "another key and a guard", version("OLD", OLD, guarded), moved("NEW"), "PJ773", "unique total in OLD"
+    yield "another key and a guard", version("OLD", OLD, guarded), moved("NEW"), "PJ773", "unique in OLD only"
     total = "- `total` (integer, mutable)\n"
     text = _document(total, f"{total}- `version` (integer, mutable)\n- **History**: 3 versions\n")
-    kept = version("OLD", text, FEW), version("NEW", text, MOVED)
-    yield "another key and a history", *kept, "PJ773", "it has a history in OLD"
+    kept = (
+        version("OLD", text, FEW),
+        version("NEW", _document(total, f"{total}- `version` (integer, mutable)\n"), MOVED),
+    )
+    yield "another key and no history any more", *kept, "PJ773", "its history changes"
     yield "another type, same key", old, _retyped(), "PJ773", "keep the type"
     beside = Item("Order", "Order2", (Facet(TABLE, ("O#{orderId}",), ("O",)), ORDER.facets[1]))
     mixed = replace(FEW, items=(USER, beside))
@@ -121,7 +124,7 @@ def test_entity_that_is_gone_keeps_its_items_and_is_said() -> None:
     )
     found = plan_transition(few("OLD"), version("NEW", text, replace(FEW, items=(USER, purchase))))
     assert any("Order is not in NEW. Its items stay" in note for note in found.notes)
-    assert any("not split or merged" in note for note in found.notes)
+    assert any("If Order became Purchase: keep Order in this change" in note for note in found.notes)
 
 
 def test_the_way_back_is_the_same_with_both_exchanged() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.migrate.evolve.shop import copied, few, many, moved
-from tests.migrate.evolve.walk import Walk
+from tests.migrate.evolve.shop import copied, few, many, many_renamed, moved, renamed, renamed_member
+from tests.migrate.evolve.walk import Walk, state_name
 
 CHANGES = {
     "another key": (few, moved),
@@ -16,6 +16,10 @@ CHANGES = {
     "without them": (many, few),
     "a copy": (many, copied),
     "an index": (copied, many),
+    "other names of entities": (few, renamed),
+    "other names, indexes and a guard": (few, many_renamed),
+    "another name of a member": (many, renamed_member),
+    "its first name again": (renamed_member, many),
 }
 _ACTS = 14
 
@@ -33,5 +37,8 @@ def test_no_item_is_lost_or_doubled(change: str, seed: int, tmp_path: Path) -> N
     orders, users = walk.found(version)
     assert {key: order["total"] for key, order in orders.items()} == {
         key: order["total"] for key, order in walk.orders.items()
+    }, walk.log
+    assert {key: order["status"] for key, order in orders.items()} == {
+        key: state_name(version, order["status"]) for key, order in walk.orders.items()
     }, walk.log
     assert users.keys() == walk.users.keys(), walk.log

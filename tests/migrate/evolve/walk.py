@@ -94,7 +94,7 @@ class Walk:
         client = self._client(version)
         if number % 4 == 0:
             user = {"userId": f"u{number}", "email": f"{number}@x", "name": "N"}
-            client.insert(version.package.record("User", user))
+            client.insert(version.package.record(entity_name(version, "User"), user))
             self.users[f"u{number}"] = user
             return
         order = {
@@ -104,10 +104,12 @@ class Walk:
             "status": self.random.choice(("OPEN", "PAID", "SENT")),
             "total": number,
         }
-        client.insert(version.package.record("Order", order))
+        stored = {**order, "status": state_name(version, order["status"])}
+        client.insert(version.package.record(entity_name(version, "Order"), stored))
         self.orders[f"o{number}"] = order
         if self.random.random() < 0.5:
-            with client.update(version.package.classes["Order"], order_id=f"o{number}", read=True) as changed:
+            cls = version.package.classes[entity_name(version, "Order")]
+            with client.update(cls, order_id=f"o{number}", read=True) as changed:
                 changed.total = -number
             order["total"] = -number
 
@@ -179,7 +181,11 @@ class Walk:
                 assert tag == STATE_TAG or tag in _pattern_tags(version), (tag, self.log)
                 continue
             values = entity.codec.values(entity.codec.decode(item))
-            target, key = (orders, "order_id") if entity.codec.cls is package.classes["Order"] else (users, "user_id")
+            target, key = (
+                (orders, "order_id")
+                if entity.codec.cls is package.classes[entity_name(version, "Order")]
+                else (users, "user_id")
+            )
             assert values[key] not in target, (values, self.log)
             target[values[key]] = values
         return orders, users
@@ -191,3 +197,20 @@ class Walk:
 def _pattern_tags(version: CodeVersion) -> set[str]:
     schema = version.package.schema
     return {facet_tag(facet) for e in schema.entities for pattern in e.patterns for facet in pattern.facets}
+
+
+def entity_name(version: CodeVersion, name: str) -> str:
+    """The name of an entity in a version that may have renamed it."""
+    if version.workload.entity(name):
+        return name
+    return next(entity.name for entity in version.workload.entities if entity.renamed_from == name)
+
+
+def state_name(version: CodeVersion, state: str) -> str:
+    """A member of `status` in the words of a version."""
+    entity = version.workload.entity(entity_name(version, "Order"))
+    attribute = entity.attribute("status") if entity else None
+    assert attribute is not None
+    if state in attribute.type.values:
+        return state
+    return next(member for member, former in attribute.renamed_members if former == state)

@@ -13,6 +13,9 @@ from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.output import say, show
 from prejoin.cli.text.messages import safe
 from prejoin.engine import Embedded
+from prejoin.migrate.codes import OTHER_CHANGE
+from prejoin.migrate.evolve.items import FOLDER
+from prejoin.migrate.evolve.record import record_place
 from prejoin.patterns.integrity.audit import audit as audit_table
 from prejoin.patterns.integrity.findings import Finding
 from prejoin.patterns.integrity.repair import repair as repair_finding
@@ -52,7 +55,8 @@ def audit(
     """Compare copies, guards, counters and index keys of a table with its schema, and repair them.
 
     MODULE:NAME is the schema: `shop.tables:schema`. The whole table is read, and may be in use. A file (`--db`) is
-    checked for damage first, with all of its tables. The exit status is 1 if a finding is not repaired.
+    checked for damage first, with all of its tables. The exit status is 1 if a finding is not repaired. A table that
+    is in a change, or whose items have the keys of another design, is not repaired.
     """
     if db and endpoint:
         raise click.UsageError("A table is in one place: give `--db` or `--endpoint`")
@@ -61,6 +65,8 @@ def audit(
             if not as_json:
                 show([(("file", "bold red"), safe(f": {text}")) for text in damage])
             return _damaged(db or "", table, damage)
+        if repair:
+            _require_design_in_force(client)
         progress = _Progress()
         findings: list[Finding] = []
         for finding in audit_table(client, segments=segments, progress=progress):
@@ -94,6 +100,20 @@ def _damaged(file: str, table: str, damage: list[str]) -> Outcome:
     )
     result = {"table": table, "items": 0, "damage": damage, "findings": []}
     return Outcome(ExitStatus.FAILED, result=result, notes=(note,))
+
+
+def _require_design_in_force(client: Client) -> None:
+    """Raises a `RefusedError` if the table has another design than the schema: a repair would write its keys."""
+    change = record_place(client, FOLDER).read().change
+    if change is not None:
+        message = f"the table {client.table} is in a change, {change.text}, and a repair knows only one of the designs"
+        folders = f"{change.source_name} {change.target_name}"
+        fix = f"`prejoin evolve backfill {folders}` repairs it; or finish the change first"
+        raise RefusedError(OTHER_CHANGE, message, fix)
+    for difference in client.drift():
+        if difference.of_another_design:
+            fix = "run the command with the schema of the design that the table has"
+            raise RefusedError(OTHER_CHANGE, f"the keys of {difference.what} are of another design", fix)
 
 
 def _repaired(client: Client, findings: Sequence[Finding], table: str, yes: bool) -> frozenset[int]:

@@ -34,6 +34,8 @@ from prejoin.pipeline.design.design_document import (
     changes,
     design_of_table,
     design_target,
+    is_same_file,
+    moved_entities,
     result_text,
     write_design,
 )
@@ -78,6 +80,13 @@ _FEW_CHANGES = 12
     metavar="DESIGN",
     help="A design in use: its keys stay, and new parts are added. Later designs and builds keep them, too.",
 )
+@click.option(
+    "--move",
+    "moves",
+    multiple=True,
+    metavar="ENTITY[ to KEY]",
+    help='With --keep: give an entity another key in the table, "Order to USER#{userId} / ORDER#{orderId}".',
+)
 @click.option("--fresh", is_flag=True, help="Design all keys again, even if the design was made with --keep.")
 @click.option("--explain", is_flag=True, help="Explain every key, index and copy, and its cost.")
 @click.option("--why", "topics", multiple=True, help="Explain one entity, index, copy or access pattern.")
@@ -104,6 +113,7 @@ def design(
     index_keys: str | None,
     remember: bool,
     keep: str | None,
+    moves: tuple[str, ...],
     fresh: bool,
     explain: bool,
     topics: tuple[str, ...],
@@ -123,6 +133,8 @@ def design(
     """
     if keep and fresh:
         raise click.UsageError("`--fresh` keeps no design: leave out `--keep`")
+    if moves and not keep:
+        raise click.UsageError("`--move` changes a key of the design in use: name it with `--keep DESIGN`")
     read = load(file_or_default(document))
     read.require_no_errors("the document has errors; nothing was designed")
     form = [f"{index_keys} index keys"] if index_keys else []
@@ -133,10 +145,10 @@ def design(
     proven = not no_proof and (yes or target is None or not questions)
     most = MOST if alternatives else FEW
     request = DesignRequest(read, pins, None, proven, most, time_limit, allow_unproven)
-    request = _keeping(request, keep, None if fresh else target)
+    request = _keeping(request, keep, None if fresh else target, is_moving=bool(moves))
     try:
         with ProgressLine() as progress:
-            found = solve_request(request, progress)
+            found = _moved(request, moves, progress) if moves else solve_request(request, progress)
             dropping = tuple(_without(found, pattern, progress) for pattern in dropped)
             points = design_frontier(found, progress=progress) if frontier else ()
     except ContradictionError as problem:
@@ -177,12 +189,28 @@ def design(
     return Outcome(status, data, page, sources=(source,), notes=tuple(notes))
 
 
-def _keeping(request: DesignRequest, keep: str | None, target: DesignTarget | None) -> DesignRequest:
+def _moved(request: DesignRequest, moves: Sequence[str], progress: ProgressLine) -> DesignResult:
+    """The design in which entities have another key than in the kept one."""
+    # Most designs move nothing, and load no migrations.
+    from prejoin.migrate.evolve.move_design import design_moved, read_moves
+
+    assert request.kept is not None
+    return design_moved(request, read_moves(moves, request.workload, request.kept), progress)
+
+
+def _keeping(
+    request: DesignRequest, keep: str | None, target: DesignTarget | None, *, is_moving: bool = False
+) -> DesignRequest:
     """The request with the design that it keeps: the given one, or else that of the file, if it was made to keep one.
 
-    An approved design that keeps no other is kept only if it is given.
+    An approved design that keeps no other is kept only if it is given. A file that was made from the given design, and
+    moves entities of it, is kept, too: the same command without `--move` does not move them back.
     """
     workload = request.document.workload
+    if keep and not is_moving and target and target.kept_path and is_same_file(target.kept_path, Path(keep)):
+        in_use = design_in_use(keep, workload, f"{keep} cannot be kept; nothing was designed")
+        if target.before and moved_entities(in_use, target.before):
+            keep = None
     if keep:
         kept = design_in_use(keep, workload, f"{keep} cannot be kept; nothing was designed")
         return replace(request, kept=kept, kept_file=keep)

@@ -18,8 +18,19 @@ from prejoin.cli.text.tables import titled
 from prejoin.migrate import codes
 from prejoin.migrate.evolve.abort import abort_change, as_under_way, table_status
 from prejoin.migrate.evolve.duplicates import DuplicateDecisions, DuplicateReport, find_duplicates, read_rule
+from prejoin.migrate.evolve.function_work import check_functions
+from prejoin.migrate.evolve.functions import read_functions
 from prejoin.migrate.evolve.items import FOLDER, Evolution, StepResult, open_evolution
-from prejoin.migrate.evolve.plan import BackfillEstimate, estimate_backfill, open_version, steps_of, write_steps
+from prejoin.migrate.evolve.plan import (
+    COMMANDS,
+    BackfillEstimate,
+    StepKind,
+    estimate_backfill,
+    next_text,
+    open_version,
+    steps_of,
+    write_steps,
+)
 from prejoin.migrate.evolve.transition import Transition, plan_transition
 from prejoin.patterns.integrity.findings import Finding
 from prejoin.pipeline import codes as pipeline_codes
@@ -29,12 +40,8 @@ from prejoin.render.infrastructure.languages import LANGUAGES
 
 _SHOWN = 20
 """Findings that are printed; `--format json` has a thousand."""
-_COMMANDS = {
-    "index": "evolve indexes",
-    "backfill": "evolve backfill",
-    "remove": "evolve clean",
-    "clean": "evolve clean",
-}
+_KINDS: dict[str, StepKind] = {"indexes": "index", "backfill": "backfill", "clean": "clean"}
+"""The kind of the steps that each command does."""
 
 
 def _designs(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,6 +79,11 @@ def _name(path: str) -> str:
     return path.rstrip("/") or path
 
 
+def _function_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    text = 'Compute new attributes by a function of yours, "Student=FILE.py:NAME", or items, "Customer to Address=…".'
+    return click.option("--function", "functions", multiple=True, metavar="ENTITY=FILE:NAME", help=text)(function)
+
+
 # --- Plan -----------------------------------------------------------------------------------------------------------
 
 
@@ -87,6 +99,7 @@ def _name(path: str) -> str:
     show_default=True,
     help="The language of the infrastructure files.",
 )
+@_function_option
 def plan(
     old: str,
     new: str,
@@ -94,27 +107,34 @@ def plan(
     rate: float | None,
     output: str | None,
     infrastructure: str,
+    functions: tuple[str, ...],
     as_json: bool,
 ) -> Outcome:
     """Show the steps from the design OLD to NEW, and which code runs when.
 
     OLD and NEW are designs, or folders of projects. With the place of a table, the cost is estimated from its items.
     """
-    found = _opened(old, new)
+    opened = found = _opened(old, new)
     if target.has_place:
-        found = as_under_way(found, target.place, table=target.table)
+        found = as_under_way(opened, target.place, table=target.table)
+    if functions and not target.has_place:
+        raise click.UsageError(
+            "`--function` is tried on the items of a table: name it with `--db`, `--endpoint` or `--aws`"
+        )
+    loaded = read_functions(functions, found)
     steps = steps_of(found)
     estimate = estimate_backfill(found, target.place, target.table, rate) if target.has_place else None
-    duplicates = None
+    duplicates = computed = None
     if target.has_place:
         with ProgressSteps(silent=as_json) as progress:
             duplicates = find_duplicates(found, target.place, target.table, progress)
+            computed = check_functions(found, loaded, target.place, target.table, progress) if loaded else None
     files = write_steps(found, output, infrastructure) if output else ()
     rows = [
         (
             str(number),
             safe(step.text),
-            f"`prejoin {_COMMANDS[step.kind]}`" if step.kind in _COMMANDS else "you",
+            f"`prejoin evolve {COMMANDS[step.kind]}`" if step.kind in COMMANDS else "you",
             step.running,
         )
         for number, step in enumerate(steps, 1)
@@ -128,27 +148,40 @@ def plan(
     if duplicates and duplicates.groups:
         lines += [("",), *((safe(f"same value: {group}"),) for group in duplicates.listed)]
         notes.append(_duplicated(duplicates))
+    sources: tuple[Source, ...] = ()
+    if computed:
+        lines += [("",), *((safe(str(one)),) for one in computed.undecided[:_SHOWN])]
+        names = " and ".join(f"`--function {safe(text)}`" for text in functions)
+        notes.append(f"pass {names} to `prejoin evolve backfill` and `clean`, too")
+    if computed and computed.undecided:
+        count = computed.undecided_count
+        message = f"a function cannot be used for {quantity(count, 'item')}"
+        sources = (Source("", "", (codes.UNDECIDED.at(None, message, "correct the function, or the items"),)),)
     if files:
         notes.append(
             f"wrote {quantity(len(files), 'file')} to {output}: infrastructure and code, one folder for each step"
         )
-    back = f"to go back at any step before `clean`: `prejoin evolve abort {found.old.name} {found.new.name}`"
-    notes.append(back if steps else "nothing to do")
+    if found is opened:
+        notes.append(f"to go back at any step before `clean`: `prejoin evolve abort {found.old.name} {found.new.name}`")
+    else:
+        notes.append(f"this is the way back from the change to `{found.old.name}`")
     result = {
         "steps": [{"kind": s.kind, "what": s.what or None, "text": s.text, "running": s.running} for s in steps],
         "estimate": _estimate_json(estimate),
         "duplicates": msgspec.to_builtins(duplicates),
         "files": list(files),
+        "computed": [_finding_json(one) for one in computed.undecided] if computed else None,
         "notes": list(found.notes),
     }
-    return Outcome(result=result, page=lines, notes=tuple(notes))
+    status = ExitStatus.FAILED if sources else ExitStatus.FINE
+    return Outcome(status, result=result, page=lines, sources=sources, notes=tuple(notes))
 
 
 def _estimated(found: BackfillEstimate) -> str:
     return (
-        f"{found.items:,} items: at most {found.writes:,.0f} write units and {found.reads:,.0f} read units, "
-        f"${found.dollars} on demand in us-east-1; {duration(found.seconds)} of writes "
-        f"(from a sample of {found.sampled})"
+        f"{found.items:,} items: at most {found.writes:,.0f} write units for the backfill, {found.clean_writes:,.0f} "
+        f"for clean, and {found.reads:,.0f} read units: ${found.dollars} on demand in us-east-1; "
+        f"{duration(found.seconds)} of writes (from a sample of {found.sampled})"
     )
 
 
@@ -166,6 +199,7 @@ def _estimate_json(found: BackfillEstimate | None) -> dict[str, Any] | None:
         "items": found.items,
         "sampled": found.sampled,
         "write_units": found.writes,
+        "clean_write_units": found.clean_writes,
         "read_units": found.reads,
         "dollars": str(found.dollars),
         "seconds": found.seconds,
@@ -199,11 +233,14 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
         as_json: bool,
         duplicates: str | None = None,
         duplicates_report: str | None = None,
+        functions: tuple[str, ...] = (),
+        keeps_new: bool = False,
     ) -> Outcome:
         place = target.place
         found = _opened(old, new)
         rule = read_rule(duplicates, found) if duplicates else None
         decisions = DuplicateDecisions(rule, Path(duplicates_report) if duplicates_report else None)
+        loaded = read_functions(functions, found)
         condition = confirmed.format(new=f"`{found.new.name}`", before=f"`{found.before_backfill.name}`")
         does = f" Then it will {steps_of(found)[-1].text}." if name == "clean" else ""
         if condition and not yes and not _confirm(f"Is it true that {condition}?{does}"):
@@ -214,11 +251,16 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
             open_evolution(found, place, table=target.table, state=state, rate=rate, progress=progress) as evolution,
         ):
             evolution.duplicates = decisions
+            evolution.functions, evolution.keeps_new_values = loaded, keeps_new
             result = run(evolution)
-        return _done(name, result, decisions)
+        return _done(name, result, decisions, next_text(found, _KINDS[name]))
 
     work.__doc__ = summary
     with_options = _duplicate_options(work) if name == "backfill" else work
+    if name in ("backfill", "clean"):
+        keep = "If an item and the result of its function have both changed, keep the values of the item."
+        with_options = click.option("--keep-new-values", "keeps_new", is_flag=True, help=keep)(with_options)
+        with_options = _function_option(with_options)
     return command(f"evolve {name}", format_aware=True)(with_options)
 
 
@@ -229,7 +271,7 @@ def _confirm(question: str) -> bool:
         return False
 
 
-def _done(name: str, result: StepResult, duplicates: DuplicateDecisions) -> Outcome:
+def _done(name: str, result: StepResult, duplicates: DuplicateDecisions, next_step: str) -> Outcome:
     written = ", ".join(f"{n:,} {what}" for what, n in sorted(result.written.items()))
     note = f"{result.read:,} items read; {written or 'nothing was written'}; {result.units:,.0f} write units"
     if result.indexes:
@@ -252,6 +294,8 @@ def _done(name: str, result: StepResult, duplicates: DuplicateDecisions) -> Outc
         if name == "backfill" and any(one.kind == "taken" for one in result.undecided):
             fix += ", or decide with `--duplicates`"
         sources = (Source("", "", (codes.UNDECIDED.at(None, message, fix),)),)
+    else:
+        notes.append(f"next: {next_step}" if name != "clean" else next_step)
     return Outcome(
         ExitStatus.FAILED if result.undecided else ExitStatus.FINE,
         result={
@@ -278,6 +322,7 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
         "by": finding.by or None,
         "holder": finding.holder or None,
         "fix": finding.fix,
+        "reason": finding.reason or None,
     }
 
 
@@ -308,7 +353,7 @@ def abort(old: str, new: str, target: TableTarget, state: str, yes: bool, as_jso
         (
             str(number),
             safe(step.text),
-            f"`prejoin {_COMMANDS[step.kind]}`" if step.kind in _COMMANDS else "you",
+            f"`prejoin evolve {COMMANDS[step.kind]}`" if step.kind in COMMANDS else "you",
             step.running,
         )
         for number, step in enumerate(steps, 1)

@@ -246,7 +246,7 @@ def other_file_in_use(result: DesignResult, output: Path) -> Path | None:
 def growth_lines(grown: Growth) -> Iterator[Line]:
     """The changes for the table in use."""
     if not grown:
-        yield (("The table in use needs no change.", "bold"),)
+        yield (("The keys of the table in use need no change.", "bold"),)
         return
     yield (("Changes to the table in use:", "bold"),)
     for slot in grown.indexes:

@@ -17,6 +17,7 @@ from prejoin.design.model import Design
 from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.errors import InputError
 from prejoin.pipeline.summary import quantity
+from prejoin.workload.entity_names import has_former_names
 from prejoin.workload.model import Workload
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def evolution_lines(
 
     `old` is the file of the design in use, if that is another one than `new`, where the design is written.
     """
-    if not grown:
+    if not grown and not (old and _has_renames(old, workload)):
         return
     command = plan_command(old, new)
     if old is None:
@@ -48,6 +49,19 @@ def evolution_lines(
         yield coded(
             f"If nothing writes to the table meanwhile, {' and then '.join(repairs)} will do, with the new code."
         )
+
+
+def _has_renames(old: Path, workload: Workload) -> bool:
+    """Whether a document gives other names to what the design in use has."""
+    if not has_former_names(workload):
+        return False
+    from prejoin.migrate.evolve.plan import open_version
+    from prejoin.migrate.evolve.transition import renames_between
+
+    try:
+        return renames_between(open_version(_name(old), old).workload, workload)
+    except InputError:
+        return True
 
 
 def plan_command(old: Path | None, new: Path) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prejoin.migrate import codes
 from prejoin.migrate.evolve.items import FOLDER
-from prejoin.migrate.evolve.record import Hold, StepStatus, TableRecord, record_place
+from prejoin.migrate.evolve.record import Hold, StepStatus, TableRecord, is_dead, record_place
 from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id, plan_transition
 from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.errors import RefusedError
@@ -53,7 +53,8 @@ def abort_on(client: Client, transition: Transition, state: str | Path = FOLDER)
     hold = Hold(records, record)
     hold.take()
     has_written = bool({*change.done} - {"indexes"}) or bool(change.step.name)
-    if not has_written and not transition.added:
+    # `prepare` may have been deployed, and what it wrote under new keys has to be removed.
+    if not has_written and not transition.added and not transition.needs_prepare:
         record.change = None
         hold.release()
         return None
@@ -91,14 +92,15 @@ def table_status(
     change = record.change
     if change is None:
         return TableStatus(record)
-    holder = change.holder if change.held_until > time.time() else ""
+    is_held = change.holder and change.held_until > time.time() and not is_dead(change.holder)
+    holder = change.holder if is_held else ""
     return TableStatus(record, _progress(change.step, count), " ".join(holder.split(" ")[:2]))
 
 
 def _progress(step: StepStatus, count: int) -> str:
     """The share of the items that a step has read, its rate and the time that is left."""
-    if not step.name or not step.read:
-        return "not begun"
+    if not step.read:
+        return "in the first page"
     seconds = max(time.time() - datetime.fromisoformat(step.began).timestamp(), 1)
     rate = step.read / seconds
     left = max(count - step.read, 0) / rate

@@ -17,19 +17,26 @@ does not have.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from msgspec.structs import replace
 
 from prejoin.design.mapping.addressing import placing
-from prejoin.design.model import Design, NextAttribute
+from prejoin.design.model import TABLE, Design, NextAttribute, ProjectionKind
 from prejoin.diagnostics import Diagnostic
+from prejoin.keys import fields_of
 from prejoin.migrate import codes
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.model import VERSION, Attribute, Entity
 
 _OTHER_WAY = "add an attribute with another name, fill it, and drop the old one in a later change"
+
+_OTHER_ID = (
+    "keep it, add another entity with the new id, and an attribute for it to entities that refer to this one; "
+    "`prejoin evolve backfill --function` computes both"
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,19 @@ class AttributeFill:
     default_of: Literal["OLD", "NEW"]
     only_before_new: bool = False
     """Whether NEW leaves the attribute out on purpose, so that an item without it stays as it is once NEW runs."""
+
+
+@dataclass(frozen=True)
+class RenamedMember:
+    """A member of an enum that has another name in NEW."""
+
+    entity: str
+    attribute: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.old} of {self.entity}.{self.attribute}"
 
 
 @dataclass
@@ -57,6 +77,7 @@ class AttributeComparison:
     """Attributes, by entity, that NEW does not have."""
     renamed: list[tuple[str, str, str]] = field(default_factory=list)
     """Entity, name in OLD and name in NEW of renamed attributes."""
+    renamed_members: list[RenamedMember] = field(default_factory=list)
     next_attributes: dict[str, list[NextAttribute]] = field(default_factory=dict)
     """What `prepare` requires of its writes, by entity."""
     notes: list[str] = field(default_factory=list)
@@ -140,11 +161,17 @@ class AttributeComparison:
 
     def _both(self, old: Entity, was: Attribute, now: Attribute) -> tuple[Attribute, Attribute]:
         name = f"{old.name}.{now.name}"
+        if members := renamed_members(was, now):
+            self._rename_members(old, was, now, members)
+            return was, now
         readable = type_of_both(was.type, now.type)
         is_in_key = is_placing(old.name, was.name, self.old) or is_placing(old.name, now.name, self.new)
         if readable is None or was.id != now.id or was.ttl != now.ttl:
             message = f"{name} is {_description(was)} in OLD and {_description(now)} in NEW"
             is_integer = was.type.kind is Kind.INTEGER and now.type.kind is Kind.NUMBER
+            if was.id and now.id:
+                self._refuse(message, _OTHER_ID)
+                return was, now
             self._refuse(message, "make it a decimal, which holds every integer" if is_integer else _OTHER_WAY)
             return was, now
         if is_in_key and {was.type.kind, now.type.kind} == {Kind.INTEGER, Kind.DECIMAL}:
@@ -168,6 +195,30 @@ class AttributeComparison:
         if becomes_required or lost:
             self._require(old, now, becomes_required, lost)
         return prepare, now
+
+    def _rename_members(self, old: Entity, was: Attribute, now: Attribute, members: Mapping[str, str]) -> None:
+        """Notes members with another name in NEW. Keys that cannot have both names are refused."""
+        name = f"{old.name}.{now.name}"
+        words = " and ".join(f"{before} becomes {after}" for before, after in members.items())
+        in_new_names = tuple(members.get(value, value) for value in was.type.values)
+        default = members.get(was.default, was.default) if was.default is not None else None
+        forms = [(frozenset(in_new_names), was.optional, default, was.id), (frozenset(now.type.values), now.optional)]
+        if forms[0] != (*forms[1], now.default, now.id):
+            message = f"{name}: {words}, and it gets other members, another default or `optional`"
+            self._refuse(message, "rename in one change, and make the other change before or after it")
+        obstacles = [
+            *(["it follows another attribute"] if was.follows or now.follows else []),
+            *obstacles_to_two_words(old.name, was.name, self.old),
+            *obstacles_to_two_words(old.name, now.name, self.new),
+        ]
+        if obstacles:
+            first = next(iter(members.items()))
+            fix = (
+                f"rename it in two changes: add {first[1]} to the enum, let the application write it and correct the "
+                f"items, then drop {first[0]}"
+            )
+            self._refuse(f"{name}: {words}, and {obstacles[0]}", fix)
+        self.renamed_members += [RenamedMember(old.name, now.name, *pair) for pair in members.items()]
 
     def _require(self, old: Entity, now: Attribute, is_required: bool, lost: tuple[str, ...]) -> None:
         """Notes what `prepare` must not write any more, and which items are verified."""
@@ -200,6 +251,45 @@ def renamed_attributes(old: Entity, new: Entity) -> dict[str, str]:
     forward = {now.renamed_from: now.name for now in new.attributes if now.renamed_from}
     back = {was.name: was.renamed_from for was in old.attributes if was.renamed_from}
     return {before: after for before, after in (back | forward).items() if is_renamed(before, after)}
+
+
+def renamed_members(was: Attribute, now: Attribute) -> dict[str, str]:
+    """The names in NEW of renamed members of an enum, by their names in OLD. The way back is the same."""
+    if was.type.kind is not Kind.ENUM or now.type.kind is not Kind.ENUM:
+        return {}
+    in_old, in_new = frozenset(was.type.values), frozenset(now.type.values)
+    forward = {former: member for member, former in now.renamed_members}
+    back = dict(was.renamed_members)
+    gone, added = in_old - in_new, in_new - in_old
+    return {before: after for before, after in (back | forward).items() if before in gone and after in added}
+
+
+def obstacles_to_two_words(entity: str, attribute: str, design: Design) -> Iterator[str]:
+    """Reasons why a member of an enum cannot have two names for a time.
+
+    A query of an index by the member reads both keys. But an item has one key in the table, a copy is found by its key,
+    and a guard excludes one value.
+    """
+    for item in design.items:
+        if item.entity != entity:
+            continue
+        for facet in item.facets:
+            fields = {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
+            slot = design.slot(facet.slot)
+            if attribute not in fields:
+                continue
+            if item.copy or facet.slot == TABLE:
+                yield f"it is part of a key of {'the copy ' if item.copy else ''}{item.name}"
+            elif _is_in(attribute, facet.pk) and _is_in(attribute, facet.sk):
+                yield f"it is twice in the key in {facet.slot}"
+            elif slot and slot.projection.kind is not ProjectionKind.ALL:
+                yield f"it is part of a key in {slot.name}, which does not hold all attributes"
+    if any(guard.entity == entity and attribute in guard.attributes for guard in design.guards):
+        yield "it is unique, alone or with others"
+
+
+def _is_in(attribute: str, templates: tuple[str, ...]) -> bool:
+    return any(attribute in fields_of(text) for text in templates)
 
 
 def _mirrored(attribute: Attribute) -> Attribute:

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from prejoin.keys import TABLE
+from prejoin.migrate.evolve.same_version import rewrite_same_version
 from prejoin.migrate.evolve.transition import CodeVersion, Transition
 from prejoin.patterns.history import OBJECT, HistoryPattern
-from prejoin.patterns.integrity.findings import Finding, is_expired, values_of
+from prejoin.patterns.integrity.findings import Finding, same, values_of
 from prejoin.table.codec.codec import AttributeCodec
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.errors import CodecError
 from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.schema import Schema
+from prejoin.table.schema.visibility import is_expired
 from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import First
-from prejoin.table.write.from_call import rewrite
 from prejoin.table.write.model import Write
 
 
@@ -32,9 +33,10 @@ class ItemChange:
     kind: str
     """What is done, as the result of the step counts it: `default`, `attribute removed`."""
     parameters: dict[str, Any] = field(default_factory=dict)
-    """The parameters of an UpdateItem."""
+    """The parameters of the operation."""
     write: Write | None = None
     """The write, instead, if keys, copies or guards change with the attribute."""
+    operation: Literal["UpdateItem", "DeleteItem"] = "UpdateItem"
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,13 @@ class AttributeWork:
             values = values_of(entity, item) if entity else None
             if entity is None or values is None:
                 return None  # its twin is written with it; or the audit reports it
+            if not same(self._schema.facet_key(entity.base, values), self._schema.item_key(item)):
+                return None  # the audit reports it
             if _has_more_than_attributes(entity, lacking):
                 known = {name: values[name] for name in entity.base.attributes}
                 changes = Changes({one.name: _if_absent(one, item) for one in lacking})
                 write = Write("update", entity, known, changes=changes, read_first=True)
-                return ItemChange("default", write=rewrite(write))
+                return ItemChange("default", write=rewrite_same_version(write, item))
         to = Placeholders()
         sets = [f"{_path(place, one.wire, to)} = {to.value(one.encoded)}" for one in lacking]
         tests = [_as_read(place, one.wire, attributes, to) for one in lacking]
@@ -139,7 +143,7 @@ class AttributeWork:
     def unfit(self, item: Json) -> Finding | None:
         """The finding about an item that NEW could not read; None if it could."""
         place = self._place(item)
-        if place is None or place.within or is_expired(self._schema, item):
+        if place is None or place.within or is_expired(self._schema.ttl, item):
             return None
         for attribute in self._verified.get(place.entity, ()):
             if (reason := _unfit_reason(attribute, item.get(attribute.wire))) is not None:

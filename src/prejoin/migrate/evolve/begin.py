@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from prejoin.keys import TABLE
 from prejoin.migrate import codes
 from prejoin.migrate.evolve.record import ChangeStatus, TableRecord, now
@@ -9,6 +11,7 @@ from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id
 from prejoin.pipeline.errors import RefusedError
 from prejoin.table.admin.drift import describe
 from prejoin.table.client.client import Client
+from prejoin.table.codec.values import Json
 from prejoin.table.read.decode import values_in
 from prejoin.table.schema.schema import Schema
 
@@ -85,11 +88,36 @@ def _require_items(transition: Transition, client: Client) -> None:
         )
         raise RefusedError(codes.OTHER_CHANGE, message, fix)
     items = client.call("Scan", {"Limit": _SAMPLE, "ConsistentRead": True})["Items"]
-    of_old = sum(_fits(old, item) for item in items)
-    of_new = sum(_fits(new, item) for item in items)
-    if items and not of_old and of_new:
+    # Items of entities with the same keys in both designs say nothing.
+    of_old = [item for item in items if _fits(old, item) and not _fits(new, item)]
+    of_new = [item for item in items if _fits(new, item) and not _fits(old, item)]
+    kept_entities = [entity.name for entity in old.workload.entities if new.workload.entity(entity.name)]
+    if not of_old and any(_is_of(new, item, kept_entities) for item in of_new):
         message = f"the table has items of `{new.name}`, and none of `{old.name}`: the folders are exchanged"
         raise RefusedError(codes.OTHER_CHANGE, message, f"write `prejoin evolve … {new.name} {old.name}`")
+    names = [names for item in items for names in _names_in(transition, item)]
+    new_names = [name for name, _, has_new in names if has_new]
+    if new_names and not any(has_old for _, has_old, _ in names):
+        message = f"the items of the table have {new_names[0]}, as in `{new.name}`: the folders are exchanged"
+        raise RefusedError(codes.OTHER_CHANGE, message, f"write `prejoin evolve … {new.name} {old.name}`")
+
+
+def _names_in(transition: Transition, item: Json) -> Iterator[tuple[str, bool, bool]]:
+    """The new name of each renamed attribute of an item, and whether the item has the old and the new name."""
+    package = transition.prepare.package
+    tag = item.get(package.schema.type_attribute, {}).get("S", "")
+    for entity, old, new in transition.renamed:
+        bound = package.schema.entity(package.classes[entity])
+        if bound.tag == tag:
+            wires = [bound.codec.attribute(package.fields[entity][name]).wire for name in (old, new)]
+            yield new, wires[0] in item, wires[1] in item
+
+
+def _is_of(version: CodeVersion, item: Json, entities: Iterable[str]) -> bool:
+    """Whether an item is of one of these entities."""
+    package = version.package
+    tags = [package.schema.entity(package.classes[name]).tag for name in entities if version.design.item(name)]
+    return item.get(package.schema.type_attribute, {}).get("S", "") in tags
 
 
 def _fits(version: CodeVersion, item: dict[str, dict[str, str]]) -> bool:

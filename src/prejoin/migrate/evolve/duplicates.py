@@ -23,6 +23,7 @@ from typing import Any, Literal, TextIO
 import msgspec
 
 from prejoin.migrate.evolve.transition import Transition
+from prejoin.migrate.evolve.twins import pair_kinds
 from prejoin.patterns.integrity.findings import Finding, Judge, same, values_of
 from prejoin.patterns.unique import UniquePattern
 from prejoin.pipeline import codes
@@ -55,9 +56,14 @@ def guard_tags(schema: Schema) -> dict[str, str]:
 
 
 def added_guards(transition: Transition) -> dict[str, str]:
-    """The type tags of the guards that the new design adds, each with the type tag of its entity."""
+    """The type tags of the guards that the new design adds, each with the type tag of its entity.
+
+    An entity that gets another key has the same unique values as before, with other guards.
+    """
     old = guard_tags(transition.old.package.schema)
-    return {tag: of for tag, of in guard_tags(transition.before_backfill.package.schema).items() if tag not in old}
+    schema = transition.before_backfill.package.schema
+    kinds = {tag for kind in pair_kinds(transition) for tag in kind.tags}
+    return {tag: of for tag, of in guard_tags(schema).items() if tag not in old and of not in kinds}
 
 
 # --- Before the change ----------------------------------------------------------------------------------------------

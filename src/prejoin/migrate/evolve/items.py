@@ -1,13 +1,12 @@
 """`Evolution`: the work on the table between two designs. It adds indexes, fills items and removes what is left.
 
-Each step goes through the table in pages while the application writes, and changes an item only if it is as it was
-read. After an interruption it goes on with the page that it was at; doing a page twice does nothing more.
+Each step goes through the table in passes (`passes.py`) while the application writes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,31 +19,34 @@ from prejoin.keys import TABLE
 from prejoin.migrate import codes
 from prejoin.migrate.evolve.attribute_work import AttributeWork, ItemChange
 from prejoin.migrate.evolve.begin import begin_change
+from prejoin.migrate.evolve.carried_work import CarriedWork, PartKind, VersionKind, part_kinds, version_kinds
+from prejoin.migrate.evolve.counter_work import CounterWork, counter_kinds
 from prejoin.migrate.evolve.duplicates import DuplicateDecisions, guard_tags
+from prejoin.migrate.evolve.function_work import FunctionWork, function_marks
+from prejoin.migrate.evolve.functions import EntityFunction
+from prejoin.migrate.evolve.leftovers import leftover_attributes, leftover_tags
+from prejoin.migrate.evolve.member_work import MemberWork
+from prejoin.migrate.evolve.pair_work import PairWork
+from prejoin.migrate.evolve.passes import PassOutcome, TablePasses
 from prejoin.migrate.evolve.record import (
     ChangeStatus,
     Hold,
     RecordPlace,
-    StepStatus,
     TableRecord,
-    now,
     record_place,
 )
 from prejoin.migrate.evolve.rename_work import RenameWork
-from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id
+from prejoin.migrate.evolve.transition import Transition, design_id
 from prejoin.migrate.evolve.twins import (
     Decision,
-    Pair,
     PairKind,
-    TwinAction,
     decide,
     decide_at_end,
-    is_comparable,
+    decide_before_end,
     pair_kinds,
-    requests,
 )
-from prejoin.patterns.integrity.audit import Audit, patiently, read_items, reasons
-from prejoin.patterns.integrity.findings import Finding, Judge
+from prejoin.patterns.integrity.audit import Audit
+from prejoin.patterns.integrity.findings import Finding
 from prejoin.patterns.integrity.repair import repair
 from prejoin.patterns.twin_mark import MARK
 from prejoin.pipeline.connection import TablePlace, connect
@@ -58,22 +60,21 @@ from prejoin.table.client.client import Client
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request
-from prejoin.table.errors import ConditionFailed, Conflict, NotUnique
+from prejoin.table.errors import ConditionFailed, Conflict, ItemTooLarge, NotUnique
 from prejoin.table.schema.bind import facet_tag
-from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.execute import write_one
 
 FOLDER = ".prejoin-evolve"
 """The folder of the state."""
-_PASSES = 20
-"""How often the table is gone through until nothing is wrong. Two are usual; more if items change all the time."""
-_SHOWN = 1000
-"""Findings that are kept; all are counted."""
 _DECIDED = "duplicates"
 """The entry among the finished steps which says that a rule has decided about items with the same unique value."""
 _OF_TWINS = frozenset({"missing", "drifted", "orphaned", "taken", "unknown"})
 """Findings of an audit about items that `_pair` has looked at."""
+_UNMARKED = "marks"
+"""The pass of `clean` that removes the marks of twins."""
+_LEFTOVERS = "leftovers"
+"""The pass of `clean` that removes what NEW does not have."""
 
 
 @dataclass
@@ -95,19 +96,6 @@ class StepResult:
 
 
 @dataclass
-class Undecided:
-    """Findings of a pass that no program can decide about."""
-
-    shown: list[Finding] = field(default_factory=list)
-    count: int = 0
-
-    def add(self, finding: Finding) -> None:
-        self.count += 1
-        if len(self.shown) < _SHOWN:
-            self.shown.append(finding)
-
-
-@dataclass
 class Evolution:
     """A transition at work on one table."""
 
@@ -119,17 +107,25 @@ class Evolution:
     record: TableRecord
     hold: Hold
     result: StepResult = field(default_factory=StepResult)
-    undecided_pairs: list[Finding] = field(default_factory=list)
-    """Items that differ from their twins, where nobody knows which is right."""
+    undecided: PassOutcome = field(default_factory=PassOutcome)
+    """Findings about twins and renamed attributes, where nobody knows which is right."""
+    functions: tuple[EntityFunction, ...] = ()
+    """Functions of the user that compute attributes and items of NEW."""
+    keeps_new_values: bool = False
+    """Whether an item keeps its values, if it and the result of a function have both changed."""
     duplicates: DuplicateDecisions = field(default_factory=DuplicateDecisions)
     """Decides which of several items with the same unique value has the guard."""
+
+    def __post_init__(self) -> None:
+        self.passes = TablePasses(self.client, self.throttle, self.progress, self.record, self.hold)
 
     # --- Steps ------------------------------------------------------------------------------------------------------
 
     def add_indexes(self) -> StepResult:
         """Adds the indexes that NEW has more, one after the other, as DynamoDB does."""
         self.progress.begin("adding indexes", "indexes")
-        self.result.indexes = self._client(self.transition.new).add_indexes()
+        with self._alone():
+            self.result.indexes = self.passes.client_of(self.transition.new.package.schema).add_indexes()
         self._finish("indexes")
         return self.result
 
@@ -140,8 +136,14 @@ class Evolution:
             fix = "`prejoin evolve indexes` adds them, or deploy the infrastructure of each wave"
             raise RefusedError(codes.STEP_MISSING, f"the table lacks the index {missing[0]}", fix)
         is_over = self.change.is_cleaning
-        self._pair("twins", decide_at_end if is_over else decide)
-        self._settle_renames("renames", is_over)
+        if is_over:
+            self._end_pairs()
+        else:
+            self._pair("items under both keys", decide)
+        self._settle_renames("renamed attributes", is_over)
+        self._settle_members("renamed members")
+        if not self._compute(at_end=False):
+            return self.result
         # Once it is finished NEW may run, and may leave out what is optional in NEW.
         has_new_run = is_over or "backfill" in self.change.done
         schema = self.transition.before_backfill.package.schema
@@ -157,6 +159,8 @@ class Evolution:
             raise RefusedError(
                 codes.STEP_MISSING, "the backfill is not finished", "run `prejoin evolve backfill` first"
             )
+        if not self._compute(at_end=True):
+            return self.result
         # From now on, an item without a twin under the old key is no sign that somebody deleted it.
         self.change.is_cleaning = True
         self.hold.renew(force=True)
@@ -165,387 +169,283 @@ class Evolution:
         gone = [one.name for one in self.transition.removed if one.name in there]
         for name in gone:
             update = {"TableName": self.client.table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": name}}]}
-            self.client._run(_update_table(update))
+            with self._alone():
+                self.client._run(_update_table(update))
         self.result.indexes = tuple(gone)
         new = self.transition.new.package.schema
-        self._pair("old items", decide_at_end)
+        self._end_pairs()
         self._settle_renames("old names", at_end=True)
-        dropped, stale = self._leftovers(new)
+        self._settle_members("old members")
+        dropped = leftover_tags(self.transition)
+        stale = leftover_attributes(self.transition) | function_marks(self.change.functions)
         work = AttributeWork(self.transition, new, has_new_run=True)
-        if dropped or stale or work.drops:
-            self._scan("leftovers", self._drop(new, dropped, stale), work.drop)
-        self._mend("verify", new, work)
+        self._remove_leftovers(new, dropped, stale)
+        self._mend("verify", new, work, dropped)
         if any(finding.entity in dropped for finding in self.result.undecided):
             # Other code wrote them since an interrupted run had removed all.
-            self.change.done.remove("leftovers")
-            self._scan("leftovers", self._drop(new, dropped, stale), work.drop)
-            self._mend("verify", new, work)
-        self._finish("clean", "leftovers")
+            self._remove_leftovers(new, dropped, stale)
+            self._mend("verify", new, work, dropped)
+        self._finish("clean")
         if not self.result.undecided:
             new_version = self.transition.new
             result: Literal["applied", "taken back"] = "applied" if self.change.direction == "forward" else "taken back"
             self.record.finish(design_id(new_version), new_version.name, result)
         return self.result
 
-    def _leftovers(self, new: Schema) -> tuple[frozenset[str], frozenset[str]]:
-        """The type tags and the key attributes that only versions before NEW have, of entities that NEW has, too."""
-        versions = (self.transition.old, self.transition.prepare, self.transition.switch)
-        kept = {facet_tag(facet) for facet in new.facets}
-        names = {name for facet in new.facets for name in new.keys(facet.slot).names}
-        names |= {one.wire for entity in new.entities for one in entity.codec.attributes.values()}
-        dropped: set[str] = set()
-        stale: set[str] = set()
-        for version in versions:
-            package = version.package
-            for entity, cls in package.classes.items():
-                if self.transition.new.design.item(entity) is None or version.design.item(entity) is None:
-                    continue
-                for facet in package.schema.entity(cls).facets:
-                    if facet.slot == TABLE:
-                        dropped.add(facet_tag(facet))
-                    else:
-                        stale.update(package.schema.template_keys(facet).names)
-        # Items of an entity are deleted one by one, each beside its twin.
-        pairs = {tag for kind in self._kinds for tag in kind.tags}
-        return frozenset(dropped - kept - pairs), frozenset(stale - names) | ({MARK} if pairs else set())
-
-    # --- Pairs ------------------------------------------------------------------------------------------------------
+    # --- Passes -----------------------------------------------------------------------------------------------------
 
     @cached_property
     def _kinds(self) -> tuple[PairKind, ...]:
         return pair_kinds(self.transition)
 
     def _pair(self, step: str, decision: Decision) -> None:
-        """Goes through the items of entities that have two keys, again and again until nothing is left to be done."""
-        kinds = {tag: kind for kind in self._kinds for tag in kind.tags}
-        for number in range(_PASSES if kinds else 0):
-            name = f"{step} {number + 1}"
-            if name in self.change.done:
-                continue
-            self.progress.begin(f"{step}, pass {number + 1}", step)
-            start = first = self._start(name)
-            done = 0
-            conflicts: dict[str, Finding] = {}
-            while start != {}:
-                begin = {"ExclusiveStartKey": start} if start else {}
-                page = self.client.call("Scan", {"ConsistentRead": True, **begin})
-                self.result.read += len(page["Items"])
-                for pair in self._pairs_of(kinds, page["Items"], decision, conflicts):
-                    done += self._pair_up(pair, decision, conflicts)
-                start = page.get("LastEvaluatedKey") or {}
-                self._save(name, start, len(page["Items"]))
-                self.progress.update(f"{self.result.read:,} items read, {done:,} done")
-            self._finish(name)
-            # A pass that was interrupted does not know what its first part found.
-            if not done and first is None:
-                self.undecided_pairs = list(conflicts.values())
-                break
-        else:
-            if kinds:
-                message = f"items changed again and again during {_PASSES} passes; the table is not verified"
-                fix = "run the command again, best at a time with fewer writes"
-                raise RefusedError(codes.STEP_MISSING, message, fix)
-        self.change.done = [one for one in self.change.done if not one.startswith(f"{step} ")]
+        """Settles the items of entities that have two keys."""
+        if not self._kinds:
+            return
+        work = PairWork(self.passes, self._kinds, decision)
+        outcome = self.passes.repeat(step, work.run_pass)
+        self.result.written += work.written
+        if decision is decide_before_end:
+            return  # what it leaves to a person is found again at the end
+        self.undecided.include(outcome)
+        stored: list[VersionKind | PartKind] = [*version_kinds(self.transition), *part_kinds(self.transition)]
+        if stored:
+            carried = CarriedWork(self.passes, stored, at_end=decision is decide_at_end)
+            self.undecided.include(self.passes.repeat(f"versions of {step}", carried.run_pass))
+            self.result.written += carried.written
+        if counters := counter_kinds(self.transition):
+            shards = CounterWork(self.passes, counters, at_end=decision is decide_at_end)
+            self.undecided.include(self.passes.repeat(f"counters of {step}", shards.run_pass))
+            self.result.written += shards.written
 
-    def _pairs_of(
-        self, kinds: dict[str, PairKind], items: list[Json], decision: Decision, conflicts: dict[str, Finding]
-    ) -> Iterator[Pair]:
-        """The items of a page with their twins, which are read in batches.
+    def _end_pairs(self) -> None:
+        """Removes the items under the old key, after what was written there was carried over."""
+        self._pair("items under the old key", decide_before_end)
+        self._unmark()
+        self._pair("old items", decide_at_end)
 
-        The twins may be old. That does no harm: all requests have the condition that both items are as they were read.
-        """
-        judge, type_attribute = Judge(self.client.schema), self.client.schema.type_attribute
-        pairs: list[tuple[PairKind, Json, bool, Json | None]] = []
-        for item in items:
-            tag = item.get(type_attribute, {}).get("S", "")
-            kind = kinds.get(tag)
-            if kind is None:
-                continue
-            is_leaving = tag == kind.leaving.tag
-            entity = kind.leaving if is_leaving else kind.coming
-            values = kind.values(item, entity)
-            if values is None:
-                own_key = self.client.schema.item_key(item)
-                conflicts[key_text(own_key)] = Finding("damaged", tag, own_key, item, None)
-                continue
-            # At the end, an item that is as it was marked is removed, whatever became of its twin.
-            is_settled = decision is decide_at_end and is_leaving and kind.is_marked(item, values)
-            pairs.append((kind, item, is_leaving, None if is_settled else kind.keys(values)[1 if is_leaving else 0]))
-        keys = {judge.key(key): key for _, _, _, key in pairs if key is not None}
-        twins = self.client._run(read_items(self.client.table, judge, list(keys.values())))
-        for kind, item, is_leaving, key in pairs:
-            twin = twins[judge.key(key)] if key is not None else None
-            yield Pair(kind, item, twin) if is_leaving else Pair(kind, twin, item)
+    def _unmark(self) -> None:
+        """Removes the marks of the items that stay, before the first of the others is deleted."""
+        schema = self.transition.new.package.schema
+        coming = {kind.coming.tag for kind in self._kinds}
+        if not coming:
+            return
 
-    def _pair_up(self, pair: Pair, decision: Decision, conflicts: dict[str, Finding]) -> int:
-        """Does what is to be done with a pair. Returns 1 if something was done, or has to be tried again."""
-        if pair.is_expired:
-            return 0
-        action = decision(*pair.states, pair.are_equal)
-        if action is TwinAction.NOTHING:
-            return 0
-        if action in (TwinAction.CONFLICT, TwinAction.DAMAGED):
-            pair = self._read_pair(pair)
-            action = decision(*pair.states, pair.are_equal)
-        if action in (TwinAction.CONFLICT, TwinAction.DAMAGED) or not is_comparable(pair):
-            self._report_conflict(pair, conflicts)
-            return 0
-        actions = [
-            (name, {"TableName": self.client.table, **body})
-            for one in requests(pair, action)
-            for name, body in one.items()
-        ]
-        if not actions:
-            return 0
-        self._wait()
-        try:
-            if len(actions) == 1:
-                self.client.call(f"{actions[0][0]}Item", actions[0][1])
-            else:
-                self.client.call("TransactWriteItems", {"TransactItems": [{name: body} for name, body in actions]})
-            self.result.written[action.value] += 1
-        except DynamoDBError as error:
-            if not reasons(error) <= {"ConditionalCheckFailed", "TransactionConflict"}:
-                raise
-        return 1
+        def remove(item: Json) -> bool:
+            change = _without_attributes(schema, item, [MARK])
+            return _apply(self.client, change, item) is True
 
-    def _report_conflict(self, pair: Pair, conflicts: dict[str, Finding]) -> None:
-        """Reports a pair once, although each of its items is met."""
-        item = pair.leaving if pair.leaving is not None else pair.coming
-        assert item is not None  # one of them was met
-        entity = pair.kind.leaving if pair.leaving is not None else pair.kind.coming
-        key = self.client.schema.item_key(item)
-        conflicts[key_text(key)] = Finding("conflict", entity.tag, key, item, pair.coming)
-
-    def _read_pair(self, pair: Pair) -> Pair:
-        """The pair, read again in one transaction."""
-        values = pair.leaving_values or pair.coming_values
-        if values is None:
-            return pair
-        gets = [{"Get": {"TableName": self.client.table, "Key": key}} for key in pair.kind.keys(values)]
-        request = Request("TransactGetItems", {"TransactItems": gets}, pair.kind.leaving.tag)
-        answer = self.client._run(patiently(request))
-        leaving, coming = (one.get("Item") for one in answer["Responses"])
-        return Pair(pair.kind, leaving, coming)
-
-    # --- Passes -----------------------------------------------------------------------------------------------------
-
-    def _mend(self, step: str, schema: Schema, work: AttributeWork) -> None:
-        """Audits and repairs by a schema, again and again until nothing is left that can be repaired."""
-        client = self._client_of(schema)
-        twins = {tag for kind in self._kinds for tag in kind.tags}
-        guards = guard_tags(schema)
-        for number in range(_PASSES):
-            name = f"{step} {number + 1}"
-            if name in self.change.done:
-                continue
-            self.progress.begin(f"{step}, pass {number + 1}", step)
-            audit = Audit(schema, client.table)
-            audit.starts = [start := self._start(name)]
-            self.duplicates.begin_pass()
-            undecided = Undecided()
-            wrong = 0
-            while not audit.done:
-                before = audit.count
-                for finding in client._run(audit.next()):
-                    if finding.entity in twins and finding.kind in _OF_TWINS:
-                        continue
-                    if finding.kind == "damaged" and work.is_renamed(finding.found):
-                        continue
-                    if finding.kind == "taken" and finding.entity in guards:
-                        decision = self.duplicates.decide(client, finding)
-                        if decision == "moves":
-                            wrong += 1
-                            self._wait()
-                            if repair(client, replace(finding, kind="drifted")):
-                                self.result.written["guards moved"] += 1
-                            continue
-                        is_decided = decision == "stays" or _DECIDED in self.change.done
-                        self.duplicates.note(finding, is_decided)
-                        if is_decided:
-                            continue
-                    if not finding.mendable:
-                        undecided.add(finding)
-                        continue
-                    wrong += 1
-                    self._wait()
-                    if repair(client, finding):
-                        self.result.written[finding.kind] += 1
-                for item in audit.page:
-                    if (item_change := work.fill(item)) is not None:
-                        if (conflict := self._apply(client, item_change, item)) is not None:
-                            undecided.add(conflict)
-                        else:
-                            wrong += 1
-                    elif step == "backfill" and (unfit := work.unfit(item)) is not None:
-                        undecided.add(unfit)
-                self._save(name, audit.starts[0], audit.count - before)
-                self.progress.update(f"{audit.count:,} items read, {wrong:,} repaired")
-            self.result.read += audit.count
-            self._finish(name)
-            # A pass that was interrupted does not know what its first part found.
-            if not wrong and start is None:
-                self.duplicates.finish()
-                self.result.kept = self.duplicates.kept
-                self.result.undecided = [*self.undecided_pairs, *undecided.shown][:_SHOWN]
-                self.result.undecided_count = len(self.undecided_pairs) + undecided.count
-                break
-        else:
-            message = f"items changed again and again during {_PASSES} passes; the table is not verified"
-            raise RefusedError(codes.STEP_MISSING, message, "run the command again, best at a time with fewer writes")
-        # The next run of the step looks at the whole table again.
-        self.change.done = [one for one in self.change.done if not one.startswith(f"{step} ")]
+        self.passes.begin(_UNMARKED)
+        for page in self.passes.pages(_UNMARKED):
+            marked = [item for item in page if MARK in item and item[schema.type_attribute]["S"] in coming]
+            for _, is_removed in self.passes.each(remove, marked):
+                self.result.written["marks removed"] += is_removed
+            self.passes.show(f"{self.passes.read:,} items read")
+        self.passes.finish(_UNMARKED, is_decided=False)  # it is done again each time
 
     def _settle_renames(self, step: str, at_end: bool) -> None:
-        """Goes through the items with renamed attributes, again and again until nothing is left to be done."""
-        if not self.transition.renamed:
-            return
-        work = RenameWork(self.transition, at_end=at_end)
-        client = self._client_of(work.schema)
-        for number in range(_PASSES):
-            name = f"{step} {number + 1}"
-            if name in self.change.done:
+        """Settles the items with renamed attributes."""
+        if self.transition.renamed:
+            self._settle(step, RenameWork(self.transition, at_end=at_end))
+
+    def _settle_members(self, step: str) -> None:
+        """Settles the items with renamed members of enums: none has an old one in the end."""
+        if self.transition.renamed_members:
+            self._settle(step, MemberWork(self.transition))
+
+    def _settle(self, step: str, work: RenameWork | MemberWork) -> None:
+        client = self.passes.client_of(work.schema)
+
+        def run_pass(name: str) -> PassOutcome:
+            outcome = PassOutcome()
+            for page in self.passes.pages(name):
+                changes = [(change, item) for item in page for change in work.work(item)]
+                self._apply_all(client, changes, outcome)
+            return outcome
+
+        self.undecided.include(self.passes.repeat(step, run_pass))
+
+    def _compute(self, *, at_end: bool) -> bool:
+        """Writes what functions of the user compute. If one fails for an item, nothing is written; then it is False."""
+        if self.change.is_cleaning:
+            return True  # the marks are being removed
+        is_forward = self.change.direction == "forward"
+        lacking = set(self.change.functions) - {one.title for one in self.functions} if is_forward else set()
+        if lacking:
+            name = sorted(lacking)[0]
+            message = f"the values of {name} are computed by a function, and code of older versions may have run since"
+            raise RefusedError(codes.STEP_MISSING, message, f'pass it again: `--function "{name}=FILE.py:NAME"`')
+        if not self.functions:
+            return True
+        work = FunctionWork(self.transition, self.functions, self.client)
+        findings = work.check(self.progress)
+        if not findings.undecided:
+            self.change.functions = sorted(one.title for one in self.functions)
+            self.hold.renew(force=True)
+            findings = work.run(self.passes, at_end=at_end, keeps_new=self.keeps_new_values)
+            self.result.written += work.written
+        self.undecided.include(findings)
+        self.result.read = self.passes.read
+        self.result.undecided, self.result.undecided_count = self.undecided.undecided, self.undecided.undecided_count
+        return not findings.undecided
+
+    def _mend(self, step: str, schema: Schema, work: AttributeWork, dropped: frozenset[str] = frozenset()) -> None:
+        """Audits and repairs by a schema, again and again until nothing is left that can be repaired.
+
+        `dropped` are types of items that must be gone. All other items of types that the schema does not have stay.
+        """
+        client = self.passes.client_of(schema)
+
+        def run_pass(name: str) -> PassOutcome:
+            outcome = PassOutcome()
+            audit = Audit(schema, client.table)
+            audit.starts = [self.passes.position(name)]
+            self.duplicates.begin_pass()
+            while not audit.done:
+                before = audit.count
+                suspects = client._run(audit.next_suspects())
+                confirmed = self.passes.each(lambda suspect: client._run(audit.confirm(suspect)), suspects)
+                findings = [finding for _, findings in confirmed for finding in findings]
+                findings = [one for one in findings if one.kind != "unknown" or one.entity in dropped]
+                self._repair_all(client, self._mendable(client, findings, work, outcome), outcome)
+                self._fill_all(client, audit.page, work, outcome, verifies=step == "backfill")
+                self.passes.read += audit.count - before
+                self.passes.save(name, audit.starts[0], audit.count - before)
+                self.passes.show(f"{self.passes.read:,} items read, {outcome.changes:,} repaired")
+            return outcome
+
+        outcome = self.passes.repeat(step, run_pass)
+        self.duplicates.finish()
+        self.result.kept = self.duplicates.kept
+        findings = PassOutcome()
+        findings.include(self.undecided)
+        findings.include(outcome)
+        self.result.undecided, self.result.undecided_count = findings.undecided, findings.undecided_count
+
+    def _mendable(
+        self, client: Client, findings: Iterable[Finding], work: AttributeWork, outcome: PassOutcome
+    ) -> Iterator[Finding]:
+        """The findings that can be repaired. The others are passed over, or reported to a person."""
+        twins = {tag for kind in self._kinds for tag in kind.tags}
+        guards = guard_tags(client.schema)
+        for finding in findings:
+            is_of_twin = finding.entity in twins and finding.kind in _OF_TWINS
+            is_renamed = finding.kind == "damaged" and work.is_renamed(finding.found)
+            if is_of_twin or is_renamed:
                 continue
-            self.progress.begin(f"{step}, pass {number + 1}", step)
-            start = first = self._start(name)
-            done = 0
-            conflicts: list[Finding] = []
-            while start != {}:
-                begin = {"ExclusiveStartKey": start} if start else {}
-                page = self.client.call("Scan", {"ConsistentRead": True, **begin})
-                for item in page["Items"]:
-                    self.result.read += 1
-                    for one in work.work(item):
-                        finding = self._apply(client, one, item) if isinstance(one, ItemChange) else one
-                        if finding is None:
-                            done += 1
-                        else:
-                            conflicts.append(finding)
-                start = page.get("LastEvaluatedKey") or {}
-                self._save(name, start, len(page["Items"]))
-                self.progress.update(f"{self.result.read:,} items read, {done:,} done")
-            self._finish(name)
-            # A pass that was interrupted does not know what its first part found.
-            if not done and first is None:
-                self.undecided_pairs += conflicts
-                break
-        else:
-            message = f"items changed again and again during {_PASSES} passes; the table is not verified"
-            raise RefusedError(codes.STEP_MISSING, message, "run the command again, best at a time with fewer writes")
-        self.change.done = [one for one in self.change.done if not one.startswith(f"{step} ")]
-
-    def _apply(self, client: Client, item_change: ItemChange, item: Json) -> Finding | None:
-        """Applies a change of attributes, if the item is as it was read. Returns a finding if it cannot be applied."""
-        self._wait()
-        try:
-            if item_change.write is not None:
-                client._run(write_one(client.schema, client.table, item_change.write))
+            if finding.kind == "taken" and finding.entity in guards:
+                decision = self.duplicates.decide(client, finding)
+                if decision == "moves":
+                    outcome.changes += 1
+                    if repair(client, replace(finding, kind="drifted")):
+                        self.result.written["guards moved"] += 1
+                    continue
+                is_decided = decision == "stays" or _DECIDED in self.change.done
+                self.duplicates.note(finding, is_decided)
+                if is_decided:
+                    continue
+            if finding.mendable:
+                yield finding
             else:
-                client.call("UpdateItem", item_change.parameters)
-            self.result.written[item_change.kind] += 1
-        except NotUnique as error:
-            tag = item[client.schema.type_attribute]["S"]
-            return Finding("taken", tag, self.client.schema.item_key(item), item, None, reason=str(error))
-        except (ConditionFailed, Conflict):
-            pass  # it was written since, or its copies are not there yet: the next pass looks at it again
-        except DynamoDBError as error:
-            if error.code != "ConditionalCheckFailedException":
-                raise
-        return None
+                outcome.report(finding)
 
-    def _scan(
-        self,
-        step: str,
-        change: Callable[[Json], tuple[str, str, dict[str, Any]] | None],
-        drop: Callable[[Json], ItemChange | None],
+    def _repair_all(self, client: Client, findings: Iterable[Finding], outcome: PassOutcome) -> None:
+        for finding, is_repaired in self.passes.each(lambda finding: repair(client, finding), findings):
+            outcome.changes += 1
+            self.passes.show(f"{self.passes.read:,} items read, {outcome.changes:,} repaired")
+            if is_repaired:
+                self.result.written[finding.kind] += 1
+
+    def _fill_all(
+        self, client: Client, items: Iterable[Json], work: AttributeWork, outcome: PassOutcome, *, verifies: bool
     ) -> None:
-        """Applies changes to items, page by page. A change whose condition is false does nothing."""
-        if step in self.change.done:
+        """Writes defaults into items that lack them. If it `verifies`, items that NEW could not read are reported."""
+        changes: list[tuple[ItemChange | Finding, Json]] = []
+        for item in items:
+            change = work.fill(item) or (work.unfit(item) if verifies else None)
+            if change is not None:
+                changes.append((change, item))
+        self._apply_all(client, changes, outcome)
+
+    def _apply_all(
+        self, client: Client, changes: Iterable[tuple[ItemChange | Finding, Json]], outcome: PassOutcome
+    ) -> None:
+        """Applies changes of attributes, each if its item is as it was read. Reports findings."""
+
+        def apply(change_and_item: tuple[ItemChange | Finding, Json]) -> Finding | bool:
+            change, item = change_and_item
+            return change if isinstance(change, Finding) else _apply(client, change, item)
+
+        for (change, _), result in self.passes.each(apply, changes):
+            if isinstance(result, Finding):
+                outcome.report(result)
+                continue
+            outcome.changes += 1
+            self.passes.show(f"{self.passes.read:,} items read, {outcome.changes:,} changed")
+            if result and isinstance(change, ItemChange):
+                self.result.written[change.kind] += 1
+
+    def _remove_leftovers(self, schema: Schema, dropped: frozenset[str], stale: frozenset[str]) -> None:
+        """Removes copies, guards, keys and attributes that NEW does not have. A false condition does nothing."""
+        work = AttributeWork(self.transition, schema, has_new_run=True)
+        if not (dropped or stale or work.drops):
             return
-        self.progress.begin(step, step)
-        start = self._start(step)
-        while start != {}:
-            page = self.client.call("Scan", {"ConsistentRead": True} | ({"ExclusiveStartKey": start} if start else {}))
-            for item in page["Items"]:
-                self.result.read += 1
-                if (found := change(item)) is not None:
-                    what, operation, body = found
-                    self._wait()
-                    try:
-                        self.client.call(operation, body)
-                        self.result.written[what] += 1
-                    except DynamoDBError as error:
-                        if error.code != "ConditionalCheckFailedException":
-                            raise
-                if (item_change := drop(item)) is not None:
-                    self._apply(self.client, item_change, item)
-            start = page.get("LastEvaluatedKey") or {}
-            self._save(step, start, len(page["Items"]))
-            self.progress.update(f"{self.result.read:,} items read")
-        self._finish(step)
+        leftover = self._drop(schema, dropped, stale)
+
+        def remove(item: Json) -> list[str]:
+            changes = [change for change in (leftover(item), work.drop(item)) if change is not None]
+            return [change.kind for change in changes if _apply(self.client, change, item) is True]
+
+        # Other code may have written items before the page at which a pass was interrupted.
+        passes = 1 if self.passes.position(_LEFTOVERS) is None else 2
+        for _ in range(passes):
+            self.passes.begin(_LEFTOVERS)
+            for page in self.passes.pages(_LEFTOVERS):
+                for _, kinds in self.passes.each(remove, page):
+                    self.result.written.update(kinds)
+                self.passes.show(f"{self.passes.read:,} items read")
+            self.passes.finish(_LEFTOVERS, is_decided=False)
 
     def _drop(
         self, schema: Schema, dropped: frozenset[str], stale: frozenset[str]
-    ) -> Callable[[Json], tuple[str, str, dict[str, Any]] | None]:
-        def change(item: Json) -> tuple[str, str, dict[str, Any]] | None:
+    ) -> Callable[[Json], ItemChange | None]:
+        """The function that says what has to be removed of an item: all of it, keys, or nothing."""
+        known = {*schema.by_tag, *(facet_tag(facet) for facet in schema.facets)}
+
+        def change(item: Json) -> ItemChange | None:
             to = Placeholders()
             tag = item.get(schema.type_attribute, {}).get("S", "")
+            key = {"Key": schema.item_key(item)}
             if tag in dropped:
                 text = {"ConditionExpression": f"{to.name(schema.type_attribute)} = {to.text(tag)}"}
-                return "deleted", "DeleteItem", {"Key": schema.item_key(item), **text, **to.parameters()}
+                return ItemChange("deleted", {**key, **text, **to.parameters()}, operation="DeleteItem")
             # Items of entities that NEW does not have stay as they are.
-            ours = tag in schema.by_tag or any(facet_tag(facet) == tag for facet in schema.facets)
-            found = sorted(stale & item.keys()) if ours else []
-            if not found:
+            names = sorted(stale & item.keys()) if tag in known else []
+            if not names:
                 return None
-            text = {
-                "UpdateExpression": f"REMOVE {', '.join(map(to.name, found))}",
-                "ConditionExpression": _exists(schema, to),
-            }
-            return "keys removed", "UpdateItem", {"Key": schema.item_key(item), **text, **to.parameters()}
+            return _without_attributes(schema, item, names)
 
         return change
 
-    # --- State ------------------------------------------------------------------------------------------------------
-
     @property
     def change(self) -> ChangeStatus:
-        assert self.record.change is not None  # until it is finished
-        return self.record.change
-
-    def _start(self, step: str) -> Json | None:
-        """Where a step goes on: at the beginning, unless it was interrupted."""
-        return self.change.step.position if self.change.step.name == step else None
-
-    def _save(self, step: str, position: Json | None, read: int) -> None:
-        """Saves how far a step came: after the first page of it, and then when the hold is renewed."""
-        is_new = self.change.step.name != step
-        began = now() if is_new else self.change.step.began
-        already_read = 0 if is_new else self.change.step.read
-        self.change.step = StepStatus(step, position, already_read + read, began)
-        self.hold.renew(force=True)
+        return self.passes.change
 
     def _finish(self, step: str, *parts: str) -> None:
-        """Records a step as finished. The next run does its parts again: items may have been written since."""
-        self.change.step = StepStatus()
-        is_decided = step not in ("backfill", "clean") or not self.result.undecided
-        self.change.done = [one for one in self.change.done if one not in (step, *parts)]
-        self.change.done += [step] if is_decided else []
+        """Records a step of the change as finished, unless something is left to a person."""
+        self.result.read = self.passes.read
         self.result.units = self.throttle.units
-        self.hold.renew(force=True)
+        self.passes.finish(step, parts, is_decided=not self.result.undecided)
 
-    # --- Clients ----------------------------------------------------------------------------------------------------
-
-    def _wait(self) -> None:
-        """Waits until the next write fits the rate, and says that this process is alive."""
-        self.throttle.wait()
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Says, if a change of the table's indexes fails, that another process works on it by now, if one does."""
         self.hold.renew()
-
-    def _client(self, version: CodeVersion) -> Client:
-        return self._client_of(version.package.schema)
-
-    def _client_of(self, schema: Schema) -> Client:
-        return Client(schema, self.client.table, self.client._transport, observe=self.throttle.observe)
+        try:
+            yield
+        except DynamoDBError:
+            self.hold.renew(force=True)
+            raise
 
     def _indexes(self) -> set[str]:
         found = self.client._run(describe(self.client.table)) or {}
@@ -587,12 +487,20 @@ def evolution_of(
     client = Client(connected.schema, connected.table, connected._transport, observe=throttle.observe)
     place = record_place(client, state)
     record = place.read()
-    transition = begin_change(record, transition, client)
+    is_under_way = record.change is not None
+    transition = begin_change(record, transition, client).for_items
     hold = Hold(place, record)
     evolution = Evolution(transition, client, throttle, progress, place, record, hold)
     try:
         hold.take()
         yield evolution
+    except RefusedError:
+        hold.abandon()
+        change = record.change
+        if not is_under_way and change is not None and not change.done and not change.step.name:
+            record.change = None  # a command that was refused begins no change
+            place.write(record)
+        raise
     except BaseException:
         hold.abandon()
         raise
@@ -601,8 +509,42 @@ def evolution_of(
     hold.release()
 
 
-def _exists(schema: Schema, to: Placeholders) -> str:
-    return f"attribute_exists({to.name(schema.keys(TABLE).names[0])})"
+def _apply(client: Client, change: ItemChange, item: Json) -> Finding | bool:
+    """Applies a change, if the item is as it was read. Returns whether it was, or a finding if it cannot be applied."""
+    try:
+        if change.write is not None:
+            client._run(write_one(client.schema, client.table, change.write))
+        else:
+            client.call(change.operation, change.parameters)
+    except NotUnique as error:
+        tag = item[client.schema.type_attribute]["S"]
+        return Finding("taken", tag, client.schema.item_key(item), item, None, reason=str(error))
+    except ItemTooLarge as error:
+        return _unfit(client, item, str(error))
+    except (ConditionFailed, Conflict):
+        return False  # it was written since, or its copies are not there yet: the next pass looks at it again
+    except DynamoDBError as error:
+        if error.code == "ValidationException":
+            return _unfit(client, item, error.message)
+        if error.code != "ConditionalCheckFailedException":
+            raise
+        return False
+    return True
+
+
+def _unfit(client: Client, item: Json, reason: str) -> Finding:
+    """The finding about an item that cannot be written as the next design needs it."""
+    tag = item[client.schema.type_attribute]["S"]
+    return Finding("unfit", tag, client.schema.item_key(item), item, None, reason=reason)
+
+
+def _without_attributes(schema: Schema, item: Json, names: Iterable[str]) -> ItemChange:
+    """The update that removes keys or marks of an item, if it still exists."""
+    to = Placeholders()
+    text = f"REMOVE {', '.join(map(to.name, names))}"
+    condition = f"attribute_exists({to.name(schema.keys(TABLE).names[0])})"
+    parameters = {"UpdateExpression": text, "ConditionExpression": condition, **to.parameters()}
+    return ItemChange("keys removed", {"Key": schema.item_key(item), **parameters})
 
 
 def _update_table(body: dict[str, Any]) -> Any:

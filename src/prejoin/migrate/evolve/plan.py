@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from dataclasses import replace as replace_version
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -13,10 +14,10 @@ from msgspec.structs import replace
 
 from prejoin.design.files import design_beside
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import Design, Item, Operation
+from prejoin.design.model import Design, Item, Operation, design_with_names
 from prejoin.engine import Embedded
 from prejoin.migrate.evolve.items import evolution_of
-from prejoin.migrate.evolve.transition import CodeVersion, Transition
+from prejoin.migrate.evolve.transition import CodeVersion, Transition, renamed_entities
 from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.design.design_file import read_design
 from prejoin.pipeline.document import DOCUMENT
@@ -27,6 +28,8 @@ from prejoin.render.infrastructure.languages import LANGUAGES
 from prejoin.render.infrastructure.options import Infrastructure
 from prejoin.render.python.package import Options, package_name, render_package
 from prejoin.table.client.client import Client
+from prejoin.table.schema.pattern import STATE_TAG
+from prejoin.workload.entity_names import pattern_with_names, with_entity_names
 from prejoin.workload.model import Workload
 
 SAMPLE = 500
@@ -35,11 +38,16 @@ RATE = 1000.0
 """Write units a second that the duration is for, unless another rate is given."""
 
 
+StepKind = Literal["index", "deploy", "backfill", "remove", "clean"]
+COMMANDS: Mapping[StepKind, str] = {"index": "indexes", "backfill": "backfill", "remove": "clean", "clean": "clean"}
+"""The commands of `prejoin evolve` that do the steps; a person does the others."""
+
+
 @dataclass(frozen=True)
 class EvolutionStep:
     """One step. A person deploys code and infrastructure; a command does the others."""
 
-    kind: Literal["index", "deploy", "backfill", "remove", "clean"]
+    kind: StepKind
     what: str
     """The index, or the version of the code."""
     text: str
@@ -49,20 +57,24 @@ class EvolutionStep:
 
 @dataclass(frozen=True)
 class BackfillEstimate:
-    """The cost of the backfill of one table, from a sample of its items."""
+    """The cost of the backfill of one table, and of `clean`, from a sample of its items."""
 
     items: int
     """Items of the table, as DynamoDB counts them every six hours."""
     sampled: int
     writes: float
-    """Write units, at most."""
+    """Write units of the backfill, at most."""
+    clean_writes: float
+    """Write units of `clean`, at most."""
     reads: float
+    """Read units of both."""
     seconds: float
+    """The duration of the writes of both."""
 
     @property
     def dollars(self) -> Decimal:
-        """The price on demand, in us-east-1."""
-        return dollars(reads=self.reads, writes=self.writes).quantize(Decimal("0.01"))
+        """The price of both on demand, in us-east-1."""
+        return dollars(reads=self.reads, writes=self.writes + self.clean_writes).quantize(Decimal("0.01"))
 
 
 def open_version(name: str, path: str | Path) -> CodeVersion:
@@ -90,22 +102,48 @@ def _steps(transition: Transition) -> Iterator[EvolutionStep]:
         does = {
             transition.prepare.name: f"it writes what `{old}` and `{new}` write, and reads as `{old}`",
             transition.switch.name: f"it writes what `{old}` and `{new}` write, and reads as `{new}`",
-        }.get(version.name, f"it reads and writes as `{new}`")
+        }
+        if transition.renamed_members:
+            does = {
+                transition.prepare.name: f"it reads what `{old}` and `{new}` write, and writes as `{old}`",
+                transition.switch.name: f"it reads what `{old}` and `{new}` write, and writes as `{new}`",
+            }
+        text = does.get(version.name, f"it reads and writes as `{new}`")
         label = f"`{version.name}`"
-        yield EvolutionStep("deploy", version.name, f"deploy {label} everywhere: {does}", f"{running} and {label}")
+        yield EvolutionStep("deploy", version.name, f"deploy {label} everywhere: {text}", f"{running} and {label}")
         running = label
-        if version is transition.prepare:
+        if version is transition.before_backfill:
             yield EvolutionStep("backfill", "", _backfill_text(transition), running)
     for slot in transition.removed:
         yield EvolutionStep("remove", slot.name, f"remove the index {slot.name}", running)
     if _leaves(transition):
-        moved = f"the items of {' and '.join(transition.moved)} under their old key, " if transition.moved else ""
+        moved = (
+            f"the items of {' and '.join(transition.moved)} under their key in `{old}`, " if transition.moved else ""
+        )
         attributes = [*transition.dropped, *((entity, old_name) for entity, old_name, _ in transition.renamed)]
         dropped = "".join(f"the attribute {name} of {entity}, " for entity, name in attributes)
         text = f"delete {moved}{dropped}keys, copies and guards that only `{old}` has; verify the rest"
+    elif transition.renamed_members:
+        names = " and ".join(map(str, transition.renamed_members))
+        text = f"verify that no item has {names} any more, and that all are as `{new}` needs them"
     else:
         text = f"verify that all items are as `{new}` needs them"
     yield EvolutionStep("clean", "", f"{text}, and record `{new}` as the design of the table", running)
+
+
+def next_text(transition: Transition, kind: StepKind) -> str:
+    """What has to be done after a step: the deployments before the next command, and that command."""
+    steps = steps_of(transition)
+    numbers = [number for number, step in enumerate(steps) if step.kind == kind]
+    following = steps[numbers[-1] + 1 :] if numbers else steps
+    deployments: list[str] = []
+    for step in following:
+        if step.kind == "deploy":
+            deployments.append(f"deploy `{step.what}` everywhere")
+            continue
+        command = f"`prejoin evolve {COMMANDS[step.kind]} {transition.old.name} {transition.new.name}`"
+        return ", then ".join([*deployments, command])
+    return f"`{transition.new.name}` is the design of the table now"
 
 
 def _backfill_text(transition: Transition) -> str:
@@ -114,6 +152,7 @@ def _backfill_text(transition: Transition) -> str:
         names = dict.fromkeys(f"{fill.entity}.{fill.attribute}" for fill in transition.fills)
         parts.append(f"write the default of {' and '.join(names)} into items that lack it")
     parts += [f"copy {entity}.{before} to {after}" for entity, before, after in transition.renamed]
+    parts += [f"write {member.new} instead of {member}" for member in transition.renamed_members]
     if transition.verified:
         names = dict.fromkeys(f"{entity}.{attribute}" for entity, attribute in transition.verified)
         parts.append(f"look at {' and '.join(names)} of every item")
@@ -124,13 +163,16 @@ def _leaves(transition: Transition) -> bool:
     """Whether OLD has keys, copies, guards or attributes that NEW does not have."""
     if transition.dropped:
         return True
-    return transition.needs_switch or not set(transition.old.design.guards) <= set(transition.new.design.guards)
+    transition = transition.for_items
+    items = transition.switch.design.items
+    has_more = any(one.whole or one.mirrored or any(facet.write_only for facet in one.facets) for one in items)
+    return has_more or not set(transition.old.design.guards) <= set(transition.new.design.guards)
 
 
 def estimate_backfill(
     found: Transition, place: TablePlace, table: str | None, rate: float | None = None
 ) -> BackfillEstimate:
-    """Tries the backfill on the first items of a table, in memory. Nothing is written to the table.
+    """Tries backfill and `clean` on the first items of a table, in memory. Nothing is written to the table.
 
     Copies and guards of the sampled items that are not in the sample count as missing: the estimate is an upper bound.
     """
@@ -143,14 +185,22 @@ def estimate_backfill(
         local = Client(found.old.package.schema, name, engine)
         local.create_table()
         for item in sample:
-            local.call("PutItem", {"Item": item})
+            # The estimate is for the whole change, however far the table is.
+            if item.get(found.old.design.type_attribute) != {"S": STATE_TAG}:
+                local.call("PutItem", {"Item": item})
         with evolution_of(found, local, state=folder) as evolution:
             evolution.add_indexes()
             evolution.backfill()
-    writes = evolution.throttle.units / max(len(sample), 1) * max(count, len(sample))
-    # The table is read twice, the second time to verify.
-    reads = 2 * 0.5 * size / READ_UNIT_SIZE
-    return BackfillEstimate(count, len(sample), writes, reads, writes / (rate or RATE))
+            backfilled = evolution.throttle.units
+            if not evolution.result.undecided:
+                evolution.clean()
+            cleaned = evolution.throttle.units - backfilled
+    factor = max(count, len(sample)) / max(len(sample), 1)
+    writes, clean_writes = backfilled * factor, cleaned * factor
+    # Each of them reads the table twice, the second time to verify.
+    reads = 4 * 0.5 * size / READ_UNIT_SIZE
+    seconds = (writes + clean_writes) / (rate or RATE)
+    return BackfillEstimate(count, len(sample), writes, clean_writes, reads, seconds)
 
 
 # --- Files ----------------------------------------------------------------------------------------------------------
@@ -190,6 +240,7 @@ def _files(plan: Transition, language: str) -> Iterator[tuple[PurePosixPath, str
 
 def _wave(found: Transition, there: list[str], language: str) -> Mapping[PurePosixPath, str]:
     """The infrastructure with these indexes. Its policies allow what the code of all versions does."""
+    found = _in_new_names(found)
     slots = {slot.name: slot for slot in (*found.old.design.slots, *found.new.design.slots)}
     workload = found.switch.workload
     workload = replace(
@@ -205,6 +256,25 @@ def _wave(found: Transition, there: list[str], language: str) -> Mapping[PurePos
     return LANGUAGES[language](
         workload, replace(design, operations=_operations(found, workload, names)), Infrastructure()
     )
+
+
+def _in_new_names(found: Transition) -> Transition:
+    """The transition with the designs and patterns of all versions in the names of NEW."""
+    names = renamed_entities(found.old, found.new)
+    if not names:
+        return found
+    old, prepare = (_with_patterns(version, names) for version in (found.old, found.prepare))
+    return replace_version(found, old=old, prepare=prepare)
+
+
+def _with_patterns(version: CodeVersion, names: Mapping[str, str]) -> CodeVersion:
+    workload = replace(
+        with_entity_names(version.workload, names),
+        reads=tuple(pattern_with_names(one, names) for one in version.workload.reads),
+        writes=tuple(pattern_with_names(one, names) for one in version.workload.writes),
+        deletes=tuple(pattern_with_names(one, names) for one in version.workload.deletes),
+    )
+    return CodeVersion(version.name, workload, design_with_names(version.design, names))
 
 
 def _items(found: Transition) -> tuple[Item, ...]:

@@ -58,6 +58,8 @@ class ChangeStatus(msgspec.Struct):
     step: StepStatus = msgspec.field(default_factory=StepStatus)
     is_cleaning: bool = False
     """Whether items under the old key are being removed, or were."""
+    functions: list[str] = msgspec.field(default_factory=list)
+    """The functions of the user that compute values: `Student`, `Customer to Address`."""
     holder: str = ""
     """The process that works on it: host, number and a random text; empty if none does."""
     held_until: float = 0.0
@@ -143,6 +145,11 @@ class TableRecordPlace:
 
     def read(self) -> TableRecord:
         item = self._client.call("GetItem", {"Key": self._key, "ConsistentRead": True}).get("Item")
+        if item and ("revision" not in item or "state" not in item):
+            message = f"the table has an item of another program with the key {key_text(self._key)}"
+            raise RefusedError(
+                codes.OTHER_CHANGE, message, "give that item another key: the state of a change is kept there"
+            )
         self._revision = int(item["revision"]["N"]) if item else 0
         return msgspec.json.decode(item["state"]["S"], type=TableRecord) if item else TableRecord()
 
@@ -214,7 +221,7 @@ class Hold:
     def take(self) -> None:
         """Takes the right. Raises a `RefusedError` if a process that is alive has it."""
         change = self._change
-        if change.holder and change.held_until > time.time() and not _is_dead(change.holder):
+        if change.holder and change.held_until > time.time() and not is_dead(change.holder):
             host, number, _ = change.holder.split(" ")
             left = max(1, round(change.held_until - time.time()))
             message = f"process {number} on {host} works on the change {change.text}"
@@ -252,7 +259,7 @@ class Hold:
         return self._record.change
 
 
-def _is_dead(holder: str) -> bool:
+def is_dead(holder: str) -> bool:
     """Whether a holder is a process of this machine that does not run any more."""
     host, number, _ = holder.split(" ")
     if host != socket.gethostname():

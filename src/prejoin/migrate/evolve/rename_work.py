@@ -20,9 +20,10 @@ from enum import Enum
 from typing import Any
 
 from prejoin.migrate.evolve.attribute_work import ItemChange, is_absent
+from prejoin.migrate.evolve.same_version import rewrite_same_version
 from prejoin.migrate.evolve.transition import CodeVersion, Transition
 from prejoin.patterns.history import OBJECT, HistoryPattern
-from prejoin.patterns.integrity.findings import Finding
+from prejoin.patterns.integrity.findings import Finding, same
 from prejoin.patterns.mirror import mirror_mark
 from prejoin.protocol.values import equal
 from prejoin.table.codec.values import Json
@@ -32,7 +33,6 @@ from prejoin.table.errors import CodecError
 from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
-from prejoin.table.write.from_call import rewrite
 from prejoin.table.write.model import Write
 
 
@@ -52,7 +52,7 @@ def decide(old: Json | None, new: Json | None, mark: Json | None, *, at_end: boo
     are_equal = _same(old, new)
     has_old_changed = not (is_marked and _same(old, mark))
     has_new_changed = not (is_marked and _same(new, mark))
-    if are_equal and (old is None or not has_old_changed or at_end):
+    if are_equal and (is_absent(old) or not has_old_changed or at_end):
         return RenameAction.REMOVE_OLD if at_end and (old is not None or is_marked) else RenameAction.NOTHING
     if are_equal:
         return RenameAction.COPY
@@ -141,10 +141,12 @@ class RenameWork:
         except (KeyError, CodecError, ValueError, TypeError) as error:
             tag = item[self.schema.type_attribute]["S"]
             return Finding("damaged", tag, self.schema.item_key(item), item, None, reason=str(error))
+        if not same(self.schema.facet_key(entity.base, values), self.schema.item_key(item)):
+            return Finding("misplaced", entity.tag, self.schema.item_key(item), item, None)
         changes = Changes(removes=frozenset({rename.old})) if value is None else Changes({rename.old: value})
         where = both(_is(rename.old, value), _is(rename.new, new_value))
         write = Write("update", entity, values, changes=changes, where=where, read_first=True, visible=False)
-        return ItemChange(RenameAction.COPY.value, write=rewrite(write))
+        return ItemChange(RenameAction.COPY.value, write=rewrite_same_version(write, item))
 
     def _remove(self, rename: _Rename, item: Json) -> ItemChange:
         """The update that removes the old name and the mark, if nothing was written since."""

@@ -16,24 +16,46 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_version
 from functools import cached_property
 
 import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.counters import keeps_counters, with_kept
+from prejoin.design.mapping.addressing import placing
 from prejoin.design.mapping.facets import is_natural
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import TABLE, Call, Design, Facet, Item, MirroredAttribute, Operation, Request, Slot
+from prejoin.design.model import (
+    TABLE,
+    Call,
+    Design,
+    Facet,
+    Item,
+    MirroredAttribute,
+    Operation,
+    ReadMember,
+    Request,
+    Slot,
+    design_with_names,
+)
 from prejoin.diagnostics import Diagnostic
 from prejoin.keys import TemplateError, fields_of, renamed
 from prejoin.migrate import codes
-from prejoin.migrate.evolve.attribute_forms import AttributeComparison, AttributeFill
+from prejoin.migrate.evolve.attribute_forms import (
+    AttributeComparison,
+    AttributeFill,
+    RenamedMember,
+    renamed_attributes,
+    renamed_members,
+)
 from prejoin.pipeline.errors import InputError, Source
 from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.render.python.package import Options
 from prejoin.table.errors import SchemaError
-from prejoin.workload.model import Entity, Read, Result, Workload
+from prejoin.workload.contents import contents_of
+from prejoin.workload.entity_names import entity_renames, with_entity_names
+from prejoin.workload.model import RANGES, Entity, Read, Result, Workload
 
 TWIN = "twin"
 """The copy that is the item of an entity under its other key."""
@@ -76,11 +98,20 @@ class Transition:
     """Attributes, by entity, that `clean` removes from the items."""
     renamed: tuple[tuple[str, str, str], ...] = ()
     """Entity, name in OLD and name in NEW of attributes that are written under both names for a time."""
+    renamed_members: tuple[RenamedMember, ...] = ()
+    """Members of enums that are read under both names for a time."""
+    in_new_names: Transition | None = None
+    """The same transition with all entities in the names of NEW, if some have other names in OLD."""
+
+    @property
+    def for_items(self) -> Transition:
+        """The transition for the work on items, in which an entity has the same name in all versions."""
+        return self.in_new_names or self
 
     @property
     def moved(self) -> tuple[str, ...]:
         """The entities whose key in the table changes."""
-        return tuple(item.entity for item in self.prepare.design.items if item.change)
+        return tuple(item.entity for item in self.for_items.prepare.design.items if item.change)
 
     @property
     def versions(self) -> tuple[CodeVersion, ...]:
@@ -96,6 +127,8 @@ class Transition:
     @property
     def before_backfill(self) -> CodeVersion:
         """The version that has to run alone before the backfill: the first that writes all that NEW reads."""
+        if self.renamed_members:
+            return self.switch
         return self.prepare if self.needs_prepare else self.old
 
     @property
@@ -123,6 +156,25 @@ def plan_transition(old: CodeVersion, new: CodeVersion, change: str = "") -> Tra
     `change` is the id of the change that goes back from `old` to `new`; by default it is a new one.
     """
     change = change or hashlib.sha256(f"{design_id(old)} {design_id(new)}".encode()).hexdigest()[:12]
+    names = renamed_entities(old, new)
+    if not names:
+        return _plan_transition(old, new, change)
+    # The stored items do not depend on the names of entities. So each version is made in its own names.
+    require_same_tenant(old, new, names)
+    in_new_names = _plan_transition(with_names(old, names), new, change)
+    in_old_names = _plan_transition(old, with_names(new, {now: was for was, now in names.items()}), change)
+    renames = [f"{was} becomes {now}: its items stay as they are" for was, now in names.items()]
+    return replace_version(
+        in_new_names,
+        old=old,
+        prepare=in_old_names.prepare,
+        notes=(*renames, *in_old_names.notes),
+        in_new_names=in_new_names,
+    )
+
+
+def _plan_transition(old: CodeVersion, new: CodeVersion, change: str) -> Transition:
+    """As `plan_transition`, of designs with the same names of entities."""
     found = _Comparison(old, new, change, AttributeComparison(old.design, new.design))
     found.settings()
     prepare_entities, switch_entities = found.entities()
@@ -159,6 +211,7 @@ def plan_transition(old: CodeVersion, new: CodeVersion, change: str = "") -> Tra
         for item in switch.design.items
         if item.whole or item.mirrored or any(facet.write_only for facet in item.facets)
     ]
+    members = found.attributes.renamed_members
     grown = any(_class_of(prepare.workload.entity(one.name)) != _class_of(one) for one in old.workload.entities)
     more = [
         item
@@ -167,19 +220,64 @@ def plan_transition(old: CodeVersion, new: CodeVersion, change: str = "") -> Tra
     ]
     needs_prepare = bool(more) or grown or set(prepare.design.guards) != set(old.design.guards)
     attributes = found.attributes
+    if members:
+        found.require_only_members(needs_prepare, old, new)
     return Transition(
         old,
         prepare,
         switch,
         new,
-        needs_prepare,
-        bool(extra),
+        needs_prepare or bool(members),
+        bool(extra) or bool(members),
         tuple(found.notes(prepare)),
         change,
         tuple(attributes.fills),
         tuple(attributes.verified),
         tuple(attributes.dropped),
         tuple(attributes.renamed),
+        tuple(members),
+    )
+
+
+def renamed_entities(old: CodeVersion, new: CodeVersion) -> dict[str, str]:
+    """The names in NEW of entities with another name in OLD. The way back is the same with both exchanged."""
+    in_old, in_new = ([entity.name for entity in version.workload.entities] for version in (old, new))
+    return entity_renames(in_old, in_new, new.workload, old.workload)
+
+
+def renames_between(old: Workload, new: Workload) -> bool:
+    """Whether entities, attributes or members of enums of a workload have another name in the next one."""
+    names = entity_renames([one.name for one in old.entities], [one.name for one in new.entities], new, old)
+    for entity in old.entities:
+        now = new.entity(names.get(entity.name, entity.name))
+        if now is None:
+            continue
+        if renamed_attributes(entity, now):
+            return True
+        for attribute in entity.attributes:
+            other = now.attribute(attribute.name)
+            if other and renamed_members(attribute, other):
+                return True
+    return bool(names)
+
+
+def with_names(version: CodeVersion, names: Mapping[str, str]) -> CodeVersion:
+    """The entities and items of a version with other names, for comparison. It has no methods."""
+    design = replace(design_with_names(version.design, names), operations=())
+    return CodeVersion(version.name, with_entity_names(version.workload, names), design)
+
+
+def require_same_tenant(old: CodeVersion, new: CodeVersion, names: Mapping[str, str]) -> None:
+    """Raises an `InputError` if the entity of the tenants is another one only because of its name."""
+    was, now = old.workload.tenant_entity, new.workload.tenant_entity
+    name = names.get(was.name) if was else None
+    if name is None or (now and now.name == name) or new.workload.tenant is None:
+        return
+    message = f"{name} is the entity of the tenants in {old.name}, and not in {new.name}"
+    fix = f"write `- **Tenant**: {new.workload.tenant.attribute} → {name}` under Context"
+    raise InputError(
+        Source(new.name, "", (codes.OTHER_TABLE.at(None, message, fix),)),
+        note="these changes need another way; nothing was done",
     )
 
 
@@ -317,13 +415,19 @@ class _Comparison:
         for number, item in enumerate(prepare):
             if not item.copy and item.entity in next_attributes:
                 prepare[number] = replace(item, next_attributes=tuple(next_attributes[item.entity]))
+        for member in self.attributes.renamed_members:
+            _add_read_member(prepare, member.entity, ReadMember(member.attribute, member.new, member.old))
+            _add_read_member(switch, member.entity, ReadMember(member.attribute, member.old, member.new))
         for entity, old_name, new_name in self.attributes.renamed:
             _add_mirror(prepare, entity, MirroredAttribute(old_name, new_name))
             _add_mirror(switch, entity, MirroredAttribute(new_name, old_name))
         return tuple(prepare), tuple(switch)
 
     def _with_old_names(self, now: Item) -> Item:
-        """An item of NEW in the words of OLD: renamed attributes have their old names."""
+        """An item of NEW in the words of OLD: renamed attributes and members have their old names."""
+        members = {(one.attribute, one.new): one.old for one in self.attributes.renamed_members}
+        if members:
+            now = replace(now, facets=tuple(_with_members(facet, members) for facet in now.facets))
         names = {new: old for entity, old, new in self.attributes.renamed if entity == now.entity}
         if not names:
             return now
@@ -349,7 +453,8 @@ class _Comparison:
         """An item whose key in the table changes: it stays, and its copy has the new key; then the other way round."""
         if was.copy:
             message = f"the copy {now.name} has another key or type in NEW"
-            self.refusals.append(codes.CHANGED_KEY.at(None, message, "give the copy another name in NEW"))
+            fix = f"keep its key and its type, `{was.tag}`; or give the copy another name and key in NEW"
+            self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
             return
         if was.facets[0] == now.facets[0]:
             message = f"{now.entity} has the type {was.tag} in OLD and {now.tag} in NEW, with the same key"
@@ -359,20 +464,64 @@ class _Comparison:
             message = f"the key of {now.entity} changes from {_key(was.facets[0])} to {_key(now.facets[0])}"
             fix = f"both items exist for a time: give {now.entity} another type in NEW, such as `{now.tag}2`"
             self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
+        self._moved_with(now)
+        guards = tuple(guard.attributes for guard in self.old.design.guards if guard.entity == now.entity)
+        entity = self.old.workload.entity(now.entity)
+        has_history = entity is not None and entity.history is not None
+        for version, own, other, design in ((prepare, was, now, self.new.design), (switch, now, was, self.old.design)):
+            twin = replace(_unread(other, design), copy=TWIN, attributes=(), known=(), change=self.change)
+            version += [own, replace(twin, unique=guards, has_history=has_history)]
+
+    def _moved_with(self, now: Item) -> None:
+        """Refuses what cannot change together with the key of an entity, or cannot move with it."""
+        name = now.entity
+        together: list[str] = []
+        old_guards, new_guards = (
+            {guard.attributes for guard in design.guards if guard.entity == name}
+            for design in (self.old.design, self.new.design)
+        )
+        for attributes in sorted(old_guards ^ new_guards):
+            place = self.new.name if attributes in new_guards else self.old.name
+            together.append(f"{' and '.join(attributes)} is unique in {place} only")
+        was_entity, now_entity = self.old.workload.entity(name), self.new.workload.entity(name)
+        if was_entity and now_entity and was_entity.history != now_entity.history:
+            together.append("its history changes, too")
+        if self.old.design.counter(name) != self.new.design.counter(name):
+            together.append("its sharded counter changes, too")
+        contents = [
+            {one.name for one in contents_of(entity)} if entity else set[str]() for entity in (was_entity, now_entity)
+        ]
+        together += [f"{content} is a content in one of the designs only" for content in contents[0] ^ contents[1]]
+        together += [f"{old} is renamed to {new}" for entity, old, new in self.attributes.renamed if entity == name]
+        members = [one for one in self.attributes.renamed_members if one.entity == name]
+        together += [f"a member is renamed to {one.new}" for one in members]
+        for reason in together:
+            message = f"the key of {name} changes, and {reason}"
+            fix = "make two changes: one of them first, the other one when it is finished"
+            self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
+        self._stored_under_key(now)
+
+    def _stored_under_key(self, now: Item) -> None:
+        """Refuses what is stored under the key of an entity, and cannot be carried over to another one."""
+        name = now.entity
+        reasons: list[str] = []
+        was = self.old.design.item(name)
+        assert was is not None  # it moves
+        has_other_attributes = set(placing(was.facets[0])) != set(placing(now.facets[0]))
         for version in (self.old, self.new):
-            design = version.design
-            beside = [f"the copy {i.copy}" for i in design.copies if i.entity == now.entity]
-            beside += [f"unique {' and '.join(g.attributes)}" for g in design.guards if g.entity == now.entity]
-            changed = version.workload.entity(now.entity)
-            beside += ["a history"] if changed and changed.history else []
-            beside += [f"a renamed attribute, {new}," for name, _, new in self.attributes.renamed if name == now.entity]
-            for one in beside:
-                message = f"the key of {now.entity} changes, and it has {one} in {version.name}"
-                fix = "drop it in a transition before this one, and add it again in one after it"
-                self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
-        twin = {"copy": TWIN, "attributes": (), "known": (), "change": self.change}
-        prepare += [was, replace(_unread(now, self.new.design), **twin)]
-        switch += [now, replace(_unread(was, self.old.design), **twin)]
+            entity = version.workload.entity(name)
+            contents = contents_of(entity) if entity else ()
+            if has_other_attributes and version.design.counter(name):
+                reasons.append(f"additions to its counter in {version.name} do not know the attributes of both keys")
+            if has_other_attributes and contents:
+                reasons.append(f"uploads of its contents in {version.name} do not know the attributes of both keys")
+            in_store = [one.name for one in contents if version.design.in_store(name, one.name)]
+            if in_store:
+                reasons.append(f"the contents of {in_store[0]} are in a store, in {version.name} under its key")
+        for reason in reasons:
+            message = f"the key of {name} changes, and {reason}"
+            fix = f"keep the key; or give it to a new entity, and let the application write both and read {name} still"
+            self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
 
     # --- Reads ------------------------------------------------------------------------------------------------------
 
@@ -382,7 +531,7 @@ class _Comparison:
             found = CodeVersion(between.name, between.workload, map_patterns(between.design, between.workload))
             found.package  # noqa: B018 - loading it says whether its schema can work
         except (SchemaError, TemplateError) as problem:
-            fix = "give one of them another word in its key"
+            fix = self._name_hint() or "give one of them another word in its key"
             self.refusals.append(codes.MIXED_ITEMS.at(None, f"the items of OLD and NEW collide: {problem}", fix))
             return between
         expected = map_patterns(end.design, end.workload)
@@ -395,6 +544,17 @@ class _Comparison:
                 )
                 self.refusals.append(codes.MIXED_ITEMS.at(None, message, fix))
         return found
+
+    def _name_hint(self) -> str:
+        """How to say that an entity is an old one with another name, if its items have the same type."""
+        gone = {item.tag: item.entity for item in self.old.design.items if not self.new.workload.entity(item.entity)}
+        for item in self.new.design.items:
+            if item.tag in gone and not item.copy:
+                return (
+                    f"if {item.entity} is the new name of {gone[item.tag]}, write `- **Renamed from**: "
+                    f"{gone[item.tag]}` below `### {item.entity}`; else give it another type and another key"
+                )
+        return ""
 
     def meet_new_entities(self) -> None:
         """Notes the reads of OLD that meet items of entities which only NEW has. Reads that go wrong are refused.
@@ -427,6 +587,27 @@ class _Comparison:
                     f"{read.id} of {self.old.name} meets items of {met} and passes over them: its pages may be shorter"
                 )
 
+    def require_only_members(self, needs_prepare: bool, old: CodeVersion, new: CodeVersion) -> None:
+        """Refuses changes beside renamed members that need a backfill before `switch`: theirs is after it.
+
+        Reads in the order of a member are refused, too: while items have both names, there is no such order.
+        """
+        members = self.attributes.renamed_members
+        if needs_prepare or self.attributes.fills or self.attributes.verified or self.attributes.renamed:
+            message = f"{members[0]} gets another name, and other changes need a backfill before that"
+            fix = "rename it in a change of its own, before or after this one"
+            self.refusals.append(codes.CHANGED_ATTRIBUTE.at(None, message, fix))
+        for member in members:
+            for version in (old, new):
+                if (pattern := _ordered_by(version.workload, member.entity, member.attribute)) is not None:
+                    message = f"{member} gets another name, and {pattern} of {version.name} sorts or compares by it"
+                    fix = (
+                        f"rename it in two changes: add {member.new} to the enum, let the application write it and "
+                        f"correct the items, then drop {member.old}"
+                    )
+                    self.refusals.append(codes.CHANGED_ATTRIBUTE.at(None, message, fix))
+        self.require_none()
+
     def notes(self, prepare: CodeVersion) -> Iterator[str]:
         yield from self.passed_over
         yield from self.attributes.notes
@@ -437,9 +618,14 @@ class _Comparison:
             yield f"{name} is not in NEW. Its items stay in the table, and NEW does not read them"
         if gone and came:
             yield (
-                f"if {' and '.join(gone)} became {' and '.join(came)}: entities are not split or merged. Keep "
-                f"{gone[0]}, let the application write both, and drop it in a later transition"
+                f"if {came[0]} is the new name of {gone[0]}, write `- **Renamed from**: {gone[0]}` below it. If "
+                f"{' and '.join(gone)} became {' and '.join(came)}: keep {gone[0]} in this change, make the items of "
+                f"{came[0]} with `--function`, and leave {gone[0]} out in a later change"
             )
+        for entity in old.entities:
+            now_entity = new.entity(entity.name)
+            if entity.history and now_entity and not now_entity.history:
+                yield f"{entity.name} has no history in NEW. Its versions stay in the table, and NEW does not read them"
         before, after = self.old.package.methods, prepare.package.methods
         for pattern, method in before.items():
             now = after.get(pattern)
@@ -457,10 +643,25 @@ def _renamed(facet: Facet, names: Mapping[str, str]) -> Facet:
     return replace(facet, pk=tuple(map(text, facet.pk)), sk=tuple(map(text, facet.sk)), when=when)
 
 
+def _with_members(facet: Facet, names: Mapping[tuple[str, str], str]) -> Facet:
+    """A key with other names of members of enums in its conditions."""
+    when = tuple(
+        replace(one, values=tuple(names.get((one.attribute, value), value) for value in one.values))
+        for one in facet.when
+    )
+    return replace(facet, when=when)
+
+
 def _add_mirror(items: list[Item], entity: str, mirrored: MirroredAttribute) -> None:
     for number, item in enumerate(items):
         if item.entity == entity and not item.copy:
             items[number] = replace(item, mirrored=(*item.mirrored, mirrored))
+
+
+def _add_read_member(items: list[Item], entity: str, read_member: ReadMember) -> None:
+    for number, item in enumerate(items):
+        if item.entity == entity and not item.copy:
+            items[number] = replace(item, read_members=(*item.read_members, read_member))
 
 
 def _unread(item: Item, design: Design) -> Item:
@@ -469,6 +670,21 @@ def _unread(item: Item, design: Design) -> Item:
     own = design.item(item.entity)
     tag = f"{own.tag}.{item.copy}" if own and item.copy else item.tag
     return replace(item, tag=tag, facets=facets, whole=True)
+
+
+def _ordered_by(workload: Workload, entity: str, attribute: str) -> str | None:
+    """The id of a pattern that needs an order of the values of an attribute; None if there is none."""
+    for read in workload.reads:
+        if entity in read.entities:
+            ranges = [one.attribute for one in read.inputs if one.op in RANGES]
+            if attribute in (*ranges, *(one.attribute for one in read.sort)):
+                return read.id
+    for write in (*workload.writes, *workload.deletes):
+        for check in write.checks:
+            is_same = (check.entity or write.first_entity) == entity and check.attribute == attribute
+            if is_same and check.op in RANGES:
+                return write.id
+    return None
 
 
 def _reads(operation: Operation, workload: Workload) -> Iterator[Request]:

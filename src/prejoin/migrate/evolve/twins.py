@@ -14,6 +14,13 @@ not renew its mark. So of each item it is known whether it was written since the
 
 and the same with both exchanged. An item is deleted only if its mark fits, by a request with the condition that it is
 still as it was read. Everything else is carried over, or reported.
+
+At the end the leaving items are removed. Before that, the marks of the coming ones are: a coming item without a mark
+is never deleted, whatever becomes of the record of the change, or of a process that wakes up late.
+
+Items may have *foreign* attributes, which no class has: other programs write them, and no mark covers them. They are
+carried over with an item, at the latest when the leaving one is removed. If both items have one with different values,
+nobody knows which is right, and the pair is reported.
 """
 
 from __future__ import annotations
@@ -27,13 +34,14 @@ from typing import Any
 from prejoin.keys import TABLE
 from prejoin.migrate.evolve.transition import TWIN, Transition
 from prejoin.patterns.copies import CopyPattern
-from prejoin.patterns.integrity.findings import is_expired, values_of
+from prejoin.patterns.integrity.findings import values_of
 from prejoin.patterns.twin_mark import MARK, twin_mark
-from prejoin.protocol.values import canonical_item
+from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.schema import Schema
+from prejoin.table.schema.visibility import is_expired
 
 MOST_COMPARED = 120
 """The most attributes in a condition: DynamoDB accepts 300 operators in 4 KB."""
@@ -64,6 +72,9 @@ class TwinAction(Enum):
     CONFLICT = "conflict"
     DAMAGED = "damaged"
 
+
+_OVERWRITING = frozenset({TwinAction.WRITE_COMING, TwinAction.WRITE_LEAVING, TwinAction.REMOVE_LEAVING})
+"""The actions after which only the attributes of one of the items are left."""
 
 Decision = Callable[[ItemState, ItemState, bool], TwinAction]
 """What is to be done with a pair: by the states of the leaving and the coming item, and whether they are equal."""
@@ -105,6 +116,13 @@ def decide_at_end(leaving: ItemState, coming: ItemState, are_equal: bool) -> Twi
             return TwinAction.WRITE_COMING  # a forgotten job of the leaving design wrote it
 
 
+def decide_before_end(leaving: ItemState, coming: ItemState, are_equal: bool) -> TwinAction:
+    """What is to be done with a pair before items are removed: writes of the leaving design are carried over."""
+    if leaving is ItemState.AS_MARKED:
+        return TwinAction.NOTHING
+    return decide_at_end(leaving, coming, are_equal)
+
+
 @dataclass(frozen=True)
 class Pair:
     """The items of one object under both keys, as they were read in one transaction."""
@@ -121,7 +139,7 @@ class Pair:
     def coming_values(self) -> Mapping[str, Any] | None:
         return self.kind.values(self.coming, self.kind.coming)
 
-    @property
+    @cached_property
     def states(self) -> tuple[ItemState, ItemState]:
         leaving = self.kind.state(self.leaving, self.leaving_values)
         return leaving, self.kind.state(self.coming, self.coming_values)
@@ -131,11 +149,33 @@ class Pair:
         """Whether both have the same attributes."""
         return self.leaving_values is not None and self.leaving_values == self.coming_values
 
+    def action(self, decision: Decision) -> TwinAction:
+        """What is to be done with the pair. It is reported if a foreign attribute would be lost."""
+        action = decision(*self.states, self.are_equal)
+        return TwinAction.CONFLICT if action in _OVERWRITING and self._has_foreign_conflict else action
+
+    @property
+    def foreign(self) -> Json:
+        """The foreign attributes of both items."""
+        return self.kind.foreign(self.leaving) | self.kind.foreign(self.coming)
+
+    @property
+    def missing_foreign(self) -> Json:
+        """The foreign attributes that only the leaving item has."""
+        coming = self.coming or {}
+        return {name: value for name, value in self.kind.foreign(self.leaving).items() if name not in coming}
+
+    @property
+    def _has_foreign_conflict(self) -> bool:
+        coming = self.kind.foreign(self.coming)
+        leaving = self.kind.foreign(self.leaving)
+        return any(name in coming and not equal(value, coming[name]) for name, value in leaving.items())
+
     @property
     def is_expired(self) -> bool:
-        """Whether DynamoDB deletes one of them."""
+        """Whether DynamoDB deletes all that is left of the pair. Code of one design may have renewed one of them."""
         items = [item for item in (self.leaving, self.coming) if item is not None]
-        return any(is_expired(self.kind.leaving_schema, item) for item in items)
+        return all(is_expired(self.kind.leaving_schema.ttl, item) for item in items)
 
 
 @dataclass(frozen=True)
@@ -157,6 +197,21 @@ class PairKind:
     def attributes(self) -> list[str]:
         """The attributes of the class, as they are stored."""
         return [attribute.wire for attribute in self.leaving.codec.attributes.values()]
+
+    @cached_property
+    def _own_names(self) -> frozenset[str]:
+        """The attributes that code of either design writes: of the classes, and keys."""
+        schemas = ((self.leaving_schema, self.leaving), (self.coming_schema, self.coming))
+        names = {MARK, self.leaving_schema.type_attribute}
+        for schema, entity in schemas:
+            names.update(attribute.wire for attribute in entity.codec.attributes.values())
+            for facet in schema.facets:
+                names.update(schema.keys(facet.slot).names)
+        return frozenset(names)
+
+    def foreign(self, item: Json | None) -> Json:
+        """The attributes of an item that neither a class nor a key has."""
+        return {name: value for name, value in (item or {}).items() if name not in self._own_names}
 
     def values(self, item: Json | None, entity: BoundEntity[Any]) -> Mapping[str, Any] | None:
         return values_of(entity, item) if item is not None else None
@@ -218,11 +273,17 @@ def requests(pair: Pair, action: TwinAction) -> list[dict[str, Any]]:
         case TwinAction.WRITE_COMING:
             values = pair.leaving_values
             assert values is not None
-            return [_set_mark(kind, pair.leaving, values), _put(kind, kind.coming_item(values), pair.coming)]
+            return [
+                _set_mark(kind, pair.leaving, values),
+                _put(kind, pair.foreign | kind.coming_item(values), pair.coming),
+            ]
         case TwinAction.WRITE_LEAVING:
             values = pair.coming_values
             assert values is not None
-            return [_set_mark(kind, pair.coming, values), _put(kind, kind.leaving_item(values), pair.leaving)]
+            return [
+                _set_mark(kind, pair.coming, values),
+                _put(kind, pair.foreign | kind.leaving_item(values), pair.leaving),
+            ]
         case TwinAction.MARK_BOTH:
             values = pair.leaving_values
             assert values is not None
@@ -235,6 +296,8 @@ def requests(pair: Pair, action: TwinAction) -> list[dict[str, Any]]:
             values = pair.coming_values
             assert values is not None
             return [_delete(kind, pair.coming), _still_absent(kind, kind.keys(values)[0])]
+        case TwinAction.REMOVE_LEAVING if pair.coming is not None and pair.missing_foreign:
+            return [_delete(kind, pair.leaving), _set_attributes(kind, pair.coming, pair.missing_foreign)]
         case TwinAction.REMOVE_LEAVING:
             return [_delete(kind, pair.leaving)]
         case _:
@@ -248,6 +311,21 @@ def _set_mark(kind: PairKind, item: Json | None, values: Mapping[str, Any]) -> d
     condition = _as_read(kind, item, to)
     key = kind.leaving_schema.item_key(item)
     return {"Update": {"Key": key, "UpdateExpression": text, "ConditionExpression": condition, **to.parameters()}}
+
+
+def _set_attributes(kind: PairKind, item: Json, attributes: Json) -> dict[str, Any]:
+    to = Placeholders()
+    sets = [f"{to.name(name)} = {to.value(value)}" for name, value in attributes.items()]
+    condition = " AND ".join(f"attribute_not_exists({to.name(name)})" for name in attributes)
+    key_name = to.name(kind.leaving_schema.keys(TABLE).names[0])
+    return {
+        "Update": {
+            "Key": kind.leaving_schema.item_key(item),
+            "UpdateExpression": f"SET {', '.join(sets)}",
+            "ConditionExpression": f"attribute_exists({key_name}) AND {condition}",
+            **to.parameters(),
+        }
+    }
 
 
 def _put(kind: PairKind, item: Json, before: Json | None) -> dict[str, Any]:

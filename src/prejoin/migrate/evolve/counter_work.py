@@ -1,0 +1,260 @@
+"""`CounterWork`: carries the numbers in the shards of a counter over to the other key of their entity.
+
+While an entity has two keys, its counter has shards under both. Code that knows both designs adds to a shard of each,
+and notes in both how much of the number they have in common (`~views`). Code of one design adds to its own shard only.
+So the difference between a number and its note is what the other shard lacks:
+
+    leaving        coming         what is done                     at the end, when code of the coming design runs alone
+    as noted       as noted       nothing                          the leaving one is deleted
+    more           any            both get the difference of both  the coming one gets it, the leaving one is deleted
+    as noted       absent         code of the coming design        the leaving one is deleted
+                                  deleted it: it is deleted here
+
+and the same with both exchanged. Each transaction has the condition that both shards are as they were read, so nothing
+is added twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+from prejoin.migrate.evolve.passes import PassOutcome, TablePasses
+from prejoin.migrate.evolve.transition import Transition
+from prejoin.migrate.evolve.twins import pair_kinds
+from prejoin.patterns.aggregates.sharded_counter import BoundCounter, counted_mark
+from prejoin.patterns.integrity.audit import is_race, patiently
+from prejoin.patterns.integrity.findings import Finding
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.render import Placeholders
+from prejoin.table.conversation import Request
+from prejoin.table.read.decode import values_in
+from prejoin.table.schema.schema import Schema
+
+_ATTEMPTS = 10
+"""How often a shard that is written all the time is read again."""
+
+
+class CounterAction(Enum):
+    """What is done with a shard."""
+
+    NOTHING = "nothing"
+    CARRY = "counters carried over"
+    DELETE = "shards of counters deleted"
+
+
+@dataclass(frozen=True)
+class CounterKind:
+    """The shards of an entity's counter under both of its keys."""
+
+    schema: Schema
+    counter: BoundCounter
+
+    @property
+    def tags(self) -> tuple[str, str]:
+        assert self.counter.twin is not None  # `counter_kinds` takes only these
+        return self.counter.facet.entity, self.counter.twin.entity
+
+    @property
+    def wires(self) -> tuple[str, ...]:
+        return tuple(self.counter.attributes.values())
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        return tuple(map(counted_mark, self.wires))
+
+    def keys(self, item: Json) -> tuple[Json, Json] | None:
+        """The keys of the leaving and the coming shard; None if the key of a shard cannot be read."""
+        assert self.counter.twin is not None
+        is_leaving = item[self.schema.type_attribute]["S"] == self.counter.facet.entity
+        values = values_in(self.schema, self.counter.facet if is_leaving else self.counter.twin, item)
+        if values is None:
+            return None
+        leaving, coming = (self.schema.facet_key(facet, values) for facet in (self.counter.facet, self.counter.twin))
+        return leaving, coming
+
+    def difference(self, shard: Json | None) -> dict[str, Decimal]:
+        """What the other shard lacks, by attribute."""
+        found = {wire: _number(shard, wire) - _number(shard, counted_mark(wire)) for wire in self.wires}
+        return {wire: amount for wire, amount in found.items() if amount}
+
+    def is_noted(self, shard: Json | None) -> bool:
+        """Whether the other shard existed once."""
+        return shard is not None and any(mark in shard for mark in self.marks)
+
+
+def counter_kinds(transition: Transition) -> tuple[CounterKind, ...]:
+    """The sharded counters of entities that get another key in the table."""
+    return tuple(
+        CounterKind(pair.leaving_schema, pattern)
+        for pair in pair_kinds(transition)
+        for pattern in pair.leaving.patterns
+        if isinstance(pattern, BoundCounter) and pattern.twin is not None
+    )
+
+
+class CounterWork:
+    """A pass over the shards of entities that have two keys."""
+
+    def __init__(self, passes: TablePasses, kinds: tuple[CounterKind, ...], *, at_end: bool) -> None:
+        self._passes = passes
+        self._client = passes.client
+        self._kinds = {tag: kind for kind in kinds for tag in kind.tags}
+        self._at_end = at_end
+        self.written: Counter[str] = Counter()
+
+    def run_pass(self, name: str) -> PassOutcome:
+        """Goes through the table once."""
+        outcome = PassOutcome()
+        type_attribute = self._client.schema.type_attribute
+        for page in self._passes.pages(name):
+            shards = [item for item in page if item.get(type_attribute, {}).get("S", "") in self._kinds]
+            for _, result in self._passes.each(self._settle, shards):
+                if isinstance(result, Finding):
+                    outcome.report(result)
+                elif result is not CounterAction.NOTHING:
+                    outcome.changes += 1
+                    self.written[result.value] += 1
+            self._passes.show(f"{self._passes.read:,} items read, {outcome.changes:,} done")
+        return outcome
+
+    def _settle(self, item: Json) -> CounterAction | Finding:
+        """Does what is to be done with a shard, and returns it."""
+        schema = self._client.schema
+        kind = self._kinds[item[schema.type_attribute]["S"]]
+        keys = kind.keys(item)
+        if keys is None:
+            return Finding("damaged", item[schema.type_attribute]["S"], schema.item_key(item), item, None)
+        for _ in range(_ATTEMPTS):
+            leaving, coming = self._read(keys)
+            action, actions = self._actions(kind, keys, leaving, coming)
+            if not actions or self._send(actions):
+                return action
+        return CounterAction.CARRY  # the next pass tries again
+
+    def _actions(
+        self, kind: CounterKind, keys: tuple[Json, Json], leaving: Json | None, coming: Json | None
+    ) -> tuple[CounterAction, list[dict[str, Any]]]:
+        """What is to be done with both shards, and the actions of the transaction that does it."""
+        from_leaving, from_coming = kind.difference(leaving), kind.difference(coming)
+        if self._at_end:
+            if leaving is None:
+                return CounterAction.NOTHING, []
+            actions = [_delete(kind, keys[0], leaving)]
+            if from_leaving or kind.is_noted(coming):
+                actions.append(_add_last(kind, keys[1], coming, kind.tags[1], from_leaving))
+            return CounterAction.DELETE, actions
+        for key, shard, other_key, other in ((keys[0], leaving, keys[1], coming), (keys[1], coming, keys[0], leaving)):
+            if shard is not None and other is None and kind.is_noted(shard) and not kind.difference(shard):
+                return CounterAction.DELETE, [_delete(kind, key, shard), _check_absent(kind, other_key)]
+        if not from_leaving and not from_coming:
+            return CounterAction.NOTHING, []
+        # What both have in common grows by both differences. A shard that is gone has none of it.
+        common = {
+            wire: from_leaving.get(wire, Decimal()) + from_coming.get(wire, Decimal())
+            for wire in from_leaving.keys() | from_coming.keys()
+        }
+        if leaving is None or coming is None:
+            return CounterAction.CARRY, self._restore(kind, keys, leaving, coming)
+        return CounterAction.CARRY, [
+            _add(kind, keys[0], leaving, kind.tags[0], from_coming, common),
+            _add(kind, keys[1], coming, kind.tags[1], from_leaving, common),
+        ]
+
+    def _restore(
+        self, kind: CounterKind, keys: tuple[Json, Json], leaving: Json | None, coming: Json | None
+    ) -> list[dict[str, Any]]:
+        """The actions that write the shard which is absent, with all that the other one has."""
+        shard = leaving if leaving is not None else coming
+        whole = {wire: _number(shard, wire) for wire in kind.wires}
+        noted = {wire: _number(shard, counted_mark(wire)) for wire in kind.wires}
+        lacking = {wire: whole[wire] - noted[wire] for wire in kind.wires}
+        own, other = (0, 1) if leaving is not None else (1, 0)
+        return [
+            _add(kind, keys[own], shard, kind.tags[own], {}, lacking),
+            _add(kind, keys[other], None, kind.tags[other], whole, whole),
+        ]
+
+    def _read(self, keys: tuple[Json, Json]) -> tuple[Json | None, Json | None]:
+        """Both shards, read in one transaction."""
+        gets = [{"Get": {"TableName": self._client.table, "Key": key}} for key in keys]
+        answer = self._client._run(patiently(Request("TransactGetItems", {"TransactItems": gets})))
+        leaving, coming = (one.get("Item") for one in answer["Responses"])
+        return leaving, coming
+
+    def _send(self, actions: list[dict[str, Any]]) -> bool:
+        """Sends the actions. Returns False if a shard is not any more as it was read."""
+        table = self._client.table
+        body = [{name: {"TableName": table, **said} for name, said in action.items()} for action in actions]
+        try:
+            self._client.call("TransactWriteItems", {"TransactItems": body})
+        except DynamoDBError as error:
+            if not is_race(error):
+                raise
+            return False
+        return True
+
+
+def _number(shard: Json | None, name: str) -> Decimal:
+    return Decimal((shard or {}).get(name, {"N": "0"})["N"])
+
+
+def _add(
+    kind: CounterKind,
+    key: Json,
+    shard: Json | None,
+    tag: str,
+    amounts: Mapping[str, Decimal],
+    noted: Mapping[str, Decimal],
+) -> dict[str, Any]:
+    """The update that adds to the numbers of a shard and to their notes, if it is as it was read."""
+    to = Placeholders()
+    condition = _as_read(kind, shard, to)
+    adds = {**amounts, **{counted_mark(wire): amount for wire, amount in noted.items()}}
+    parts = [f"{to.name(name)} {to.value({'N': str(amount)})}" for name, amount in adds.items()]
+    text = f"SET {to.name(kind.schema.type_attribute)} = {to.text(tag)} ADD {', '.join(parts)}"
+    return {"Update": {"Key": key, "UpdateExpression": text, "ConditionExpression": condition, **to.parameters()}}
+
+
+def _add_last(
+    kind: CounterKind, key: Json, shard: Json | None, tag: str, amounts: Mapping[str, Decimal]
+) -> dict[str, Any]:
+    """As `_add`, for a shard that remains alone: it has no notes from then on, so nobody deletes it with its twin."""
+    to = Placeholders()
+    condition = _as_read(kind, shard, to)
+    text = f"SET {to.name(kind.schema.type_attribute)} = {to.text(tag)}"
+    notes = [mark for mark in kind.marks if mark in (shard or {})]
+    if notes:
+        text += f" REMOVE {', '.join(map(to.name, notes))}"
+    if amounts:
+        parts = [f"{to.name(name)} {to.value({'N': str(amount)})}" for name, amount in amounts.items()]
+        text += f" ADD {', '.join(parts)}"
+    return {"Update": {"Key": key, "UpdateExpression": text, "ConditionExpression": condition, **to.parameters()}}
+
+
+def _delete(kind: CounterKind, key: Json, shard: Json) -> dict[str, Any]:
+    to = Placeholders()
+    condition = _as_read(kind, shard, to)
+    return {"Delete": {"Key": key, "ConditionExpression": condition, **to.parameters()}}
+
+
+def _check_absent(kind: CounterKind, key: Json) -> dict[str, Any]:
+    to = Placeholders()
+    condition = _as_read(kind, None, to)
+    return {"ConditionCheck": {"Key": key, "ConditionExpression": condition, **to.parameters()}}
+
+
+def _as_read(kind: CounterKind, shard: Json | None, to: Placeholders) -> str:
+    """The condition that a shard has the same numbers as before, or that it is still absent."""
+    if shard is None:
+        return f"attribute_not_exists({to.name(kind.schema.type_attribute)})"
+    tests = []
+    for name in (*kind.wires, *kind.marks):
+        path = to.name(name)
+        tests.append(f"{path} = {to.value(shard[name])}" if name in shard else f"attribute_not_exists({path})")
+    return " AND ".join(tests)
