@@ -24,7 +24,7 @@ from prejoin.pipeline import codes as pipeline_codes
 from prejoin.pipeline.errors import InputError, InvalidArgumentError, Source
 from prejoin.workload.lookup import suggest
 
-_FUNCTION = re.compile(r"\s*(?P<source>\w+)(?:\s+to\s+(?P<target>\w+))?\s*=\s*(?P<file>.+?):(?P<name>\w+)\s*\Z")
+_NAME = re.compile(r"\w+\Z")
 _FORM = 'write `--function "Student=changes.py:split_name"`, or `"Customer to Address=changes.py:split"`'
 
 Values = Mapping[str, Any]
@@ -96,17 +96,23 @@ def read_functions(texts: Iterable[str], transition: Transition) -> tuple[Entity
 
 
 def _read_function(text: str, transition: Transition) -> EntityFunction:
-    match = _FUNCTION.match(text)
-    if match is None:
+    # A file may have colons and equals signs in its name, entities and functions have none.
+    entities, _, code = text.partition("=")
+    file, _, function_name = code.rpartition(":")
+    words = entities.split()
+    is_pair = len(words) == 3 and words[1] == "to"
+    names = [*words[::2], function_name.strip()]
+    if not (is_pair or len(words) == 1) or not file.strip() or not all(map(_NAME.match, names)):
         raise _invalid(f"`{text}` does not name an entity and a function", _FORM)
-    source, target = match["source"], match["target"] or match["source"]
-    for name, version in ((source, transition.old), (target, transition.new)):
-        if version.workload.entity(name) is None or version.design.item(name) is None:
-            meant = suggest(name, [entity.name for entity in version.workload.entities])
+    source, target = words[0], words[-1]
+    for entity, version in ((source, transition.old), (target, transition.new)):
+        if version.workload.entity(entity) is None or version.design.item(entity) is None:
+            meant = suggest(entity, [one.name for one in version.workload.entities])
             fix = f"did you mean `{meant}`?" if meant else _FORM
-            raise _invalid(f"there is no entity `{name}` in `{version.name}`", fix)
+            raise _invalid(f"there is no entity `{entity}` in `{version.name}`", fix)
     _require_possible(source, target, transition)
-    return EntityFunction(source, target, match["name"], _load(Path(match["file"]), match["name"]))
+    name = function_name.strip()
+    return EntityFunction(source, target, name, _load(Path(file.strip()), name))
 
 
 def _require_possible(source: str, target: str, transition: Transition) -> None:

@@ -44,7 +44,7 @@ from prejoin.workload.grammar.lexer import Inexact, write_name
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import FixedKey, Pin, Workload
 
-_MOVE = re.compile(r"\s*`?(?P<entity>\w+)`?\s*(?:\bto\b\s*(?P<key>.+?))?\s*\Z")
+_NAME = re.compile(r"`?(\w+)`?\Z")
 _MOST_COMBINATIONS = 500
 """Combinations of keys that are tried. Each takes a few milliseconds."""
 
@@ -80,11 +80,14 @@ def read_moves(texts: Iterable[str], workload: Workload, kept: Design) -> tuple[
 
 
 def _read_move(text: str, workload: Workload, kept: Design) -> Move:
-    match = _MOVE.match(text)
-    if match is None:
+    # `Order to USER#{userId} / O#{orderId}`: a key may have spaces, and the name of an entity has none.
+    entity_name, _, rest = text.strip().partition(" ")
+    word, _, key = rest.strip().partition(" ")
+    match = _NAME.match(entity_name)
+    if match is None or (rest and (word != "to" or not key.strip())):
         fix = 'write `--move Order`, or `--move "Order to USER#{userId} / ORDER#{orderId}"`'
         raise _refused(f"`{text}` names no entity and its key", fix)
-    name = match["entity"]
+    name, key = match[1], key.strip()
     if workload.entity(name) is None:
         meant = suggest(name, [entity.name for entity in workload.entities])
         raise _refused(f"there is no entity `{name}`", f"did you mean `{meant}`?" if meant else "name one to move")
@@ -92,15 +95,13 @@ def _read_move(text: str, workload: Workload, kept: Design) -> Move:
     if old_item is None:
         raise _refused(f"the design in use has no {name}", "leave out `--move`: a new entity has no items to move")
     decided = [decision.pin for decision in workload.decisions if _fixes_key(decision.pin, name)]
-    if match["key"] is None and not decided:
-        return Move(name)
-    if match["key"] is None:
-        return _move_to(decided[0], old_item)
-    parts = [part.strip().strip("`") for part in match["key"].split(" / ")]
+    if not key:
+        return _move_to(decided[0], old_item) if decided else Move(name)
+    parts = [part.strip().strip("`") for part in key.split(" / ")]
     table = kept.slots[0]
     if len(parts) != len(table.pk) + len(table.sk) or not all(parts):
         form = "PARTITION KEY / SORT KEY" if table.sk else "PARTITION KEY"
-        raise _refused(f"`{match['key']}` is not a key of this table", f'write `--move "{name} to {form}"`')
+        raise _refused(f"`{key}` is not a key of this table", f'write `--move "{name} to {form}"`')
     sort = f" and `{parts[1]}`" if table.sk else ""
     try:
         pin = read_decision(f"{write_name(name)} has key `{parts[0]}`{sort}", workload)

@@ -171,7 +171,9 @@ class Application:
         return {"name": f"n{self.time}", "email": f"{self.time}@{tenant}", "trackCount": 0}
 
     def _create_track(self, code: Code, tenant: str) -> None:
-        if (artist := self._pick(code, "Artist", tenant, is_written=False)) is None:
+        is_counted = self.random.random() < 0.5
+        artist = self._pick(code, "Artist", tenant, is_written=is_counted, is_blind=True)
+        if artist is None:
             return
         (name,) = artist.values["name"]
         values = {
@@ -180,7 +182,7 @@ class Application:
             "status": self._status(code),
             "plays": self.time,
         }
-        if self.random.random() < 0.5:
+        if not is_counted:
             self.create(code, "Track", tenant, values)
             return
         # In one transaction with the artist.
