@@ -177,8 +177,9 @@ class Walk:
         """The change under way, and the side that is being removed."""
         record = self.record()
         change = record.change
-        if change is None:
-            return Moment("none", None)  # the last change may be repeated, or the next one begins
+        if change is None or not (change.done or change.step.name):
+            # The last change may be repeated, the next one begins, or its first command will be refused.
+            return Moment("none", None)
         if not change.is_cleaning:
             return Moment(change.id, None)
         transition = self.direction()
