@@ -18,7 +18,7 @@ from prejoin.design.model import Design, Item, Operation, design_with_names
 from prejoin.engine import Embedded
 from prejoin.migrate.evolve.items import FOLDER, evolution_of
 from prejoin.migrate.evolve.record import TableRecord, record_place
-from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id, renamed_entities
+from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id, plan_transition, renamed_entities
 from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.design.design_file import read_design
 from prejoin.pipeline.document import DOCUMENT
@@ -145,6 +145,30 @@ def next_text(transition: Transition, kind: StepKind) -> str:
         command = f"`prejoin evolve {COMMANDS[step.kind]} {transition.old.name} {transition.new.name}`"
         return ", then ".join([*deployments, command])
     return f"`{transition.new.name}` is the design of the table now"
+
+
+def obstacle_to_way_back(transition: Transition) -> str:
+    """Why a change cannot be turned round while it is under way; empty if it can."""
+    try:
+        plan_transition(transition.new, transition.old, transition.change)
+    except InputError as refusal:
+        return refusal.diagnostics[0].message
+    return ""
+
+
+def way_back_text(way_back: Transition) -> str:
+    """Which deployments of the way back are left out; empty if it has no code of both designs.
+
+    The code that runs when a change is turned round may be any of its versions. `prepare` of the way back is `switch` of
+    the way there, and it must not be deployed before a backfill has written what it reads.
+    """
+    if not (way_back.needs_prepare or way_back.needs_switch):
+        return ""
+    target = way_back.new.name
+    return (
+        f"deploy only what follows the code that runs now: if that is `{target}` or the former `prepare`, leave out "
+        "`prepare` and `switch`; if it is the former `switch`, leave out `prepare`"
+    )
 
 
 def _backfill_text(transition: Transition) -> str:
