@@ -589,7 +589,9 @@ class _Comparison:
                 continue
             met = " or ".join(names)
             if read.result is Result.COUNT or (read.limit and not read.paginated):
-                message = f"{read.id} of {reader.name} would count items of {met}, which {other.name} has in that partition"
+                message = (
+                    f"{read.id} of {reader.name} would count items of {met}, which {other.name} has in that partition"
+                )
                 fix = f"give {met} another partition key, or let {read.id} read the items instead of a count or a limit"
                 self.refusals.append(codes.MIXED_ITEMS.at(None, message, fix))
             else:
