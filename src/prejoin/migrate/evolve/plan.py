@@ -159,8 +159,8 @@ def obstacle_to_way_back(transition: Transition) -> str:
 def way_back_text(way_back: Transition) -> str:
     """Which deployments of the way back are left out; empty if it has no code of both designs.
 
-    The code that runs when a change is turned round may be any of its versions. `prepare` of the way back is `switch` of
-    the way there, and it must not be deployed before a backfill has written what it reads.
+    The code that runs when a change is turned round may be any of its versions. `prepare` of the way back is `switch`
+    of the way there, and it must not be deployed before a backfill has written what it reads.
     """
     if not (way_back.needs_prepare or way_back.needs_switch):
         return ""
