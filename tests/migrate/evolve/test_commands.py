@@ -110,3 +110,14 @@ def test_designs_with_errors_are_refused(projects: Path, prejoin: Prejoin) -> No
     ran = prejoin("evolve", "plan", "old", "nowhere")
     assert ran.status == 1
     assert "nowhere has errors; nothing was planned" in ran.err
+
+
+def test_way_back_is_planned_before_anything_is_backfilled(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    """All items are those of OLD then, which is no reason to think that the folders are exchanged."""
+    prejoin("evolve", "indexes", "old", "new", "--db", "shop.db")
+    aborted = prejoin("evolve", "abort", "old", "new", "--db", "shop.db", "--yes")
+    assert "if that is `old` or the former `prepare`, leave out `prepare` and `switch`" in aborted.err
+    planned = prejoin("evolve", "plan", "new", "old", "--db", "shop.db", "-o", "back")
+    assert planned.status == 0, planned.err
+    assert "this is the way back" in planned.err
+    assert "deploy only what follows the code that runs now" in planned.err

@@ -91,6 +91,59 @@ def test_plan_accepts_the_design_and_all_patterns_are_served(in_use: str, key: s
         assert user.facets == was.facets
 
 
+VISITS = """# Clinic
+
+## Entities
+
+### Visit
+
+- `visitId` (string, generated)
+- `patient` (string, immutable)
+- `ward` (string, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Consistency | Frequency |
+| --- | --- | --- | --- | --- | --- |
+| AP-001 | Visit | visitId | Single | Strong | 5/s |
+| AP-002 | Visit | ward | Collection | Strong | 5/s |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Frequency |
+| --- | --- | --- | --- | --- |
+| AP-010 | Visit | Visit | create Visit | 1/s |
+"""
+VISIT = Item("Visit", "Visit", (Facet(TABLE, ("VISIT#{visitId}",), ("VISIT",)),))
+BY_WARD = Item("Visit", "Visit.by-ward", (Facet(TABLE, ("WARD#{ward}",), ("VISIT#{visitId}",)),), copy="by-ward")
+
+
+def test_copy_with_the_same_key_keeps_its_type() -> None:
+    """Consistent reads by other attributes than those of the key are served by copies."""
+    design = Design("clinic", FEW.slots[:1], (VISIT, BY_WARD))
+    result = moved(VISITS, design, "Visit to PATIENT#{patient} / V#{visitId}")
+    assert result.unserved == ()
+    by_ward = result.design.item("Visit", "by-ward")
+    assert by_ward
+    assert (by_ward.tag, by_ward.facets) == (BY_WARD.tag, BY_WARD.facets)
+    # A copy now has the key that the entity had, where old items are for a time: it has another word there.
+    by_id = result.design.item("Visit", "by-visitId")
+    assert by_id
+    assert (by_id.tag, by_id.facets[0].sk) == ("Visit2.by-visitId", ("VISIT2",))
+    assert transition(VISITS, design, result).moved == ("Visit",)
+
+
+def test_copy_gets_another_name_with_another_key() -> None:
+    kept = replace(BY_WARD, facets=(Facet(TABLE, ("W#{ward}",), ("{visitId}",)),))
+    design = Design("clinic", FEW.slots[:1], (VISIT, kept))
+    result = moved(VISITS, design, "Visit to PATIENT#{patient} / V#{visitId}")
+    assert result.unserved == ()
+    assert {item.copy for item in result.design.items} == {"", "by-visitId", "by-ward-2"}
+    assert transition(VISITS, design, result).moved == ("Visit",)
+
+
 @pytest.mark.parametrize(
     "key", ["another word", *(pytest.param(key, marks=pytest.mark.slow) for key in list(KEYS)[1:])]
 )

@@ -158,6 +158,22 @@ def test_packages_between_leave_a_table_that_an_audit_accepts(version: str, tmp_
     assert [str(one) for one in audit(blog.client(blog.version(version)))] == []
 
 
+@pytest.mark.parametrize("constructs", [("unique",), ("tenant", "unique", "history", "copy")])
+def test_unique_values_that_both_designs_changed_are_reported(constructs: tuple[str, ...], tmp_path: Path) -> None:
+    """Guards are those of each item, as it is, until a person has decided. So the backfill comes to an end."""
+    blog = filled(constructs, tmp_path)
+    blog.run(blog.forward, "add_indexes", "backfill")
+    assert blog.write("OLD", "slug", "x", "of-old")
+    assert blog.write("NEW", "slug", "x", "of-new")
+    result = blog.run(blog.forward, "backfill")
+    assert [finding.kind for finding in result.undecided] == ["conflict"]
+    assert not {"missing", "orphaned"} & result.written.keys()
+    assert blog.write("switch", "slug", "x", "decided")
+    assert blog.run(blog.forward, "backfill").undecided == []
+    assert blog.run(blog.forward, "clean").undecided == []
+    blog.require_unique("NEW")
+
+
 # --- Random walks ---------------------------------------------------------------------------------------------------
 
 

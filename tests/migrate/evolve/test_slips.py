@@ -138,3 +138,19 @@ def test_change_that_wrote_nothing_is_forgotten(folder: Path, prejoin: Prejoin) 
     assert (early.status, "PJ776" in early.err) == (4, True)
     assert "no change is under way" in prejoin("evolve", "abort", *FORWARD, "--yes").err
     assert items(folder) == {"Order": ids(COUNT)}
+
+
+def test_way_back_is_planned_while_all_items_are_those_of_old(folder: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    """A change that was turned round before its backfill: the folders are not exchanged, though no item is of NEW."""
+    prejoin("evolve", "indexes", *FORWARD)
+    assert prejoin("evolve", "abort", *FORWARD, "--yes").status == 0
+    planned = prejoin("evolve", "plan", *EXCHANGED, "-o", "back")
+    assert planned.status == 0, planned.err
+    assert "this is the way back" in planned.err
+
+
+def test_change_is_planned_once_more_when_all_items_are_those_of_new(folder: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    for step in ("indexes", "backfill", "clean"):
+        assert prejoin("evolve", step, *FORWARD, "--yes").status == 0
+    planned = prejoin("evolve", "plan", *FORWARD)
+    assert planned.status == 0, planned.err

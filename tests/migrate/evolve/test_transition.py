@@ -193,3 +193,27 @@ def test_figure_of_items_with_a_new_entity_is_refused(result: str) -> None:
     with pytest.raises(InputError, match="would count items of Remark") as refusal:
         plan_transition(*with_remarks(result))
     assert "PJ774" in {one.code for one in refusal.value.diagnostics}
+
+
+def test_way_back_from_a_new_entity_among_items_that_old_code_reads() -> None:
+    """Items of the new entity stay, and code of OLD passes over them."""
+    old, new = with_remarks("Collection")
+    there = plan_transition(old, new)
+    back = plan_transition(new, old, there.change)
+    assert [item.entity for item in back.switch.design.items] == ["Work"]
+    assert any("AP-001 of OLD meets items of Remark" in note for note in back.notes)
+    engine = Embedded()
+    client, target = (Client(one.package.schema, "shop", engine) for one in (new, back.switch))
+    client.create_table()
+    client.insert(new.package.record("Work", {"courseId": "c", "workId": "w"}))
+    client.insert(new.package.record("Remark", {"courseId": "c", "workId": "w", "remarkId": "r"}))
+    method = back.switch.package.methods["AP-001"]
+    works = back.switch.package.call(target, method, {"course_id": "c"})
+    assert [one.work_id for one in works] == ["w"]
+
+
+@pytest.mark.parametrize("result", ["Count", "Collection, limit 5"])
+def test_figure_of_items_with_an_entity_that_is_gone_is_refused(result: str) -> None:
+    with_fewer, with_more = with_remarks(result)
+    with pytest.raises(InputError, match="would count items of Remark"):
+        plan_transition(with_more, with_fewer)

@@ -27,8 +27,10 @@ from prejoin.migrate.evolve.plan import (
     StepKind,
     estimate_backfill,
     next_text,
+    obstacle_to_way_back,
     open_version,
     steps_of,
+    way_back_text,
     write_steps,
 )
 from prejoin.migrate.evolve.transition import Transition, plan_transition
@@ -161,10 +163,12 @@ def plan(
         notes.append(
             f"wrote {quantity(len(files), 'file')} to {output}: infrastructure and code, one folder for each step"
         )
-    if found is opened:
-        notes.append(f"to go back at any step before `clean`: `prejoin evolve abort {found.old.name} {found.new.name}`")
+    if found is not opened:
+        notes += [f"this is the way back from the change to `{found.old.name}`", *_way_back_notes(found)]
+    elif obstacle := obstacle_to_way_back(found):
+        notes.append(f"`prejoin evolve abort` cannot turn this change round: {obstacle}")
     else:
-        notes.append(f"this is the way back from the change to `{found.old.name}`")
+        notes.append(f"to go back at any step before `clean`: `prejoin evolve abort {found.old.name} {found.new.name}`")
     result = {
         "steps": [{"kind": s.kind, "what": s.what or None, "text": s.text, "running": s.running} for s in steps],
         "estimate": _estimate_json(estimate),
@@ -175,6 +179,11 @@ def plan(
     }
     status = ExitStatus.FAILED if sources else ExitStatus.FINE
     return Outcome(status, result=result, page=lines, sources=sources, notes=tuple(notes))
+
+
+def _way_back_notes(way_back: Transition) -> list[str]:
+    text = way_back_text(way_back)
+    return [text] if text else []
 
 
 def _estimated(found: BackfillEstimate) -> str:
@@ -362,6 +371,7 @@ def abort(old: str, new: str, target: TableTarget, state: str, yes: bool, as_jso
     notes = (
         f"the table goes back now: run the commands with the folders exchanged, `prejoin evolve backfill {names}`",
         f"`prejoin evolve plan {names} -o FOLDER`, with the place of the table, writes the code of each deployment",
+        *_way_back_notes(way_back),
     )
     lines: list[Line] = list(titled(("", "Step", "By", "Running code"), rows, ("bold", "", "", "dim")))
     result = {"forgotten": False, "steps": [{"kind": s.kind, "what": s.what or None, "text": s.text} for s in steps]}

@@ -234,7 +234,9 @@ class FunctionWork:
             values |= {name: source_values[name] for name in base}
         lacking = [name for name in base if values.get(name) is None]
         if lacking:
-            raise FunctionError(f"{function.name} returned no {lacking[0]}, which is part of the key")
+            raise FunctionError(
+                f"{function.name} returned no {place.entity.codec.attribute(lacking[0]).wire}, which is part of the key"
+            )
         computed = tuple(sorted(name for name in values if name not in base))
         wires: dict[str, Json] = {}
         for field in (*computed, *base):

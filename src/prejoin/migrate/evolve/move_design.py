@@ -272,9 +272,29 @@ def _separated(first: Design, old: Design, moves: Sequence[Move], workload: Work
 
 
 def _with_new_tag(item: Item, old: Design, moves: Sequence[Move]) -> Item:
+    """An item of a moved entity with another type. A copy with the same key is the same in both designs."""
     was = old.item(item.entity)
-    is_moved = was is not None and item.entity in moved_names(moves)
-    return replace(item, tag=next_tag(was, old)) if is_moved and was and not item.copy else item
+    if was is None or item.entity not in moved_names(moves):
+        return item
+    tag = next_tag(was, old)
+    if not item.copy:
+        return replace(item, tag=tag)
+    same_name = old.item(item.entity, item.copy)
+    if same_name is not None and same_name.facets[0] == item.facets[0]:
+        return replace(item, tag=same_name.tag)
+    number = int(tag.removeprefix(item.entity))
+    if same_name is not None:
+        name = f"{item.copy}-{number}"
+        item = replace(item, copy=name, tag=f"{tag}.{name}")
+    if any(one.facets[0] == item.facets[0] for one in old.items):
+        # The copy has the key that the entity had, where its old items are for a time.
+        facet = item.facets[0]
+        word = f"{item.entity.upper()}{number}"
+        last = facet.sk or facet.pk
+        other = (other_word(last[0], number, _number(was), word, old.separator), *last[1:])
+        facet = replace(facet, sk=other) if facet.sk else replace(facet, pk=other)
+        item = replace(item, facets=(facet, *item.facets[1:]))
+    return item
 
 
 def _unchanged(design: Design) -> Design:

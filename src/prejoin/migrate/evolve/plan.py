@@ -16,8 +16,9 @@ from prejoin.design.files import design_beside
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Item, Operation, design_with_names
 from prejoin.engine import Embedded
-from prejoin.migrate.evolve.items import evolution_of
-from prejoin.migrate.evolve.transition import CodeVersion, Transition, renamed_entities
+from prejoin.migrate.evolve.items import FOLDER, evolution_of
+from prejoin.migrate.evolve.record import TableRecord, record_place
+from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id, plan_transition, renamed_entities
 from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.design.design_file import read_design
 from prejoin.pipeline.document import DOCUMENT
@@ -146,6 +147,30 @@ def next_text(transition: Transition, kind: StepKind) -> str:
     return f"`{transition.new.name}` is the design of the table now"
 
 
+def obstacle_to_way_back(transition: Transition) -> str:
+    """Why a change cannot be turned round while it is under way; empty if it can."""
+    try:
+        plan_transition(transition.new, transition.old, transition.change)
+    except InputError as refusal:
+        return refusal.diagnostics[0].message
+    return ""
+
+
+def way_back_text(way_back: Transition) -> str:
+    """Which deployments of the way back are left out; empty if it has no code of both designs.
+
+    The code that runs when a change is turned round may be any of its versions. `prepare` of the way back is `switch`
+    of the way there, and it must not be deployed before a backfill has written what it reads.
+    """
+    if not (way_back.needs_prepare or way_back.needs_switch):
+        return ""
+    target = way_back.new.name
+    return (
+        f"deploy only what follows the code that runs now: if that is `{target}` or the former `prepare`, leave out "
+        "`prepare` and `switch`; if it is the former `switch`, leave out `prepare`"
+    )
+
+
 def _backfill_text(transition: Transition) -> str:
     parts = [f"write what `{transition.new.name}` reads into all items"]
     if transition.fills:
@@ -180,6 +205,7 @@ def estimate_backfill(
     with connect(found.old.package.schema, name, place) as client:
         described = client.call("DescribeTable")["Table"]
         sample = client.call("Scan", {"Limit": SAMPLE})["Items"]
+        record = record_place(client, FOLDER).read()
     count, size = described["ItemCount"], described["TableSizeBytes"]
     with Embedded() as engine, TemporaryDirectory() as folder:
         local = Client(found.old.package.schema, name, engine)
@@ -188,6 +214,9 @@ def estimate_backfill(
             # The estimate is for the whole change, however far the table is.
             if item.get(found.old.design.type_attribute) != {"S": STATE_TAG}:
                 local.call("PutItem", {"Item": item})
+        if record.design or record.change:
+            # The table is where the change begins, or on its way: its items may be those of either design.
+            record_place(local, folder).write(TableRecord(design_id(found.old), found.old.name))
         with evolution_of(found, local, state=folder) as evolution:
             evolution.add_indexes()
             evolution.backfill()
@@ -243,8 +272,10 @@ def _wave(found: Transition, there: list[str], language: str) -> Mapping[PurePos
     found = _in_new_names(found)
     slots = {slot.name: slot for slot in (*found.old.design.slots, *found.new.design.slots)}
     workload = found.switch.workload
+    gone = [one for one in found.old.workload.entities if workload.entity(one.name) is None]
     workload = replace(
         workload,
+        entities=(*workload.entities, *gone),
         reads=(*workload.reads, *(one for one in found.old.workload.reads if workload.pattern(one.id) is None)),
         writes=(*workload.writes, *(one for one in found.old.workload.writes if workload.pattern(one.id) is None)),
         deletes=(*workload.deletes, *(one for one in found.old.workload.deletes if workload.pattern(one.id) is None)),
@@ -282,7 +313,7 @@ def _items(found: Transition) -> tuple[Item, ...]:
     merged: dict[tuple[str, str], Item] = {(one.entity, one.copy): one for one in found.switch.design.items}
     for design in (found.old.design, found.new.design):
         for item in design.items:
-            own = merged[item.entity, item.copy]
+            own = merged.setdefault((item.entity, item.copy), item)
             more = tuple(facet for facet in item.facets if own.facet(facet.slot) is None)
             merged[item.entity, item.copy] = replace(own, facets=own.facets + more)
     return tuple(merged.values())

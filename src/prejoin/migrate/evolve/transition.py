@@ -180,9 +180,11 @@ def _plan_transition(old: CodeVersion, new: CodeVersion, change: str) -> Transit
     prepare_entities, switch_entities = found.entities()
     prepare_items, switch_items = found.items()
     found.require_none()
-    # Code of OLD and `prepare` does not know entities that only NEW has.
+    # Code of OLD and `prepare` does not know entities that only NEW has, nor `switch` and NEW those that only OLD has.
     known_to_old = {name: one for name, one in prepare_entities.items() if old.workload.entity(name)}
-    found.meet_new_entities()
+    known_to_new = {name: one for name, one in switch_entities.items() if new.workload.entity(name)}
+    found.meet_other_entities(old, new)
+    found.meet_other_entities(new, old)
     prepare = CodeVersion(
         "prepare",
         _with_entities(old.workload, known_to_old),
@@ -199,11 +201,10 @@ def _plan_transition(old: CodeVersion, new: CodeVersion, change: str) -> Transit
             stores=tuple(dict.fromkeys((*old.design.stores, *new.design.stores))),
         ),
     )
-    switch = CodeVersion(
-        "switch",
-        _with_entities(new.workload, switch_entities),
-        replace(new.design, slots=_slots(new.design, old.design), items=switch_items),
-    )
+    with_all = replace(new.design, slots=_slots(new.design, old.design), items=switch_items)
+    found.load(CodeVersion("switch", _with_entities(new.workload, switch_entities), with_all))
+    items_of_new = tuple(item for item in switch_items if item.entity in known_to_new)
+    switch = CodeVersion("switch", _with_entities(new.workload, known_to_new), replace(with_all, items=items_of_new))
     prepare, switch = found.mapped(prepare, old), found.mapped(switch, new)
     found.require_none()
     extra = [
@@ -287,9 +288,10 @@ def _with_entities(workload: Workload, merged: dict[str, Entity]) -> Workload:
     return replace(workload, entities=tuple(merged[name] for name in names))
 
 
-def _with_new_entities(old: CodeVersion, new: CodeVersion) -> Workload:
-    added = [one for one in new.workload.entities if old.workload.entity(one.name) is None]
-    return replace(old.workload, entities=(*old.workload.entities, *added))
+def _with_entities_of(version: CodeVersion, other: CodeVersion) -> Workload:
+    """The workload of a version, with the entities that only the other one has."""
+    added = [one for one in other.workload.entities if version.workload.entity(one.name) is None]
+    return replace(version.workload, entities=(*version.workload.entities, *added))
 
 
 def _class_of(entity: Entity | None) -> list[tuple[str, object, bool]]:
@@ -327,7 +329,7 @@ class _Comparison:
     attributes: AttributeComparison
     refusals: list[Diagnostic] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
-    """Notes on reads of OLD that meet items of new entities."""
+    """Notes on reads that meet items of entities which only the other design has."""
 
     def require_none(self) -> None:
         if self.refusals:
@@ -523,16 +525,25 @@ class _Comparison:
             fix = f"keep the key; or give it to a new entity, and let the application write both and read {name} still"
             self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
 
+    def load(self, version: CodeVersion) -> CodeVersion | None:
+        """The version with its operations. It is refused if its items could have the same key."""
+        try:
+            found = CodeVersion(version.name, version.workload, map_patterns(version.design, version.workload))
+            found.package  # noqa: B018 - loading it says whether its schema can work
+        except (SchemaError, TemplateError) as problem:
+            fix = self._name_hint() or "give one of them another word in its key"
+            refusal = codes.MIXED_ITEMS.at(None, f"the items of OLD and NEW collide: {problem}", fix)
+            if refusal not in self.refusals:
+                self.refusals.append(refusal)
+            return None
+        return found
+
     # --- Reads ------------------------------------------------------------------------------------------------------
 
     def mapped(self, between: CodeVersion, end: CodeVersion) -> CodeVersion:
         """The version with its operations. Its reads must be those of OLD or NEW, which meet the same items."""
-        try:
-            found = CodeVersion(between.name, between.workload, map_patterns(between.design, between.workload))
-            found.package  # noqa: B018 - loading it says whether its schema can work
-        except (SchemaError, TemplateError) as problem:
-            fix = self._name_hint() or "give one of them another word in its key"
-            self.refusals.append(codes.MIXED_ITEMS.at(None, f"the items of OLD and NEW collide: {problem}", fix))
+        found = self.load(between)
+        if found is None:
             return between
         expected = map_patterns(end.design, end.workload)
         for one in expected.operations:
@@ -556,35 +567,36 @@ class _Comparison:
                 )
         return ""
 
-    def meet_new_entities(self) -> None:
-        """Notes the reads of OLD that meet items of entities which only NEW has. Reads that go wrong are refused.
+    def meet_other_entities(self, reader: CodeVersion, other: CodeVersion) -> None:
+        """Notes the reads of a version that meet items of entities which only the other one has.
 
         The client passes over items of types that it does not know. So a page may be shorter, and the next one goes on.
-        But a count counts them, and the first N items of a query are not N of the entity.
+        But a count counts them, and the first N items of a query are not N of the entity: such reads are refused.
         """
-        old = self.old
-        names = [entity.name for entity in self.new.workload.entities if old.workload.entity(entity.name) is None]
+        names = [entity.name for entity in other.workload.entities if reader.workload.entity(entity.name) is None]
         if not names:
             return
-        items = (*old.design.items, *(item for item in self.new.design.items if item.entity in names))
-        design = replace(old.design, slots=_slots(old.design, self.new.design), items=items)
+        items = (*reader.design.items, *(item for item in other.design.items if item.entity in names))
+        design = replace(reader.design, slots=_slots(reader.design, other.design), items=items)
         try:
-            with_new = map_patterns(design, _with_new_entities(old, self.new))
+            with_other = map_patterns(design, _with_entities_of(reader, other))
         except (SchemaError, TemplateError):
             return  # `mapped` says that keys collide
-        for read in self.old.workload.reads:
-            before, now = self.old.design.operation(read.id), with_new.operation(read.id)
-            is_same = before and now and list(_reads(before, self.old.workload)) == list(_reads(now, self.old.workload))
+        for read in reader.workload.reads:
+            before, now = reader.design.operation(read.id), with_other.operation(read.id)
+            is_same = before and now and list(_reads(before, reader.workload)) == list(_reads(now, reader.workload))
             if before is None or not before.served or is_same:
                 continue
             met = " or ".join(names)
             if read.result is Result.COUNT or (read.limit and not read.paginated):
-                message = f"{read.id} of {self.old.name} would count items of {met}, which are new in its partition"
+                message = (
+                    f"{read.id} of {reader.name} would count items of {met}, which {other.name} has in that partition"
+                )
                 fix = f"give {met} another partition key, or let {read.id} read the items instead of a count or a limit"
                 self.refusals.append(codes.MIXED_ITEMS.at(None, message, fix))
             else:
                 self.passed_over.append(
-                    f"{read.id} of {self.old.name} meets items of {met} and passes over them: its pages may be shorter"
+                    f"{read.id} of {reader.name} meets items of {met} and passes over them: its pages may be shorter"
                 )
 
     def require_only_members(self, needs_prepare: bool, old: CodeVersion, new: CodeVersion) -> None:

@@ -188,8 +188,8 @@ class Judge:
             if there is not None and self.is_expired(there):
                 continue
             other_owner = self._other_owner(one, item)
-            if other_owner is not None and around[self.key(other_owner)] is None:
-                continue  # `prejoin evolve` writes the twin first
+            if other_owner is not None and not self._is_expected_by(entity, around[self.key(other_owner)], one):
+                continue  # `prejoin evolve` writes the twin first, or reports that both items were changed
             tag, place = one[self.schema.type_attribute]["S"], self.key_of(one)
             if there is None:
                 yield Finding("missing", tag, place, None, one, key, item)
@@ -219,8 +219,7 @@ class Judge:
         if owner is not None:
             if self.is_expired(owner) or self.entity_of(owner) is not entity:
                 return
-            values = values_of(entity, owner)
-            if values is None or any(self.key(one) == self.key(item) for one in self._expected(entity, values)):
+            if values_of(entity, owner) is None or self._is_expected_by(entity, owner, item):
                 return
         yield Finding("orphaned", tag, key, item, None, of, owner)
 
@@ -252,6 +251,11 @@ class Judge:
         for pattern in entity.patterns:
             for item in pattern.expected(self.schema, values):
                 yield canonical_item(item)
+
+    def _is_expected_by(self, entity: BoundEntity[Any], owner: Json | None, item: Json) -> bool:
+        """Return whether an owner has values for which a pattern maintains this item."""
+        values = values_of(entity, owner) if owner is not None else None
+        return values is not None and any(self.key(one) == self.key(item) for one in self._expected(entity, values))
 
     def _parents(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
         """Return the type tags and keys of the parents that an item with these values needs."""
