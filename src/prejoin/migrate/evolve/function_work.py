@@ -234,7 +234,8 @@ class FunctionWork:
             values |= {name: source_values[name] for name in base}
         lacking = [name for name in base if values.get(name) is None]
         if lacking:
-            raise FunctionError(f"{function.name} returned no {lacking[0]}, which is part of the key")
+            name = next(name for name, field in place.fields.items() if field == lacking[0])
+            raise FunctionError(f"{function.name} returned no {name}, which is part of the key")
         computed = tuple(sorted(name for name in values if name not in base))
         wires: dict[str, Json] = {}
         for field in (*computed, *base):
