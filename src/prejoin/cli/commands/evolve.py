@@ -16,7 +16,7 @@ from prejoin.cli.progress import ProgressSteps
 from prejoin.cli.text.messages import safe
 from prejoin.cli.text.tables import titled
 from prejoin.migrate import codes
-from prejoin.migrate.evolve.abort import abort_change, as_under_way, table_status
+from prejoin.migrate.evolve.abort import PlannedChange, abort_change, planned_change, table_status
 from prejoin.migrate.evolve.duplicates import DuplicateDecisions, DuplicateReport, find_duplicates, read_rule
 from prejoin.migrate.evolve.function_work import check_functions
 from prejoin.migrate.evolve.functions import read_functions
@@ -128,19 +128,22 @@ def plan(
 
     OLD and NEW are designs, or folders of projects. With the place of a table, the cost is estimated from its items.
     """
-    found = _opened(old, new)
-    table_note = ""
+    planned = PlannedChange(_opened(old, new))
     if target.has_place:
-        found, table_note = as_under_way(found, target.place, table=target.table)
+        planned = planned_change(planned.transition, target.place, table=target.table)
+    found, table_note = planned.transition, planned.note
+    tries_items = target.has_place and planned.can_run
     if functions and not target.has_place:
         raise click.UsageError(
             "`--function` is tried on the items of a table: name it with `--db`, `--endpoint` or `--aws`"
         )
     loaded = read_functions(functions, found)
     steps = steps_of(found, loaded)
-    estimate = estimate_backfill(found, target.place, target.table, rate) if target.has_place else None
+    estimate = None
+    if tries_items:
+        estimate = estimate_backfill(found, target.place, target.table, rate, has_functions=bool(loaded))
     duplicates = computed = None
-    if target.has_place:
+    if tries_items:
         with ProgressSteps(silent=as_json) as progress:
             duplicates = find_duplicates(found, target.place, target.table, progress)
             computed = check_functions(found, loaded, target.place, target.table, progress) if loaded else None
@@ -152,7 +155,7 @@ def plan(
         notes.append(_estimated(estimate, any(step.kind == "backfill" for step in steps)))
         if estimate.undecided and not loaded:
             notes.append(safe(_reported(estimate)))
-    elif found.needs_prepare:
+    elif found.needs_prepare and not target.has_place:
         notes.append("for cost and duration, name the table: `--db FILE`, `--endpoint URL` or `--aws`")
     if duplicates and duplicates.groups:
         lines += [("",), *((safe(f"same value: {group}"),) for group in duplicates.listed)]

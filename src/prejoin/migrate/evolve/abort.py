@@ -87,38 +87,47 @@ def _not_under_way(record: TableRecord, transition: Transition) -> tuple[str, st
     return message + "no change is under way", f"there is nothing to take back: go on with the code of `{old}`"
 
 
-def as_under_way(
-    transition: Transition, place: TablePlace, *, table: str | None = None, state: str | Path = FOLDER
-) -> tuple[Transition, str]:
-    """The transition with the id of the change that the table goes back from: code has to write the same marks.
+@dataclass(frozen=True)
+class PlannedChange:
+    """A transition beside the record of a table."""
 
-    With it comes a sentence about the table, if it is not where the transition begins.
-    """
+    transition: Transition
+    """With the id of the change that the table goes back from, if it does: code has to write the same marks."""
+    note: str = ""
+    """Where the table is, unless it is in the design that the transition begins with."""
+    can_run: bool = True
+    """Whether the steps of the transition can be run on the table now."""
+
+
+def planned_change(
+    transition: Transition, place: TablePlace, *, table: str | None = None, state: str | Path = FOLDER
+) -> PlannedChange:
+    """Compares a transition with the record of a table."""
     with connect(transition.old.package.schema, table or transition.old.design.table, place) as client:
         record = record_place(client, state).read()
     change = record.change
     old, new = transition.old.name, transition.new.name
-    ends = design_id(transition.old), design_id(transition.new)
+    source, target = design_id(transition.old), design_id(transition.new)
     if change is None:
-        if not record.design or record.design == ends[0]:
-            return transition, ""
-        if record.design == ends[1]:
-            return transition, f"the table has the design of `{new}` already: these steps are done"
-        return transition, f"the table has the design of `{record.design_name}`: these steps begin with that of `{old}`"
-    if change.direction == "back" and (change.target, change.source) == ends:
-        return plan_transition(transition.old, transition.new, change.id), (
-            f"this is the way back from the change to `{old}`"
-        )
-    if (change.source, change.target) != ends:
-        return transition, f"the table is in another change, {change.text}: finish it, or go back from it first"
+        if record.design == target:
+            note = f"the table has the design of `{new}` already: these steps are done"
+            return PlannedChange(transition, note, can_run=False)
+        if record.design and record.design != source:
+            note = f"the table has the design of `{record.design_name}`: these steps begin with that of `{old}`"
+            return PlannedChange(transition, note, can_run=False)
+        return PlannedChange(transition)
+    if change.direction == "back" and (change.source, change.target) == (target, source):
+        note = f"this is the way back from the change to `{old}`"
+        return PlannedChange(plan_transition(transition.old, transition.new, change.id), note)
+    if (change.source, change.target) != (source, target):
+        note = f"the table is in another change, {change.text}: finish it, or go back from it first"
+        return PlannedChange(transition, note, can_run=False)
     if change.direction == "back":
-        return (
-            transition,
-            f"the table is on its way back to `{old}`: finish that first, `prejoin evolve plan {new} {old}`",
-        )
+        note = f"the table is on its way back to `{old}`: finish that first, `prejoin evolve plan {new} {old}`"
+        return PlannedChange(transition, note, can_run=False)
     done = f"finished: {', '.join(change.done)}" if change.done else "no step is finished"
     back = f"to go back at any step before `clean`: `prejoin evolve abort {old} {new}`"
-    return transition, f"this change is under way ({done}); {back}"
+    return PlannedChange(transition, f"this change is under way ({done}); {back}")
 
 
 @dataclass(frozen=True)

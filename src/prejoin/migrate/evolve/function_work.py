@@ -164,7 +164,9 @@ class FunctionWork:
         """Writes what the functions compute, again and again until a pass meets no item that is written meanwhile.
 
         Code that does not know the computed attributes goes on to write items, and with it the results change. These
-        items are left to the next step: otherwise no pass over a large table would be the last one. At the end, code of NEW runs alone, and the marks are removed soon: none is written for its own sake. With
+        items are left to the next step: otherwise no pass over a large table would be the last one.
+
+        At the end, code of NEW runs alone, and the marks are removed soon: none is written for its own sake. With
         `keeps_new`, an item keeps its values if the function would return other ones, too, than when it was marked.
         """
 

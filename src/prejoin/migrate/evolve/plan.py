@@ -125,7 +125,7 @@ def _steps(transition: Transition, functions: Sequence[EntityFunction]) -> Itera
             yield EvolutionStep("backfill", "", _backfill_text(transition, functions), running)
     for slot in transition.removed:
         yield EvolutionStep("remove", slot.name, f"remove the index {slot.name}", running)
-    deletions = tuple(_deletions(transition))
+    deletions = deletions_of(transition)
     if deletions:
         text = f"delete {listed(deletions)}; verify the rest"
     elif transition.renamed_members:
@@ -175,8 +175,12 @@ def _backfill_text(transition: Transition, functions: Sequence[EntityFunction]) 
     return ", ".join(parts) + ", and verify it"
 
 
-def _deletions(transition: Transition) -> Iterator[str]:
+def deletions_of(transition: Transition) -> tuple[str, ...]:
     """What `clean` deletes, beside indexes: items under old keys, attributes, index keys, copies and guards."""
+    return tuple(_deletions(transition))
+
+
+def _deletions(transition: Transition) -> Iterator[str]:
     before = transition.old.name
     if transition.moved:
         yield f"the items of {listed(transition.moved)} under their key in `{before}`, with all that belongs to them"
@@ -199,7 +203,12 @@ def _deletions(transition: Transition) -> Iterator[str]:
 
 
 def estimate_backfill(
-    found: Transition, place: TablePlace, table: str | None, rate: float | None = None
+    found: Transition,
+    place: TablePlace,
+    table: str | None,
+    rate: float | None = None,
+    *,
+    has_functions: bool = False,
 ) -> BackfillEstimate:
     """Tries backfill and `clean` on the first items of a table, in memory. Nothing is written to the table.
 
@@ -226,7 +235,8 @@ def estimate_backfill(
                 evolution.clean()
             cleaned = evolution.throttle.units - backfilled
     factor = max(count, len(sample)) / max(len(sample), 1)
-    writes, clean_writes = backfilled * factor, cleaned * factor
+    # Even if the plan has no backfill, one is tried: it writes what only the sample lacks, and clean does not.
+    writes, clean_writes = backfilled * factor if found.needs_backfill or has_functions else 0.0, cleaned * factor
     # Each of them reads the table twice, the second time to verify.
     reads = 4 * 0.5 * size / READ_UNIT_SIZE
     seconds = (writes + clean_writes) / (rate or RATE)

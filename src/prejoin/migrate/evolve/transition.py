@@ -615,7 +615,7 @@ class _Comparison:
         gone = [one.name for one in old.entities if new.entity(one.name) is None]
         came = [one.name for one in new.entities if old.entity(one.name) is None]
         for name in gone:
-            yield f"{name} is not in NEW. Its items stay in the table, and NEW does not read them"
+            yield f"{name} is not in `{self.new.name}`. Its items stay in the table, and are not read any more"
         if gone and came:
             yield (
                 f"if {came[0]} is the new name of {gone[0]}, write `- **Renamed from**: {gone[0]}` below it. If "
@@ -625,7 +625,10 @@ class _Comparison:
         for entity in old.entities:
             now_entity = new.entity(entity.name)
             if entity.history and now_entity and not now_entity.history:
-                yield f"{entity.name} has no history in NEW. Its versions stay in the table, and NEW does not read them"
+                yield (
+                    f"{entity.name} has no history in `{self.new.name}`. Its versions stay in the table, and are not "
+                    "read any more"
+                )
         before, after = self.old.package.methods, prepare.package.methods
         for pattern, method in before.items():
             now = after.get(pattern)
