@@ -86,6 +86,11 @@ evolve.help = "Change a table in use from one design to the next: plan, indexes,
 
 def _opened(old: str, new: str) -> Transition:
     """The transition between two folders, which messages name as the caller does."""
+    for path in (old, new):
+        if not Path(path).exists():
+            raise click.UsageError(f"there is no folder or file `{safe(path)}`: OLD and NEW are folders, or designs")
+    if Path(old).resolve() == Path(new).resolve():
+        raise click.UsageError(f"OLD and NEW are both `{safe(old)}`: name the design in force, then the next one")
     return plan_transition(open_version(_name(old), old), open_version(_name(new), new))
 
 
@@ -198,8 +203,9 @@ def _step_lines(steps: Sequence[EvolutionStep], folders: Sequence[str] = ()) -> 
     for number, step in enumerate(steps, 1):
         command = f"`prejoin evolve {COMMANDS[step.kind]}`" if step.kind in COMMANDS else "you"
         folder = folders[number - 1] if folders else ""
-        rows.append((str(number), safe(f"{step.text} ({folder})" if folder else step.text), command, step.running))
-    return list(titled(("", "Step", "By", "Running code"), rows, ("bold", "", "", "dim")))
+        # The long text is last: a narrow terminal breaks it, and no other column.
+        rows.append((str(number), command, step.running, safe(f"{step.text} ({folder})" if folder else step.text)))
+    return list(titled(("", "By", "Running code", "Step"), rows, ("bold", "", "dim", "")))
 
 
 def _step_json(step: EvolutionStep) -> dict[str, Any]:
@@ -356,6 +362,7 @@ def _done(name: str, result: StepResult, duplicates: DuplicateDecisions, next_st
             "undecided": [_finding_json(one) for one in result.undecided],
             "undecided_count": result.undecided_count,
             "kept": result.kept,
+            "left_to_clean": result.is_left_to_clean,
         },
         page=lines,
         sources=sources,
@@ -431,12 +438,16 @@ def status(design: str, target: TableTarget, state: str, as_json: bool) -> Outco
     rows: list[tuple[str, str]] = [("design", found.record.design_name or "not recorded: no change was made yet")]
     if change:
         rows += [("change", change.text), ("since", change.began), ("done", ", ".join(change.done) or "-")]
-        if change.step.name:
-            rows.append(("now", f"{change.step.name}: {found.progress}"))
+        if change.step.name and found.holder:
+            rows.append(("now", f"{change.step.name}: {found.progress or 'in the first page'}"))
+        elif change.step.name:
+            share = f"at {found.progress.share:.0%}" if found.progress else "in the first page"
+            rows.append(("stopped", f"{change.step.name}: {share}; the same command continues"))
         rows.append(("held by", found.holder or "nobody"))
     lines: list[Line] = list(titled(("", ""), [(name, safe(text)) for name, text in rows], ("bold", "")))
     notes = () if change else ("no change is under way",)
-    return Outcome(result=msgspec.to_builtins(found.record), page=lines, notes=notes)
+    result = {**msgspec.to_builtins(found.record), "progress": msgspec.to_builtins(found.progress)}
+    return Outcome(result=result, page=lines, notes=notes)
 
 
 @command("evolve log", format_aware=True)

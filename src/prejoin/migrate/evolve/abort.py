@@ -131,11 +131,27 @@ def planned_change(
 
 
 @dataclass(frozen=True)
+class StepProgress:
+    """How far a pass over a table came."""
+
+    read: int
+    share: float
+    """The share of the items that were read, from 0 to 1."""
+    per_second: float
+    seconds_left: float
+
+    def __str__(self) -> str:
+        left = f"about {duration(self.seconds_left)} left"
+        return f"{self.share:.0%}, {self.read:,} items read, {self.per_second:,.0f} a second, {left}"
+
+
+@dataclass(frozen=True)
 class TableStatus:
     """The record of a table, and how far its step came."""
 
     record: TableRecord
-    progress: str = ""
+    progress: StepProgress | None = None
+    """None if no step has read an item yet."""
     holder: str = ""
 
 
@@ -154,12 +170,10 @@ def table_status(
     return TableStatus(record, _progress(change.step, count), " ".join(holder.split(" ")[:2]))
 
 
-def _progress(step: StepStatus, count: int) -> str:
-    """The share of the items that a step has read, its rate and the time that is left."""
+def _progress(step: StepStatus, count: int) -> StepProgress | None:
     if not step.read:
-        return "in the first page"
+        return None
     seconds = max(time.time() - datetime.fromisoformat(step.began).timestamp(), 1)
     rate = step.read / seconds
-    left = max(count - step.read, 0) / rate
     share = min(step.read / count, 1) if count else 1
-    return f"{share:.0%}, {step.read:,} items read, {rate:,.0f} a second, about {duration(left)} left"
+    return StepProgress(step.read, share, rate, max(count - step.read, 0) / rate)

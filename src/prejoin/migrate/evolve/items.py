@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -518,6 +518,10 @@ def evolution_of(
         if not is_under_way and change is not None and change.done == done_before and not change.step.name:
             record.change = None  # a command that was refused begins no change, and repeats none
             place.write(record)
+        raise
+    except KeyboardInterrupt:
+        with suppress(RefusedError, DynamoDBError):
+            hold.release()  # so that another machine can continue at once
         raise
     except BaseException:
         hold.abandon()

@@ -482,7 +482,8 @@ class _Comparison:
         )
         for attributes in sorted(old_guards ^ new_guards):
             place = self.new.name if attributes in new_guards else self.old.name
-            together.append(f"{' and '.join(attributes)} is unique in {place} only")
+            is_unique = "is unique" if len(attributes) == 1 else "are unique together"
+            together.append(f"{' and '.join(attributes)} {is_unique} in {place} only")
         was_entity, now_entity = self.old.workload.entity(name), self.new.workload.entity(name)
         if was_entity and now_entity and was_entity.history != now_entity.history:
             together.append("its history changes, too")
