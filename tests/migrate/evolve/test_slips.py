@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prejoin import Client, Embedded
+from prejoin import Client, Embedded, UnfitTable
 from prejoin.design.document.write_document import write_document
 from prejoin.migrate.evolve.abort import abort_on
 from prejoin.migrate.evolve.items import evolution_of
@@ -186,6 +186,40 @@ def test_plan_says_where_the_table_is(folder: Path, prejoin: Prejoin) -> None:  
     prejoin("evolve", "clean", *EXCHANGED, "--yes")
     done = prejoin("evolve", "plan", *EXCHANGED, "--format", "json").json["result"]["notes"]
     assert done == ["the table has the design of `old` already: these steps are done"]
+
+
+def test_code_of_the_other_design_is_refused(folder: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    """Its queries would find nothing, without an error."""
+    assert fits(folder) == {"old": True, "new": False}  # the index is missing
+    prejoin("evolve", "indexes", *FORWARD)
+    prejoin("evolve", "backfill", *FORWARD, "--yes")
+    assert fits(folder) == {"old": True, "new": True}
+    prejoin("evolve", "clean", *FORWARD, "--yes")
+    assert fits(folder) == {"old": False, "new": True}
+    prejoin("evolve", "indexes", *EXCHANGED)
+    assert fits(folder)["new"]
+    prejoin("evolve", "backfill", *EXCHANGED, "--yes")
+    assert fits(folder) == {"old": True, "new": True}
+    prejoin("evolve", "clean", *EXCHANGED, "--yes")
+    with Embedded(str(folder / "shop.db")) as engine:
+        client = Client(moved("new").package.schema, "shop", engine)
+        client.add_indexes()
+        (difference,) = [one for one in client.drift() if one.of_another_design]
+    assert (difference.what, difference.kind) == ("Order2", "item keys")
+
+
+def fits(folder: Path) -> dict[str, bool]:
+    """Whether code of each design accepts the table."""
+    accepts = {}
+    with Embedded(str(folder / "shop.db")) as engine:
+        for version in (few("old"), moved("new")):
+            client = Client(version.package.schema, "shop", engine, verify=True)
+            try:
+                client.get(version.package.classes["Order"], order_id="o1")
+                accepts[version.name] = True
+            except UnfitTable:
+                accepts[version.name] = False
+    return accepts
 
 
 def test_refusals_name_the_command_with_its_folders(folder: Path, prejoin: Prejoin) -> None:  # noqa: F811

@@ -143,6 +143,8 @@ class Evolution:
         if missing:
             fix = f"run `prejoin evolve indexes {self._folders}` first, or deploy the infrastructure of each wave"
             raise RefusedError(codes.STEP_MISSING, f"the table lacks the index {missing[0]}", fix)
+        # Code that has the types of NEW is deployed after this step.
+        self.record.retire(leaving=(), coming=[kind.coming.tag for kind in self._kinds])
         self._pair("items under both keys", decide)
         self._settle_renames("renamed attributes", at_end=False)
         self._settle_members("renamed members")
@@ -193,6 +195,7 @@ class Evolution:
         if not self.result.undecided:
             new_version = self.transition.new
             result: Literal["applied", "taken back"] = "applied" if self.change.direction == "forward" else "taken back"
+            self.record.retire([kind.leaving.tag for kind in self._kinds], new.by_tag)
             self.record.finish(design_id(new_version), new_version.name, result)
         return self.result
 
