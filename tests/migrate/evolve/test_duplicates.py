@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,8 @@ def test_plan_counts_more_than_it_lists(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_plan_reads_no_table_if_nothing_becomes_unique(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
-    ran = prejoin("evolve", "plan", "old", "old", "--db", "shop.db", "--format", "json")
+    shutil.copytree("old", "same")
+    ran = prejoin("evolve", "plan", "old", "same", "--db", "shop.db", "--format", "json")
     assert ran.json["result"]["duplicates"] is None
 
 
