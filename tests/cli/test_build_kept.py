@@ -250,7 +250,7 @@ def test_query_runs_on_the_kept_keys(prejoin: Prejoin, school: Path) -> None:
 def test_design_and_build_name_the_next_step_and_what_it_takes(prejoin: Prejoin, school: Path) -> None:
     given = ("design", "v2/access-patterns.md", "--keep", "v1/table-design.md", "--no-proof")
     takes = "1 new index, 2 deployments (`prepare`, then the new code), a backfill of existing items. "
-    price = "With the place of the table (`--db`, `--endpoint`, `--aws`) it says how long that takes and its price."
+    price = "With the place of the table (`--db`, `--endpoint`, `--aws`) it says how long that takes, and the price."
     expected = f"Next: `prejoin evolve plan v1 v2` plans the change while the application runs: {takes}{price}\n"
     assert expected in prejoin(*given).out
     assert prejoin(*given, "--format", "json").json["result"]["next"] == ["prejoin evolve plan v1 v2"]

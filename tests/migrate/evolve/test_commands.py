@@ -129,6 +129,7 @@ def test_folders_that_cannot_be_meant(
     assert (ran.status, said in ran.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_interrupted_step_leaves_the_table_to_other_machines(
     projects: Path,
     prejoin: Prejoin,  # noqa: F811

@@ -137,6 +137,7 @@ def test_finished_change_and_another_design(folder: Path, prejoin: Prejoin) -> N
     assert prejoin("evolve", "abort", *FORWARD, "--yes").status == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_finished", [True, False])
 def test_steps_before_clean_do_nothing_once_it_has_begun(
     folder: Path,
@@ -173,6 +174,7 @@ def begin_clean(folder: Path) -> None:
             evolution.change.is_cleaning = True
 
 
+@pytest.mark.slow
 def test_plan_says_where_the_table_is(folder: Path, prejoin: Prejoin) -> None:  # noqa: F811
     assert "this change is under way" not in prejoin("evolve", "plan", *FORWARD).err
     prejoin("evolve", "indexes", *FORWARD)
@@ -188,6 +190,7 @@ def test_plan_says_where_the_table_is(folder: Path, prejoin: Prejoin) -> None:  
     assert done == ["the table has the design of `old` already: these steps are done"]
 
 
+@pytest.mark.slow
 def test_code_of_the_other_design_is_refused(folder: Path, prejoin: Prejoin) -> None:  # noqa: F811
     """Its queries would find nothing, without an error."""
     assert fits(folder) == {"old": True, "new": False}  # the index is missing
@@ -222,6 +225,7 @@ def fits(folder: Path) -> dict[str, bool]:
     return accepts
 
 
+@pytest.mark.slow
 def test_refusals_name_the_command_with_its_folders(folder: Path, prejoin: Prejoin) -> None:  # noqa: F811
     assert "`prejoin evolve indexes old new`" in prejoin("evolve", "backfill", *FORWARD, "--yes").err
     prejoin("evolve", "indexes", *FORWARD)
