@@ -249,8 +249,9 @@ def test_query_runs_on_the_kept_keys(prejoin: Prejoin, school: Path) -> None:
 
 def test_design_and_build_name_the_next_step_and_what_it_takes(prejoin: Prejoin, school: Path) -> None:
     given = ("design", "v2/access-patterns.md", "--keep", "v1/table-design.md", "--no-proof")
-    takes = "1 new index, 2 deployments (`prepare`, then the new code), a backfill of existing items."
-    expected = f"Next: `prejoin evolve plan v1 v2` plans the change while the application runs: {takes}\n"
+    takes = "1 new index, 2 deployments (`prepare`, then the new code), a backfill of existing items. "
+    price = "With the place of the table (`--db`, `--endpoint`, `--aws`) it says how long that takes, and the price."
+    expected = f"Next: `prejoin evolve plan v1 v2` plans the change while the application runs: {takes}{price}\n"
     assert expected in prejoin(*given).out
     assert prejoin(*given, "--format", "json").json["result"]["next"] == ["prejoin evolve plan v1 v2"]
     keep(prejoin)
@@ -267,6 +268,42 @@ def test_only_a_new_entity_needs_no_backfill(prejoin: Prejoin, school: Path, kin
     ran = prejoin("design", "v2/access-patterns.md", "--keep", "v1/table-design.md", "--no-proof")
     assert "while the application runs: 1 deployment (the new code), no backfill.\n" in ran.out
     assert "add_indexes" not in ran.out
+
+
+CHANGES_OF_ATTRIBUTES = {
+    "a default": (
+        "optional, mutable",
+        'mutable, default="x"',
+        "2 deployments (`prepare`, then the new code), a backfill",
+    ),
+    "without the default": ('mutable, default="x"', "mutable", "1 deployment (the new code), a backfill"),
+    "dropped": ("optional, mutable", "", "no backfill; at the end `clean` deletes the attribute nick of Student."),
+    "dropped at once": ("mutable", "", "says what has to change first: Student.nick is required"),
+}
+
+
+@pytest.mark.parametrize(("was", "now", "takes"), CHANGES_OF_ATTRIBUTES.values(), ids=list(CHANGES_OF_ATTRIBUTES))
+def test_a_change_of_attributes_alone_has_a_next_step(
+    prejoin: Prejoin, school: Path, was: str, now: str, takes: str
+) -> None:
+    """The keys need no change, but the stored items or the code before do."""
+    text = (school / "v1" / "access-patterns.md").read_text("utf-8")
+    for folder, flags in (("v1", was), ("v2", now)):
+        nick = f"- `email` (string, mutable)\n- `nick` (string, {flags})\n"
+        changed = text.replace("- `email` (string, mutable)\n", nick) if flags else text
+        (school / folder / "access-patterns.md").write_text(changed, "utf-8")
+    design = ("design", "v2/access-patterns.md", "--keep", "v1/table-design.md", "--no-proof")
+    ran = prejoin(*design)
+    assert "The keys of the table in use need no change." in ran.out
+    assert "Next: `prejoin evolve plan v1 v2` " in ran.out
+    assert takes in ran.out
+    assert prejoin(*design, "--format", "json").json["result"]["next"] == ["prejoin evolve plan v1 v2"]
+
+
+def test_the_same_document_has_no_next_step(prejoin: Prejoin, school: Path) -> None:
+    same = (school / "v1" / "access-patterns.md").read_text("utf-8")
+    (school / "v2" / "access-patterns.md").write_text(same, "utf-8")
+    assert "evolve" not in prejoin("design", "v2/access-patterns.md", "--keep", "v1/table-design.md", "--no-proof").out
 
 
 def test_a_plan_that_is_refused_says_why(prejoin: Prejoin, school: Path) -> None:

@@ -216,6 +216,21 @@ def test_plan_names_the_attribute_that_is_deleted() -> None:
     assert "delete the attribute nick of Member" in steps_of(transition)[-1].text
 
 
+@pytest.mark.parametrize(
+    ("place", "deleted"),
+    [
+        ("index", "the attribute nick of Member and the keys of Member in gsi2"),
+        ("guard", "the attribute nick of Member and the guards of Member's nick"),
+        ("copy", "the attribute nick of Member and the copy Member/by-nick"),
+        ("", "the attribute nick of Member"),
+    ],
+)
+def test_plan_names_all_that_is_deleted_and_nothing_else(place: str, deleted: str) -> None:
+    transition = plan_transition(club("OLD", OPTIONAL, place), club("NEW", NONE))
+    text = f"delete {deleted}; verify the rest, and record `NEW` as the design of the table"
+    assert steps_of(transition)[-1].text == text
+
+
 @pytest.mark.parametrize(("change", "place"), REFUSED)
 def test_default_in_a_key_does_not_become_optional_at_once(change: str, place: str) -> None:
     was, now = FORMS[change]

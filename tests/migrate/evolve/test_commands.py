@@ -10,7 +10,9 @@ import pytest
 
 from prejoin import Client, Embedded
 from prejoin.design.document.write_document import write_document
-from prejoin.migrate.evolve.transition import CodeVersion
+from prejoin.migrate.evolve.items import evolution_of
+from prejoin.migrate.evolve.plan import open_version
+from prejoin.migrate.evolve.transition import CodeVersion, plan_transition
 from tests.cli.conftest import Prejoin, prejoin  # noqa: F401 - a fixture
 from tests.migrate.evolve.shop import NEW, OLD, few, many
 
@@ -107,9 +109,69 @@ def test_steps_ask_which_code_runs(projects: Path, prejoin: Prejoin) -> None:  #
 
 
 def test_designs_with_errors_are_refused(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
-    ran = prejoin("evolve", "plan", "old", "nowhere")
+    (projects / "new/table-design.md").write_text("# Shop\n", encoding="utf-8")
+    ran = prejoin("evolve", "plan", "old", "new")
     assert ran.status == 1
-    assert "nowhere has errors; nothing was planned" in ran.err
+    assert "new has errors; nothing was planned" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("folders", "said"),
+    [(("old", "nowhere"), "there is no folder or file `nowhere`"), (("new", "./new"), "OLD and NEW are both `new`")],
+)
+def test_folders_that_cannot_be_meant(
+    projects: Path,
+    prejoin: Prejoin,  # noqa: F811
+    folders: tuple[str, str],
+    said: str,
+) -> None:
+    ran = prejoin("evolve", "backfill", *folders, "--db", "shop.db", "--yes")
+    assert (ran.status, said in ran.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_interrupted_step_leaves_the_table_to_other_machines(
+    projects: Path,
+    prejoin: Prejoin,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = ("old", "new", "--db", "shop.db")
+    prejoin("evolve", "indexes", *place)
+    transition = plan_transition(open_version("old", "old"), open_version("new", "new"))
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Embedded("shop.db") as engine,
+        evolution_of(transition, Client(transition.old.package.schema, "shop", engine)) as evolution,
+    ):
+        evolution.passes.save("backfill, pass 1", None, 4)
+        raise KeyboardInterrupt
+    shown = prejoin("evolve", "status", "new", "--db", "shop.db")
+    assert "stopped  backfill, pass 1: at 36%; the same command continues" in shown.out
+    progress = prejoin("evolve", "status", "new", "--db", "shop.db", "--format", "json").json["result"]["progress"]
+    assert (progress["read"], progress["share"]) == (4, 4 / 11)  # the state is an item, too
+    monkeypatch.setattr("socket.gethostname", lambda: "another")
+    assert prejoin("evolve", "backfill", *place, "--yes").status == 0
+
+
+def test_plan_tells_of_items_that_the_backfill_would_report(
+    projects: Path,
+    prejoin: Prejoin,  # noqa: F811
+) -> None:
+    text = NEW.replace("`name` (string, mutable)", "`name` (A | B, mutable)")
+    (projects / "new/access-patterns.md").write_text(text, encoding="utf-8")
+    ran = prejoin("evolve", "plan", "old", "new", "--db", "shop.db", "-o", "steps")
+    assert ran.status == 0, ran.err
+    assert "10 items of the sample of 10 need a decision" in ran.err
+    assert "for clean" not in ran.err
+    assert "(2-prepare)" in ran.out
+
+
+def test_results_are_said_as_actions(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    place = ("old", "new", "--db", "shop.db")
+    prejoin("evolve", "indexes", *place)
+    ran = prejoin("evolve", "backfill", *place, "--yes")
+    for action in ("written with a default", "written with new index keys", "missing copies or guards written"):
+        assert f"10 {action}" in ran.err
 
 
 def test_way_back_is_planned_before_anything_is_backfilled(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811

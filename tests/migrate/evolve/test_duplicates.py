@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from prejoin.migrate.evolve.transition import Transition, plan_transition
 from prejoin.pipeline.errors import InvalidArgumentError
 from tests.cli.conftest import Prejoin, prejoin  # noqa: F401 - a fixture
 from tests.migrate.evolve.application import Killed
-from tests.migrate.evolve.shop import NEW, OLD, few, many
+from tests.migrate.evolve.shop import MANY, NEW, OLD, few, many
+from tests.migrate.evolve.shop import version as shop_version
 
 PLACE = ("old", "new", "--db", "shop.db")
 EMAILS = {"u0": "x", "u1": "x", "u2": "x", "u3": "y", "u4": "y", "u5": "z", "u6": "w"}
@@ -111,7 +113,8 @@ def test_plan_counts_more_than_it_lists(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_plan_reads_no_table_if_nothing_becomes_unique(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
-    ran = prejoin("evolve", "plan", "old", "old", "--db", "shop.db", "--format", "json")
+    shutil.copytree("old", "same")
+    ran = prejoin("evolve", "plan", "old", "same", "--db", "shop.db", "--format", "json")
     assert ran.json["result"]["duplicates"] is None
 
 
@@ -177,6 +180,26 @@ def test_the_oldest_keeps_its_value_and_the_others_are_listed(projects: Path, pr
         assert [finding.kind for finding in audit(client)] == ["taken"] * 3
         stored = {item["userId"]["S"]: item["email"]["S"] for item in client.call("Scan")["Items"] if "userId" in item}
     assert stored == EMAILS
+
+
+def test_later_change_without_a_backfill_passes_over_them(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    prejoin("evolve", "indexes", *PLACE)
+    for step in ("backfill", "clean"):
+        assert prejoin("evolve", step, *PLACE, "--yes", "--duplicates", "keep-first").status == 0
+    held = owners_in_file()
+    without_language = NEW.replace('- `language` (string, mutable, default="en")\n', "")
+    next_version = shop_version("next", without_language, MANY)
+    (projects / "next").mkdir()
+    (projects / "next/access-patterns.md").write_text(without_language, encoding="utf-8")
+    page = write_document(next_version.design, next_version.workload)
+    (projects / "next/table-design.md").write_text(page, encoding="utf-8")
+    later = ("new", "next", "--db", "shop.db", "--yes")
+    steps = prejoin("evolve", "plan", *later[:-1], "--format", "json").json["result"]["steps"]
+    assert [step["kind"] for step in steps] == ["deploy", "clean"]
+    refused = prejoin("evolve", "clean", *later)
+    assert (refused.status, "or decide with `--duplicates`" in refused.err) == (1, True)
+    assert prejoin("evolve", "clean", *later, "--duplicates", "keep-first").status == 0
+    assert owners_in_file() == held
 
 
 def test_first_come_first_served_moves_no_guard(projects: Path, prejoin: Prejoin) -> None:  # noqa: F811

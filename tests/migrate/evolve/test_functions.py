@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from prejoin.design.document.write_document import write_document
 from prejoin.migrate.evolve.function_work import FunctionAction, decide, mark_of
 from prejoin.migrate.evolve.functions import EntityFunction, read_functions
 from prejoin.migrate.evolve.items import Evolution, StepResult, evolution_of
+from prejoin.migrate.evolve.plan import steps_of
 from prejoin.migrate.evolve.transition import CodeVersion, Transition, plan_transition
 from prejoin.patterns.integrity.audit import audit
 from prejoin.pipeline.errors import InputError, InvalidArgumentError, RefusedError
@@ -235,6 +237,51 @@ def test_values_are_computed_while_all_versions_write(form: str, seed: int, tmp_
     assert result.undecided == []
     assert worker.kills > 0
     application.check()
+
+
+class Busy:
+    """A transport to a table of which code of OLD writes an object again before each pass."""
+
+    concurrent = False
+
+    def __init__(self, application: School) -> None:
+        self._application = application
+        self._number = 0
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        if operation == "Scan":
+            self._number += 1
+            old = self._application.transition.old
+            values = {"studentId": "n0", "fullName": f"Ann Lee{self._number}", "score": 0}
+            self._application.client(old).put(old.package.record("Student", values))
+        return self._application.engine.send(operation, body)
+
+    def close(self) -> None:
+        pass
+
+
+def test_step_ends_while_code_of_old_writes(students: tuple[Transition, School], tmp_path: Path) -> None:
+    """Each pass finds an object that OLD has written since the one before. The last ones are left to the next step."""
+    transition, application = students
+    client = Client(transition.old.package.schema, "school", Busy(application))
+    with evolution_of(transition, client, tmp_path) as evolution:
+        evolution.functions = (of_student(split_name),)
+        assert evolution.backfill().undecided == []
+    assert backfill(application, tmp_path, of_student(split_name), step="clean").undecided == []
+    names = {item["studentId"]["S"]: item["lastName"]["S"] for item in stored(application) if "lastName" in item}
+    (written,) = [item["fullName"]["S"] for item in stored(application) if item.get("studentId") == {"S": "n0"}]
+    assert names == {"n0": written.removeprefix("Ann "), "n1": "Ray"}
+
+
+def test_plan_has_a_backfill_for_a_function(students: tuple[Transition, School]) -> None:
+    transition, _ = students
+    kinds = [step.kind for step in steps_of(transition, (of_student(split_name),))]
+    assert kinds.count("backfill") == 1
+    new_entity = replace(transition, needs_prepare=False)  # as if only an entity were new
+    assert [step.kind for step in steps_of(new_entity)] == ["deploy", "clean"]
+    steps = steps_of(new_entity, (EntityFunction("Student", "Contact", "contacts", split_name),))
+    assert [step.kind for step in steps] == ["backfill", "deploy", "clean"]
+    assert "compute Contact from Student with contacts" in steps[0].text
 
 
 # --- Checks ---------------------------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ import pytest
 
 from prejoin import Client, Embedded, RefusedError
 from prejoin.migrate.evolve.items import StepResult, evolution_of
-from prejoin.migrate.evolve.record import STATE_KEY
 from prejoin.migrate.evolve.transition import Transition, plan_transition
 from prejoin.migrate.evolve.twins import Pair, PairKind, pair_kinds
+from prejoin.table.schema.pattern import STATE_KEY
 from tests.migrate.evolve.shop import few, moved
 
 KEY = {"pk": {"S": "ORDER#o1"}, "sk": {"S": "ORDER"}}

@@ -123,7 +123,7 @@ def test_entity_that_is_gone_keeps_its_items_and_is_said() -> None:
         (Facet(TABLE, ("P#{orderId}",), ("P",)), Facet("gsi1", ("BUYER#{userId}",), ("P#{placedAt}#{orderId}",))),
     )
     found = plan_transition(few("OLD"), version("NEW", text, replace(FEW, items=(USER, purchase))))
-    assert any("Order is not in NEW. Its items stay" in note for note in found.notes)
+    assert any("Order is not in `NEW`. Its items stay" in note for note in found.notes)
     assert any("If Order became Purchase: keep Order in this change" in note for note in found.notes)
 
 

@@ -20,12 +20,13 @@ from prejoin.cli.prompt.line import ask
 from prejoin.cli.text.design import besides_page, conflict_lines, design_page, other_file_in_use
 from prejoin.cli.text.design_answers import Why, Without
 from prejoin.cli.text.design_json import Questions, answers_json, conflicts_json, design_json
-from prejoin.cli.text.evolution import plan_command
+from prejoin.cli.text.evolution import needs_evolution, plan_command
 from prejoin.cli.text.frontier import frontier_lines
 from prejoin.cli.text.messages import coded
 from prejoin.design.explain import as_text
 from prejoin.design.files import design_beside
 from prejoin.design.frontier import FrontierPoint
+from prejoin.design.layout.growth import Growth
 from prejoin.pipeline.build.build_design import record_design
 from prejoin.pipeline.design.decisions import add_decisions
 from prejoin.pipeline.design.design_document import (
@@ -183,7 +184,9 @@ def design(
     source = found.source(hints or (as_json and not questions))
     if not questions:
         data["changes"] = changes(target.before, found.design) if target.before else []
-        data["next"] = [plan_command(other_file_in_use(found, target.path), target.path)] if found.growth else []
+        file, grown = other_file_in_use(found, target.path), found.growth or Growth()
+        is_change = needs_evolution(file, target.path, found.workload, found.design, grown)
+        data["next"] = [plan_command(file, target.path)] if is_change else []
         page = design_page(found, target.path)
         source = source if as_json else besides_page(source)
     return Outcome(status, data, page, sources=(source,), notes=tuple(notes))

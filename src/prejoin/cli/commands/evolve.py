@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from prejoin.cli.progress import ProgressSteps
 from prejoin.cli.text.messages import safe
 from prejoin.cli.text.tables import titled
 from prejoin.migrate import codes
-from prejoin.migrate.evolve.abort import abort_change, as_under_way, table_status
+from prejoin.migrate.evolve.abort import PlannedChange, abort_change, planned_change, table_status
 from prejoin.migrate.evolve.duplicates import DuplicateDecisions, DuplicateReport, find_duplicates, read_rule
 from prejoin.migrate.evolve.function_work import check_functions
 from prejoin.migrate.evolve.functions import read_functions
@@ -24,11 +24,14 @@ from prejoin.migrate.evolve.items import FOLDER, Evolution, StepResult, open_evo
 from prejoin.migrate.evolve.plan import (
     COMMANDS,
     BackfillEstimate,
+    EvolutionStep,
     StepKind,
+    clean_text,
     estimate_backfill,
     next_text,
     obstacle_to_way_back,
     open_version,
+    step_folder,
     steps_of,
     way_back_text,
     write_steps,
@@ -42,6 +45,17 @@ from prejoin.render.infrastructure.languages import LANGUAGES
 
 _SHOWN = 20
 """Findings that are printed; `--format json` has a thousand."""
+_ACTIONS = {
+    "index keys": "written with new index keys",
+    "missing": "missing copies or guards written",
+    "drifted": "copies or guards corrected",
+    "orphaned": "copies or guards deleted that belong to no item",
+    "miscounted": "counted again",
+    "outdated": "brought up to date with what they follow",
+    "default": "written with a default",
+    "deleted": "copies or guards deleted that the new design does not have",
+}
+"""What was done, for the kinds of changes that are named by what was wrong."""
 _KINDS: dict[str, StepKind] = {"indexes": "index", "backfill": "backfill", "clean": "clean"}
 """The kind of the steps that each command does."""
 
@@ -74,6 +88,11 @@ evolve.help = "Change a table in use from one design to the next: plan, indexes,
 
 def _opened(old: str, new: str) -> Transition:
     """The transition between two folders, which messages name as the caller does."""
+    for path in (old, new):
+        if not Path(path).exists():
+            raise click.UsageError(f"there is no folder or file `{safe(path)}`: OLD and NEW are folders, or designs")
+    if Path(old).resolve() == Path(new).resolve():
+        raise click.UsageError(f"OLD and NEW are both `{safe(old)}`: name the design in force, then the next one")
     return plan_transition(open_version(_name(old), old), open_version(_name(new), new))
 
 
@@ -116,36 +135,34 @@ def plan(
 
     OLD and NEW are designs, or folders of projects. With the place of a table, the cost is estimated from its items.
     """
-    opened = found = _opened(old, new)
+    planned = PlannedChange(_opened(old, new))
     if target.has_place:
-        found = as_under_way(opened, target.place, table=target.table)
+        planned = planned_change(planned.transition, target.place, table=target.table)
+    found, table_note = planned.transition, planned.note
+    tries_items = target.has_place and planned.can_run
     if functions and not target.has_place:
         raise click.UsageError(
             "`--function` is tried on the items of a table: name it with `--db`, `--endpoint` or `--aws`"
         )
     loaded = read_functions(functions, found)
-    steps = steps_of(found)
-    estimate = estimate_backfill(found, target.place, target.table, rate) if target.has_place else None
+    steps = steps_of(found, loaded)
+    estimate = None
+    if tries_items:
+        estimate = estimate_backfill(found, target.place, target.table, rate, has_functions=bool(loaded))
     duplicates = computed = None
-    if target.has_place:
+    if tries_items:
         with ProgressSteps(silent=as_json) as progress:
             duplicates = find_duplicates(found, target.place, target.table, progress)
             computed = check_functions(found, loaded, target.place, target.table, progress) if loaded else None
-    files = write_steps(found, output, infrastructure) if output else ()
-    rows = [
-        (
-            str(number),
-            safe(step.text),
-            f"`prejoin evolve {COMMANDS[step.kind]}`" if step.kind in COMMANDS else "you",
-            step.running,
-        )
-        for number, step in enumerate(steps, 1)
-    ]
-    lines: list[Line] = list(titled(("", "Step", "By", "Running code"), rows, ("bold", "", "", "dim")))
+    files = write_steps(found, output, infrastructure, loaded) if output else ()
+    folders = [step_folder(found, number, step) if output else "" for number, step in enumerate(steps, 1)]
+    lines = _step_lines(steps, folders)
     notes = [*found.notes]
     if estimate:
-        notes.append(_estimated(estimate))
-    elif found.needs_prepare:
+        notes.append(_estimated(estimate, any(step.kind == "backfill" for step in steps)))
+        if estimate.undecided and not loaded:
+            notes.append(safe(_reported(estimate)))
+    elif found.needs_prepare and not target.has_place:
         notes.append("for cost and duration, name the table: `--db FILE`, `--endpoint URL` or `--aws`")
     if duplicates and duplicates.groups:
         lines += [("",), *((safe(f"same value: {group}"),) for group in duplicates.listed)]
@@ -153,7 +170,7 @@ def plan(
     sources: tuple[Source, ...] = ()
     if computed:
         lines += [("",), *((safe(str(one)),) for one in computed.undecided[:_SHOWN])]
-        names = " and ".join(f"`--function {safe(text)}`" for text in functions)
+        names = " and ".join(f'`--function "{safe(text)}"`' for text in functions)
         notes.append(f"pass {names} to `prejoin evolve backfill` and `clean`, too")
     if computed and computed.undecided:
         count = computed.undecided_count
@@ -163,19 +180,24 @@ def plan(
         notes.append(
             f"wrote {quantity(len(files), 'file')} to {output}: infrastructure and code, one folder for each step"
         )
-    if found is not opened:
-        notes += [f"this is the way back from the change to `{found.old.name}`", *_way_back_notes(found)]
+    if table_note:
+        notes.append(table_note)
+    if planned.goes_back:
+        notes += _way_back_notes(found)
     elif obstacle := obstacle_to_way_back(found):
         notes.append(f"`prejoin evolve abort` cannot turn this change round: {obstacle}")
-    else:
+    elif not table_note:
         notes.append(f"to go back at any step before `clean`: `prejoin evolve abort {found.old.name} {found.new.name}`")
     result = {
-        "steps": [{"kind": s.kind, "what": s.what or None, "text": s.text, "running": s.running} for s in steps],
+        "steps": [
+            {**_step_json(step), "running": step.running, "folder": folder or None}
+            for step, folder in zip(steps, folders, strict=True)
+        ],
         "estimate": _estimate_json(estimate),
         "duplicates": msgspec.to_builtins(duplicates),
         "files": list(files),
         "computed": [_finding_json(one) for one in computed.undecided] if computed else None,
-        "notes": list(found.notes),
+        "notes": [*found.notes, *([table_note] if table_note else [])],
     }
     status = ExitStatus.FAILED if sources else ExitStatus.FINE
     return Outcome(status, result=result, page=lines, sources=sources, notes=tuple(notes))
@@ -186,11 +208,36 @@ def _way_back_notes(way_back: Transition) -> list[str]:
     return [text] if text else []
 
 
-def _estimated(found: BackfillEstimate) -> str:
+def _step_lines(steps: Sequence[EvolutionStep], folders: Sequence[str] = ()) -> list[Line]:
+    """The steps as a table, with the folders of their files if these were written."""
+    rows = []
+    for number, step in enumerate(steps, 1):
+        command = f"`prejoin evolve {COMMANDS[step.kind]}`" if step.kind in COMMANDS else "you"
+        folder = folders[number - 1] if folders else ""
+        # The long text is last: a narrow terminal breaks it, and no other column.
+        rows.append((str(number), command, step.running, safe(f"{step.text} ({folder})" if folder else step.text)))
+    return list(titled(("", "By", "Running code", "Step"), rows, ("bold", "", "dim", "")))
+
+
+def _step_json(step: EvolutionStep) -> dict[str, Any]:
+    return {"kind": step.kind, "what": step.what or None, "text": step.text}
+
+
+def _estimated(found: BackfillEstimate, has_backfill: bool) -> str:
+    units = [f"{found.writes:,.0f} write units for the backfill"] if has_backfill else []
+    if not found.undecided:
+        units.append(f"{found.clean_writes:,.0f} {'' if units else 'write units '}for clean")
     return (
-        f"{found.items:,} items: at most {found.writes:,.0f} write units for the backfill, {found.clean_writes:,.0f} "
-        f"for clean, and {found.reads:,.0f} read units: ${found.dollars} on demand in us-east-1; "
-        f"{duration(found.seconds)} of writes (from a sample of {found.sampled})"
+        f"{found.items:,} items: at most {', '.join(units)}, and {found.reads:,.0f} read units: ${found.dollars} on "
+        f"demand in us-east-1; {duration(found.seconds)} of writes (from a sample of {found.sampled})"
+    )
+
+
+def _reported(found: BackfillEstimate) -> str:
+    verb = "needs" if found.undecided == 1 else "need"
+    return (
+        f"{quantity(found.undecided, 'item')} of the sample of {found.sampled} {verb} a decision: the backfill reports "
+        f"all such items (PJ775), and you correct them. For example: {found.example}"
     )
 
 
@@ -212,6 +259,7 @@ def _estimate_json(found: BackfillEstimate | None) -> dict[str, Any] | None:
         "read_units": found.reads,
         "dollars": str(found.dollars),
         "seconds": found.seconds,
+        "undecided": found.undecided,
     }
 
 
@@ -251,7 +299,7 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
         decisions = DuplicateDecisions(rule, Path(duplicates_report) if duplicates_report else None)
         loaded = read_functions(functions, found)
         condition = confirmed.format(new=f"`{found.new.name}`", before=f"`{found.before_backfill.name}`")
-        does = f" Then it will {steps_of(found)[-1].text}." if name == "clean" else ""
+        does = f" Then it will {clean_text(found)}." if name == "clean" else ""
         if condition and not yes and not _confirm(f"Is it true that {condition}?{does}"):
             fix = "deploy first, then answer y or pass `--yes`"
             raise RefusedError(pipeline_codes.WOULD_CHANGE, f"not confirmed: {condition}", fix)
@@ -262,11 +310,15 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
             evolution.duplicates = decisions
             evolution.functions, evolution.keeps_new_values = loaded, keeps_new
             result = run(evolution)
-        return _done(name, result, decisions, next_text(found, _KINDS[name]))
+        next_step = next_text(found, _KINDS[name], loaded)
+        if result.is_left_to_clean:
+            next_step = f"`prejoin evolve clean {found.old.name} {found.new.name}`"
+        return _done(name, result, decisions, next_step)
 
     work.__doc__ = summary
-    with_options = _duplicate_options(work) if name == "backfill" else work
+    with_options: Callable[..., Outcome] = work
     if name in ("backfill", "clean"):
+        with_options = _duplicate_options(with_options)
         keep = "If an item and the result of its function have both changed, keep the values of the item."
         with_options = click.option("--keep-new-values", "keeps_new", is_flag=True, help=keep)(with_options)
         with_options = _function_option(with_options)
@@ -281,15 +333,21 @@ def _confirm(question: str) -> bool:
 
 
 def _done(name: str, result: StepResult, duplicates: DuplicateDecisions, next_step: str) -> Outcome:
-    written = ", ".join(f"{n:,} {what}" for what, n in sorted(result.written.items()))
+    written = ", ".join(f"{n:,} {_ACTIONS.get(what, what)}" for what, n in sorted(result.written.items()))
     note = f"{result.read:,} items read; {written or 'nothing was written'}; {result.units:,.0f} write units"
     if result.indexes:
         note = f"{'removed' if name == 'clean' else 'added'} {', '.join(result.indexes)}" + (
             f"; {note}" if result.read else ""
         )
+    elif result.is_left_to_clean:
+        note = (
+            "nothing was done: `clean` of this change has begun, or is finished, and carries over what is written later"
+        )
     elif name == "indexes":
         note = "the table has all indexes"
     lines: list[Line] = [(safe(str(one)),) for one in result.undecided[:_SHOWN]]
+    if result.undecided_count > _SHOWN:
+        lines.append((f"… and {result.undecided_count - _SHOWN:,} more: `--format json` has the first 1,000",))
     sources: tuple[Source, ...] = ()
     notes = [note]
     if result.kept:
@@ -300,7 +358,7 @@ def _done(name: str, result: StepResult, duplicates: DuplicateDecisions, next_st
         count = result.undecided_count
         message = f"{quantity(count, 'item')} {'needs' if count == 1 else 'need'} a decision"
         fix = "correct them, and run the command again"
-        if name == "backfill" and any(one.kind == "taken" for one in result.undecided):
+        if any(one.kind == "taken" for one in result.undecided):
             fix += ", or decide with `--duplicates`"
         sources = (Source("", "", (codes.UNDECIDED.at(None, message, fix),)),)
     else:
@@ -315,6 +373,7 @@ def _done(name: str, result: StepResult, duplicates: DuplicateDecisions, next_st
             "undecided": [_finding_json(one) for one in result.undecided],
             "undecided_count": result.undecided_count,
             "kept": result.kept,
+            "left_to_clean": result.is_left_to_clean,
         },
         page=lines,
         sources=sources,
@@ -355,27 +414,21 @@ def abort(old: str, new: str, target: TableTarget, state: str, yes: bool, as_jso
         raise RefusedError(pipeline_codes.WOULD_CHANGE, "not confirmed", fix)
     way_back = abort_change(found, target.place, table=target.table, state=state)
     if way_back is None:
-        note = f"nothing was written yet: the change is forgotten, and the table is that of `{found.old.name}`"
+        note = (
+            "no step has written anything: the change is forgotten, and the table has the design of "
+            f"`{found.old.name}`; deploy its code wherever `{found.new.name}` runs"
+        )
         return Outcome(result={"forgotten": True, "steps": []}, notes=(note,))
     steps = steps_of(way_back)
-    rows = [
-        (
-            str(number),
-            safe(step.text),
-            f"`prejoin evolve {COMMANDS[step.kind]}`" if step.kind in COMMANDS else "you",
-            step.running,
-        )
-        for number, step in enumerate(steps, 1)
-    ]
     names = f"{found.new.name} {found.old.name}"
     notes = (
-        f"the table goes back now: run the commands with the folders exchanged, `prejoin evolve backfill {names}`",
-        f"`prejoin evolve plan {names} -o FOLDER`, with the place of the table, writes the code of each deployment",
+        f"the table goes back now: `prejoin evolve plan {names} -o FOLDER`, with the place of the table, writes the "
+        "code of each deployment",
         *_way_back_notes(way_back),
+        f"next: {next_text(way_back, None)}",
     )
-    lines: list[Line] = list(titled(("", "Step", "By", "Running code"), rows, ("bold", "", "", "dim")))
-    result = {"forgotten": False, "steps": [{"kind": s.kind, "what": s.what or None, "text": s.text} for s in steps]}
-    return Outcome(result=result, page=lines, notes=notes)
+    result = {"forgotten": False, "steps": [_step_json(step) for step in steps]}
+    return Outcome(result=result, page=_step_lines(steps), notes=notes)
 
 
 def _state_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -397,12 +450,16 @@ def status(design: str, target: TableTarget, state: str, as_json: bool) -> Outco
     rows: list[tuple[str, str]] = [("design", found.record.design_name or "not recorded: no change was made yet")]
     if change:
         rows += [("change", change.text), ("since", change.began), ("done", ", ".join(change.done) or "-")]
-        if change.step.name:
-            rows.append(("now", f"{change.step.name}: {found.progress}"))
+        if change.step.name and found.holder:
+            rows.append(("now", f"{change.step.name}: {found.progress or 'in the first page'}"))
+        elif change.step.name:
+            share = f"at {found.progress.share:.0%}" if found.progress else "in the first page"
+            rows.append(("stopped", f"{change.step.name}: {share}; the same command continues"))
         rows.append(("held by", found.holder or "nobody"))
     lines: list[Line] = list(titled(("", ""), [(name, safe(text)) for name, text in rows], ("bold", "")))
     notes = () if change else ("no change is under way",)
-    return Outcome(result=msgspec.to_builtins(found.record), page=lines, notes=notes)
+    result = {**msgspec.to_builtins(found.record), "progress": msgspec.to_builtins(found.progress)}
+    return Outcome(result=result, page=lines, notes=notes)
 
 
 @command("evolve log", format_aware=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import Line
 from prejoin.cli.text.messages import coded
+from prejoin.design.explain.phrases import listed
 from prejoin.design.files import design_beside
 from prejoin.design.layout.growth import Growth
 from prejoin.design.mapping.map_patterns import map_patterns
@@ -31,14 +32,15 @@ def evolution_lines(
 
     `old` is the file of the design in use, if that is another one than `new`, where the design is written.
     """
-    if not grown and not (old and _has_renames(old, workload)):
-        return
     command = plan_command(old, new)
-    if old is None:
+    if old is not None:
+        takes = _takes(old, new, workload, design, is_grown=bool(grown))
+        if not takes:
+            return
+        yield coded(f"Next: `{command}` {takes}.")
+    elif grown:
         folder = "OLD is a folder with the document and the design in use, such as an earlier commit"
         yield coded(f"Next: `{command}` plans the change while the application runs; {folder}.")
-    else:
-        yield coded(f"Next: `{command}` {_takes(old, new, workload, design)}.")
     if grown.moved:
         return  # no repair moves items
     repairs = ["`db.add_indexes()`"] if grown.indexes else []
@@ -51,17 +53,9 @@ def evolution_lines(
         )
 
 
-def _has_renames(old: Path, workload: Workload) -> bool:
-    """Whether a document gives other names to what the design in use has."""
-    if not has_former_names(workload):
-        return False
-    from prejoin.migrate.evolve.plan import open_version
-    from prejoin.migrate.evolve.transition import renames_between
-
-    try:
-        return renames_between(open_version(_name(old), old).workload, workload)
-    except InputError:
-        return True
+def needs_evolution(old: Path | None, new: Path, workload: Workload, design: Design, grown: Growth) -> bool:
+    """Whether there is a change to plan between the design in use and a new one."""
+    return bool(grown) or (old is not None and bool(_takes(old, new, workload, design, is_grown=False)))
 
 
 def plan_command(old: Path | None, new: Path) -> str:
@@ -69,34 +63,49 @@ def plan_command(old: Path | None, new: Path) -> str:
     return f"{invocation()} evolve plan {_argument(old) if old else 'OLD'} {_argument(new)}"
 
 
-def _takes(old: Path, new: Path, workload: Workload, design: Design) -> str:
-    """What the plan says, in short."""
+def _takes(old: Path, new: Path, workload: Workload, design: Design, *, is_grown: bool) -> str:
+    """What the plan says, in short; empty if the keys did not grow, and items and code of the old design stay right."""
     # Most designs are new, and load no migrations.
-    from prejoin.migrate.evolve.plan import open_version, steps_of
-    from prejoin.migrate.evolve.transition import CodeVersion, plan_transition
+    from prejoin.migrate.evolve.plan import deletions_of, open_version, steps_of
+    from prejoin.migrate.evolve.transition import CodeVersion, plan_transition, renames_between
 
     try:
         version = open_version(_name(old), old)
     except InputError:
-        return f"plans the change while the application runs, with the document of {old} beside it"
+        needs_plan = is_grown or has_former_names(workload)
+        return (
+            f"plans the change while the application runs, with the document of {old} beside it" if needs_plan else ""
+        )
     try:
         after = CodeVersion(_name(new), workload, map_patterns(design, workload))
-        steps = steps_of(plan_transition(version, after))
+        transition = plan_transition(version, after)
     except InputError as problem:
         reasons = [diagnostic.message for source in problem.sources for diagnostic in source.diagnostics]
         more = f" and {quantity(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
         return f"says what has to change first: {reasons[0]}{more}"
-    return f"plans the change while the application runs: {_summary(steps, after.name)}"
+    steps = steps_of(transition)
+    is_more_than_code = [step.kind for step in steps] != ["deploy", "clean"] or bool(deletions_of(transition))
+    if not (is_grown or is_more_than_code or renames_between(version.workload, workload)):
+        return ""
+    return f"plans the change while the application runs: {_summary(steps, deletions_of(transition), after.name)}"
 
 
-def _summary(steps: Sequence[EvolutionStep], new: str) -> str:
+def _summary(steps: Sequence[EvolutionStep], deletions: Sequence[str], new: str) -> str:
     kinds = [step.kind for step in steps]
     deployed = [step.what for step in steps if step.kind == "deploy"]
     named = ["the new code" if name == new else f"`{name}`" for name in deployed]
     parts = [quantity(kinds.count("index"), "new index")] if "index" in kinds else []
     parts.append(f"{quantity(len(deployed), 'deployment')} ({', then '.join(named)})")
     parts.append("a backfill of existing items" if "backfill" in kinds else "no backfill")
-    return ", ".join(parts)
+    text = ", ".join(parts)
+    removed = [f"the index {step.what}" for step in steps if step.kind == "remove"]
+    if removed or deletions:
+        text += f"; at the end `clean` deletes {listed([*removed, *deletions])}"
+    if "backfill" in kinds:
+        text += (
+            ". With the place of the table (`--db`, `--endpoint`, `--aws`) it says how long that takes, and the price"
+        )
+    return text
 
 
 def _name(design: Path) -> str:

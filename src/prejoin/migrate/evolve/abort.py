@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from prejoin.migrate import codes
+from prejoin.migrate.evolve.begin import begin_change
 from prejoin.migrate.evolve.items import FOLDER
 from prejoin.migrate.evolve.record import Hold, StepStatus, TableRecord, is_dead, record_place
 from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id, plan_transition
@@ -33,16 +34,17 @@ def abort_on(client: Client, transition: Transition, state: str | Path = FOLDER)
     """As `abort_change`, for the table of a client."""
     records = record_place(client, state)
     record = records.read()
-    change = record.change
     source, target = design_id(transition.old), design_id(transition.new)
+    if record.change is None and record.design != target and not _lacks_indexes(client, transition):
+        # No command of the change was run, but its code may be deployed, and have written.
+        begin_change(record, transition, client)
+    change = record.change
+    old, new = transition.old.name, transition.new.name
     if change is None or (change.source, change.target) != (source, target):
-        under_way = f"it is in the change {change.text}" if change else "no change is under way"
-        message = f"the table is not on its way from `{transition.old.name}` to `{transition.new.name}`: {under_way}"
-        raise RefusedError(codes.OTHER_CHANGE, message, "`prejoin evolve status` shows its state")
+        raise RefusedError(codes.OTHER_CHANGE, *_not_under_way(record, transition))
     if change.direction == "back":
         message = f"the table goes back to `{change.source_name}` already"
-        fix = f"go on with `prejoin evolve backfill {change.target_name} {change.source_name}`"
-        raise RefusedError(codes.OTHER_CHANGE, message, fix)
+        raise RefusedError(codes.OTHER_CHANGE, message, f"`prejoin evolve plan {new} {old}` shows the steps")
     if change.is_cleaning:
         message = f"`clean` removes what only `{change.source_name}` has already"
         fix = (
@@ -63,14 +65,86 @@ def abort_on(client: Client, transition: Transition, state: str | Path = FOLDER)
     return way_back
 
 
-def as_under_way(transition: Transition, place: TablePlace, *, table: str | None = None) -> Transition:
-    """The transition with the id of the change that the table goes back from: code has to write the same marks."""
+def _lacks_indexes(client: Client, transition: Transition) -> bool:
+    """Whether the table lacks an index of the next design, without which none of its code is deployed."""
+    described = client.call("DescribeTable")["Table"]
+    names = {one["IndexName"] for one in described.get("GlobalSecondaryIndexes") or ()}
+    return any(slot.name not in names for slot in transition.added)
+
+
+def _not_under_way(record: TableRecord, transition: Transition) -> tuple[str, str]:
+    """Why a change cannot be turned round, and what to do instead."""
+    old, new = transition.old.name, transition.new.name
+    message = f"the table is not on its way from `{old}` to `{new}`: "
+    if record.change is not None:
+        message += f"it is in the change {record.change.text}"
+        if (record.change.source, record.change.target) == (design_id(transition.new), design_id(transition.old)):
+            return message, f"the folders are exchanged: `prejoin evolve abort {new} {old}`"
+        return message, f"`prejoin evolve status {new}` shows its state"
+    if record.design == design_id(transition.new):
+        message += f"no change is under way, and `{new}` is its design"
+        return message, f"the way back is a new change: `prejoin evolve plan {new} {old}`"
+    return message + "no change is under way", f"there is nothing to take back: go on with the code of `{old}`"
+
+
+@dataclass(frozen=True)
+class PlannedChange:
+    """A transition beside the record of a table."""
+
+    transition: Transition
+    """With the id of the change that the table goes back from, if it does: code has to write the same marks."""
+    note: str = ""
+    """Where the table is, unless it is in the design that the transition begins with."""
+    can_run: bool = True
+    """Whether the steps of the transition can be run on the table now."""
+    goes_back: bool = False
+    """Whether it is the way back from a change that was turned round."""
+
+
+def planned_change(
+    transition: Transition, place: TablePlace, *, table: str | None = None, state: str | Path = FOLDER
+) -> PlannedChange:
+    """Compares a transition with the record of a table."""
     with connect(transition.old.package.schema, table or transition.old.design.table, place) as client:
-        change = record_place(client, FOLDER).read().change
-    ends = design_id(transition.new), design_id(transition.old)
-    if change is None or change.direction != "back" or (change.source, change.target) != ends:
-        return transition
-    return plan_transition(transition.old, transition.new, change.id)
+        record = record_place(client, state).read()
+    change = record.change
+    old, new = transition.old.name, transition.new.name
+    source, target = design_id(transition.old), design_id(transition.new)
+    if change is None:
+        if record.design == target:
+            note = f"the table has the design of `{new}` already: these steps are done"
+            return PlannedChange(transition, note, can_run=False)
+        if record.design and record.design != source:
+            note = f"the table has the design of `{record.design_name}`: these steps begin with that of `{old}`"
+            return PlannedChange(transition, note, can_run=False)
+        return PlannedChange(transition)
+    if change.direction == "back" and (change.source, change.target) == (target, source):
+        note = f"this is the way back from the change to `{old}`"
+        return PlannedChange(plan_transition(transition.old, transition.new, change.id), note, goes_back=True)
+    if (change.source, change.target) != (source, target):
+        note = f"the table is in another change, {change.text}: finish it, or go back from it first"
+        return PlannedChange(transition, note, can_run=False)
+    if change.direction == "back":
+        note = f"the table is on its way back to `{old}`: finish that first, `prejoin evolve plan {new} {old}`"
+        return PlannedChange(transition, note, can_run=False)
+    done = f"finished: {', '.join(change.done)}" if change.done else "no step is finished"
+    back = f"to go back at any step before `clean`: `prejoin evolve abort {old} {new}`"
+    return PlannedChange(transition, f"this change is under way ({done}); {back}")
+
+
+@dataclass(frozen=True)
+class StepProgress:
+    """How far a pass over a table came."""
+
+    read: int
+    share: float
+    """The share of the items that were read, from 0 to 1."""
+    per_second: float
+    seconds_left: float
+
+    def __str__(self) -> str:
+        left = f"about {duration(self.seconds_left)} left"
+        return f"{self.share:.0%}, {self.read:,} items read, {self.per_second:,.0f} a second, {left}"
 
 
 @dataclass(frozen=True)
@@ -78,7 +152,8 @@ class TableStatus:
     """The record of a table, and how far its step came."""
 
     record: TableRecord
-    progress: str = ""
+    progress: StepProgress | None = None
+    """None if no step has read an item yet."""
     holder: str = ""
 
 
@@ -97,12 +172,10 @@ def table_status(
     return TableStatus(record, _progress(change.step, count), " ".join(holder.split(" ")[:2]))
 
 
-def _progress(step: StepStatus, count: int) -> str:
-    """The share of the items that a step has read, its rate and the time that is left."""
+def _progress(step: StepStatus, count: int) -> StepProgress | None:
     if not step.read:
-        return "in the first page"
+        return None
     seconds = max(time.time() - datetime.fromisoformat(step.began).timestamp(), 1)
     rate = step.read / seconds
-    left = max(count - step.read, 0) / rate
     share = min(step.read / count, 1) if count else 1
-    return f"{share:.0%}, {step.read:,} items read, {rate:,.0f} a second, about {duration(left)} left"
+    return StepProgress(step.read, share, rate, max(count - step.read, 0) / rate)

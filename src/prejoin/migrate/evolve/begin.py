@@ -44,7 +44,7 @@ def begin_change(record: TableRecord, transition: Transition, client: Client) ->
         raise RefusedError(codes.OTHER_CHANGE, message, fix)
     if (source, target) == (change.source, change.target):
         message = f"the table is on its way back from `{change.target_name}` to `{change.source_name}`"
-        fix = f"finish that: `prejoin evolve backfill {change.target_name} {change.source_name}`, then `clean`"
+        fix = f"finish that: `prejoin evolve plan {change.target_name} {change.source_name}` shows the steps"
         raise RefusedError(codes.OTHER_CHANGE, message, fix)
     message = f"the table is in another change, {change.text}"
     fix = f"finish it, or go back from it: `prejoin evolve abort {change.source_name} {change.target_name}`"

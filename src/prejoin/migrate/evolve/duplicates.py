@@ -217,7 +217,7 @@ def read_rule(text: str, transition: Transition) -> DuplicateRule:
         schema = transition.before_backfill.package.schema
         entities = [schema.by_tag[tag] for tag in dict.fromkeys(guard_tags(schema).values())]
         if not any(_attribute_name(entity, attribute) for entity in entities):
-            names = ", ".join(entity.tag for entity in entities) or "no entity"
+            names = ", ".join(entity.codec.cls.__name__ for entity in entities) or "no entity"
             message = f"no entity with a unique value has the attribute {attribute!r}"
             raise InvalidArgumentError(codes.MISUSED, message, f"name an attribute of {names}")
         return DuplicateRule("oldest", attribute)

@@ -68,6 +68,8 @@ class FunctionAction(Enum):
     NOTHING = "nothing"
     WRITE = "computed"
     MARK = "computed values marked"
+    TRY_AGAIN = "try again"
+    """The item was written since it was read: the next pass looks at it again."""
     CONFLICT = "conflict"
 
 
@@ -159,7 +161,10 @@ class FunctionWork:
         return outcome
 
     def run(self, passes: TablePasses, *, at_end: bool, keeps_new: bool = False) -> PassOutcome:
-        """Writes what the functions compute, again and again until nothing is left to be written.
+        """Writes what the functions compute, again and again until a pass meets no item that is written meanwhile.
+
+        Code that does not know the computed attributes goes on to write items, and with it the results change. These
+        items are left to the next step: otherwise no pass over a large table would be the last one.
 
         At the end, code of NEW runs alone, and the marks are removed soon: none is written for its own sake. With
         `keeps_new`, an item keeps its values if the function would return other ones, too, than when it was marked.
@@ -174,9 +179,9 @@ class FunctionWork:
                 ):
                     if finding is not None:
                         outcome.report(finding)
-                    elif action is not FunctionAction.NOTHING:
+                    elif action is FunctionAction.TRY_AGAIN:
                         outcome.changes += 1
-                passes.show(f"{passes.read:,} items read, {outcome.changes:,} computed")
+                passes.show(f"{passes.read:,} items read, {self.written[FunctionAction.WRITE.value]:,} computed")
             return outcome
 
         return passes.repeat(_COMPUTE, run_pass)
@@ -234,9 +239,8 @@ class FunctionWork:
             values |= {name: source_values[name] for name in base}
         lacking = [name for name in base if values.get(name) is None]
         if lacking:
-            raise FunctionError(
-                f"{function.name} returned no {place.entity.codec.attribute(lacking[0]).wire}, which is part of the key"
-            )
+            name = next(name for name, field in place.fields.items() if field == lacking[0])
+            raise FunctionError(f"{function.name} returned no {name}, which is part of the key")
         computed = tuple(sorted(name for name in values if name not in base))
         wires: dict[str, Json] = {}
         for field in (*computed, *base):
@@ -306,10 +310,11 @@ class FunctionWork:
         except NotUnique as error:
             return FunctionAction.CONFLICT, _finding(place.schema, result.source, str(error), "taken")
         except (ConditionFailed, Conflict, AlreadyExists):
-            pass  # it was written since: the next pass looks at it again
+            return FunctionAction.TRY_AGAIN, None
         except DynamoDBError as error:
             if error.code != "ConditionalCheckFailedException":
                 raise
+            return FunctionAction.TRY_AGAIN, None
         return action, None
 
     def _stored(self, client: Client, place: _Place, result: _Result) -> Json | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -93,6 +93,8 @@ class StepResult:
     units: float = 0.0
     indexes: tuple[str, ...] = ()
     """Indexes that were added or removed."""
+    is_left_to_clean: bool = False
+    """Whether nothing was done, because `clean` of the change has begun, and carries over what was written since."""
 
 
 @dataclass
@@ -113,6 +115,8 @@ class Evolution:
     """Functions of the user that compute attributes and items of NEW."""
     keeps_new_values: bool = False
     """Whether an item keeps its values, if it and the result of a function have both changed."""
+    is_repeated: bool = False
+    """Whether the change was finished, and a step of it is run once more."""
     duplicates: DuplicateDecisions = field(default_factory=DuplicateDecisions)
     """Decides which of several items with the same unique value has the guard."""
 
@@ -123,6 +127,8 @@ class Evolution:
 
     def add_indexes(self) -> StepResult:
         """Adds the indexes that NEW has more, one after the other, as DynamoDB does."""
+        if self.change.is_cleaning:
+            return self._leave_to_clean()
         self.progress.begin("adding indexes", "indexes")
         with self._alone():
             self.result.indexes = self.passes.client_of(self.transition.new.package.schema).add_indexes()
@@ -131,21 +137,21 @@ class Evolution:
 
     def backfill(self) -> StepResult:
         """Writes keys, copies, guards and defaults that NEW reads into all items, until an audit finds none missing."""
+        if self.change.is_cleaning:
+            return self._leave_to_clean()
         missing = [one.name for one in self.transition.added if one.name not in self._indexes()]
         if missing:
-            fix = "`prejoin evolve indexes` adds them, or deploy the infrastructure of each wave"
+            fix = f"run `prejoin evolve indexes {self._folders}` first, or deploy the infrastructure of each wave"
             raise RefusedError(codes.STEP_MISSING, f"the table lacks the index {missing[0]}", fix)
-        is_over = self.change.is_cleaning
-        if is_over:
-            self._end_pairs()
-        else:
-            self._pair("items under both keys", decide)
-        self._settle_renames("renamed attributes", is_over)
+        # Code that has the types of NEW is deployed after this step.
+        self.record.retire(leaving=(), coming=[kind.coming.tag for kind in self._kinds])
+        self._pair("items under both keys", decide)
+        self._settle_renames("renamed attributes", at_end=False)
         self._settle_members("renamed members")
         if not self._compute(at_end=False):
             return self.result
         # Once it is finished NEW may run, and may leave out what is optional in NEW.
-        has_new_run = is_over or "backfill" in self.change.done
+        has_new_run = "backfill" in self.change.done
         schema = self.transition.before_backfill.package.schema
         self.change.done = [one for one in self.change.done if one != _DECIDED]
         self._mend("backfill", schema, AttributeWork(self.transition, schema, has_new_run=has_new_run))
@@ -156,17 +162,17 @@ class Evolution:
     def clean(self) -> StepResult:
         """Removes the indexes, keys, copies and guards that NEW does not have. Code of NEW runs alone by now."""
         if self.transition.needs_backfill and "backfill" not in self.change.done:
-            raise RefusedError(
-                codes.STEP_MISSING, "the backfill is not finished", "run `prejoin evolve backfill` first"
-            )
+            fix = f"run `prejoin evolve backfill {self._folders}` first, until it reports no item"
+            raise RefusedError(codes.STEP_MISSING, "the backfill is not finished", fix)
         if not self._compute(at_end=True):
             return self.result
         # From now on, an item without a twin under the old key is no sign that somebody deleted it.
         self.change.is_cleaning = True
         self.hold.renew(force=True)
-        self.progress.begin("removing indexes", "indexes")
         there = self._indexes()
         gone = [one.name for one in self.transition.removed if one.name in there]
+        if gone:
+            self.progress.begin("removing indexes", "indexes")
         for name in gone:
             update = {"TableName": self.client.table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": name}}]}
             with self._alone():
@@ -189,8 +195,21 @@ class Evolution:
         if not self.result.undecided:
             new_version = self.transition.new
             result: Literal["applied", "taken back"] = "applied" if self.change.direction == "forward" else "taken back"
+            self.record.retire([kind.leaving.tag for kind in self._kinds], new.by_tag)
             self.record.finish(design_id(new_version), new_version.name, result)
         return self.result
+
+    def _leave_to_clean(self) -> StepResult:
+        """Does nothing once `clean` has begun: a step before it would write again what `clean` removes."""
+        self.result.is_left_to_clean = True
+        if self.is_repeated:
+            self.record.change = None
+        return self.result
+
+    @property
+    def _folders(self) -> str:
+        """The arguments of the commands of this change."""
+        return f"{self.transition.old.name} {self.transition.new.name}"
 
     # --- Passes -----------------------------------------------------------------------------------------------------
 
@@ -489,17 +508,23 @@ def evolution_of(
     record = place.read()
     is_under_way = record.change is not None
     transition = begin_change(record, transition, client).for_items
+    done_before = [*record.change.done] if record.change else []
     hold = Hold(place, record)
     evolution = Evolution(transition, client, throttle, progress, place, record, hold)
+    evolution.is_repeated = not is_under_way and evolution.change.is_cleaning
     try:
         hold.take()
         yield evolution
     except RefusedError:
         hold.abandon()
         change = record.change
-        if not is_under_way and change is not None and not change.done and not change.step.name:
-            record.change = None  # a command that was refused begins no change
+        if not is_under_way and change is not None and change.done == done_before and not change.step.name:
+            record.change = None  # a command that was refused begins no change, and repeats none
             place.write(record)
+        raise
+    except KeyboardInterrupt:
+        with suppress(RefusedError, DynamoDBError):
+            hold.release()  # so that another machine can continue at once
         raise
     except BaseException:
         hold.abandon()

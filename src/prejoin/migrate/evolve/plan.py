@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_version
 from decimal import Decimal
@@ -12,10 +12,12 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from prejoin.design.explain.phrases import listed
 from prejoin.design.files import design_beside
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Item, Operation, design_with_names
 from prejoin.engine import Embedded
+from prejoin.migrate.evolve.functions import EntityFunction
 from prejoin.migrate.evolve.items import FOLDER, evolution_of
 from prejoin.migrate.evolve.record import TableRecord, record_place
 from prejoin.migrate.evolve.transition import CodeVersion, Transition, design_id, plan_transition, renamed_entities
@@ -71,6 +73,10 @@ class BackfillEstimate:
     """Read units of both."""
     seconds: float
     """The duration of the writes of both."""
+    undecided: int = 0
+    """Items of the sample that the backfill would report."""
+    example: str = ""
+    """One of them."""
 
     @property
     def dollars(self) -> Decimal:
@@ -87,18 +93,21 @@ def open_version(name: str, path: str | Path) -> CodeVersion:
     return CodeVersion(name, found.document.workload, map_patterns(found.design, found.document.workload))
 
 
-def steps_of(found: Transition) -> tuple[EvolutionStep, ...]:
-    """The steps in their order. Each keeps all running versions of the code right."""
-    return tuple(_steps(found))
+def steps_of(found: Transition, functions: Sequence[EntityFunction] = ()) -> tuple[EvolutionStep, ...]:
+    """The steps in their order. Each keeps all running versions of the code right.
+
+    `functions` compute values during the backfill, also of a change that needs none otherwise.
+    """
+    return tuple(_steps(found, functions))
 
 
-def _steps(transition: Transition) -> Iterator[EvolutionStep]:
+def _steps(transition: Transition, functions: Sequence[EntityFunction]) -> Iterator[EvolutionStep]:
     old, new = transition.old.name, transition.new.name
     running = f"`{old}`"
     for slot in transition.added:
         yield EvolutionStep("index", slot.name, f"add the index {slot.name}", running)
-    if transition.needs_backfill and not transition.needs_prepare:
-        yield EvolutionStep("backfill", "", _backfill_text(transition), running)
+    if (transition.needs_backfill or functions) and not transition.needs_prepare:
+        yield EvolutionStep("backfill", "", _backfill_text(transition, functions), running)
     for version in transition.versions:
         does = {
             transition.prepare.name: f"it writes what `{old}` and `{new}` write, and reads as `{old}`",
@@ -114,16 +123,12 @@ def _steps(transition: Transition) -> Iterator[EvolutionStep]:
         yield EvolutionStep("deploy", version.name, f"deploy {label} everywhere: {text}", f"{running} and {label}")
         running = label
         if version is transition.before_backfill:
-            yield EvolutionStep("backfill", "", _backfill_text(transition), running)
+            yield EvolutionStep("backfill", "", _backfill_text(transition, functions), running)
     for slot in transition.removed:
         yield EvolutionStep("remove", slot.name, f"remove the index {slot.name}", running)
-    if _leaves(transition):
-        moved = (
-            f"the items of {' and '.join(transition.moved)} under their key in `{old}`, " if transition.moved else ""
-        )
-        attributes = [*transition.dropped, *((entity, old_name) for entity, old_name, _ in transition.renamed)]
-        dropped = "".join(f"the attribute {name} of {entity}, " for entity, name in attributes)
-        text = f"delete {moved}{dropped}keys, copies and guards that only `{old}` has; verify the rest"
+    deletions = deletions_of(transition)
+    if deletions:
+        text = f"delete {listed(deletions)}; verify the rest"
     elif transition.renamed_members:
         names = " and ".join(map(str, transition.renamed_members))
         text = f"verify that no item has {names} any more, and that all are as `{new}` needs them"
@@ -132,9 +137,12 @@ def _steps(transition: Transition) -> Iterator[EvolutionStep]:
     yield EvolutionStep("clean", "", f"{text}, and record `{new}` as the design of the table", running)
 
 
-def next_text(transition: Transition, kind: StepKind) -> str:
-    """What has to be done after a step: the deployments before the next command, and that command."""
-    steps = steps_of(transition)
+def next_text(transition: Transition, kind: StepKind | None, functions: Sequence[EntityFunction] = ()) -> str:
+    """What has to be done after a step: the deployments before the next command, and that command.
+
+    Without a kind, what has to be done first.
+    """
+    steps = steps_of(transition, functions)
     numbers = [number for number, step in enumerate(steps) if step.kind == kind]
     following = steps[numbers[-1] + 1 :] if numbers else steps
     deployments: list[str] = []
@@ -171,8 +179,16 @@ def way_back_text(way_back: Transition) -> str:
     )
 
 
-def _backfill_text(transition: Transition) -> str:
+def clean_text(transition: Transition) -> str:
+    """What `clean` will do: remove indexes, delete the rest of OLD, verify."""
+    return ", then ".join(step.text for step in steps_of(transition) if COMMANDS.get(step.kind) == "clean")
+
+
+def _backfill_text(transition: Transition, functions: Sequence[EntityFunction]) -> str:
     parts = [f"write what `{transition.new.name}` reads into all items"]
+    for function in functions:
+        what = f"attributes of {function.target}" if function.is_within else f"{function.target} from {function.source}"
+        parts.append(f"compute {what} with {function.name}")
     if transition.fills:
         names = dict.fromkeys(f"{fill.entity}.{fill.attribute}" for fill in transition.fills)
         parts.append(f"write the default of {' and '.join(names)} into items that lack it")
@@ -184,18 +200,40 @@ def _backfill_text(transition: Transition) -> str:
     return ", ".join(parts) + ", and verify it"
 
 
-def _leaves(transition: Transition) -> bool:
-    """Whether OLD has keys, copies, guards or attributes that NEW does not have."""
-    if transition.dropped:
-        return True
+def deletions_of(transition: Transition) -> tuple[str, ...]:
+    """What `clean` deletes, beside indexes: items under old keys, attributes, index keys, copies and guards."""
+    return tuple(_deletions(transition))
+
+
+def _deletions(transition: Transition) -> Iterator[str]:
+    before = transition.old.name
+    if transition.moved:
+        yield f"the items of {listed(transition.moved)} under their key in `{before}`, with all that belongs to them"
+    dropped = [*transition.dropped, *((entity, old_name) for entity, old_name, _ in transition.renamed)]
+    for entity, attribute in dropped:
+        yield f"the attribute {attribute} of {entity}"
     transition = transition.for_items
-    items = transition.switch.design.items
-    has_more = any(one.whole or one.mirrored or any(facet.write_only for facet in one.facets) for one in items)
-    return has_more or not set(transition.old.design.guards) <= set(transition.new.design.guards)
+    for item in transition.switch.design.items:
+        if item.change:
+            continue  # the items under the old key
+        if item.whole:
+            yield f"the copy {item.name}"
+            continue
+        for facet in item.facets:
+            if facet.write_only:
+                yield f"the keys of {item.name} in {facet.slot}"
+    for guard in transition.old.design.guards:
+        if guard not in transition.new.design.guards:
+            yield f"the guards of {guard.entity}'s {listed(guard.attributes)}"
 
 
 def estimate_backfill(
-    found: Transition, place: TablePlace, table: str | None, rate: float | None = None
+    found: Transition,
+    place: TablePlace,
+    table: str | None,
+    rate: float | None = None,
+    *,
+    has_functions: bool = False,
 ) -> BackfillEstimate:
     """Tries backfill and `clean` on the first items of a table, in memory. Nothing is written to the table.
 
@@ -221,41 +259,57 @@ def estimate_backfill(
             evolution.add_indexes()
             evolution.backfill()
             backfilled = evolution.throttle.units
-            if not evolution.result.undecided:
+            undecided = evolution.result.undecided
+            if not undecided:
                 evolution.clean()
             cleaned = evolution.throttle.units - backfilled
     factor = max(count, len(sample)) / max(len(sample), 1)
-    writes, clean_writes = backfilled * factor, cleaned * factor
+    # Even if the plan has no backfill, one is tried: it writes what only the sample lacks, and clean does not.
+    writes, clean_writes = backfilled * factor if found.needs_backfill or has_functions else 0.0, cleaned * factor
     # Each of them reads the table twice, the second time to verify.
     reads = 4 * 0.5 * size / READ_UNIT_SIZE
     seconds = (writes + clean_writes) / (rate or RATE)
-    return BackfillEstimate(count, len(sample), writes, clean_writes, reads, seconds)
+    # Items with the same unique value are listed by `find_duplicates`, which reads all of them.
+    unfit = [finding for finding in undecided if finding.kind != "taken"]
+    example = str(unfit[0]) if unfit else ""
+    return BackfillEstimate(count, len(sample), writes, clean_writes, reads, seconds, len(unfit), example)
 
 
 # --- Files ----------------------------------------------------------------------------------------------------------
 
 
-def write_steps(found: Transition, folder: str | Path, language: str = "cloudformation") -> tuple[str, ...]:
+def step_folder(transition: Transition, number: int, step: EvolutionStep) -> str:
+    """The folder of the files of a step, `2-prepare`; empty if it has none. Steps are counted from 1."""
+    if step.kind == "deploy":
+        return f"{number}-{'NEW' if step.what == transition.new.name else step.what}"
+    prefixes: Mapping[StepKind, str] = {"index": "add", "remove": "remove"}
+    return f"{number}-{prefixes[step.kind]}-{step.what}" if step.kind in prefixes else ""
+
+
+def write_steps(
+    found: Transition,
+    folder: str | Path,
+    language: str = "cloudformation",
+    functions: Sequence[EntityFunction] = (),
+) -> tuple[str, ...]:
     """Writes the files of each deployment: the infrastructure of each wave, and the package of each version."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     written = []
-    for place, text in _files(found, language):
+    for place, text in _files(found, language, functions):
         write_file(target, place, text)
         written.append(str(target / place))
     return tuple(written)
 
 
-def _files(plan: Transition, language: str) -> Iterator[tuple[PurePosixPath, str]]:
+def _files(plan: Transition, language: str, functions: Sequence[EntityFunction]) -> Iterator[tuple[PurePosixPath, str]]:
     there = [slot.name for slot in plan.old.design.indexes]
-    for number, step in enumerate(steps_of(plan), 1):
-        name = "NEW" if step.kind == "deploy" and step.what == plan.new.name else step.what or step.kind
-        folder = PurePosixPath(f"{number}-{'add-' if step.kind == 'index' else ''}{name}")
+    for number, step in enumerate(steps_of(plan, functions), 1):
+        folder = PurePosixPath(step_folder(plan, number, step))
         if step.kind == "index":
             there.append(step.what)
         elif step.kind == "remove":
             there.remove(step.what)
-            folder = PurePosixPath(f"{number}-remove-{step.what}")
         if step.kind in ("index", "remove"):
             yield from ((folder / path, text) for path, text in _wave(plan, there, language).items())
         elif step.kind == "deploy":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -22,9 +23,8 @@ from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.client.client import Client
 from prejoin.table.codec.values import Json
 from prejoin.table.schema.key_attributes import key_text
-from prejoin.table.schema.pattern import STATE_TAG
+from prejoin.table.schema.pattern import STATE_KEY, STATE_TAG
 
-STATE_KEY = ("PREJOIN#EVOLVE", "STATE")
 LEASE = 120.0
 """Seconds after which the work of a machine that does not renew it may be continued by another."""
 _LOGGED = 100
@@ -102,6 +102,12 @@ class TableRecord(msgspec.Struct):
     design_name: str = ""
     change: ChangeStatus | None = None
     log: list[FinishedChange] = msgspec.field(default_factory=list)
+    retired: list[str] = msgspec.field(default_factory=list)
+    """Types of entities that got another type and key: code that has one would find none of its items (`drift`)."""
+
+    def retire(self, leaving: Iterable[str], coming: Iterable[str]) -> None:
+        """Notes which types code of the design in force does not have any more, and which it has again."""
+        self.retired = sorted({*self.retired, *leaving} - {*coming})
 
     def finish(self, design: str, name: str, result: Literal["applied", "taken back"]) -> None:
         """Ends the change that is under way."""

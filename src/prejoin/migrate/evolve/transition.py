@@ -484,7 +484,8 @@ class _Comparison:
         )
         for attributes in sorted(old_guards ^ new_guards):
             place = self.new.name if attributes in new_guards else self.old.name
-            together.append(f"{' and '.join(attributes)} is unique in {place} only")
+            is_unique = "is unique" if len(attributes) == 1 else "are unique together"
+            together.append(f"{' and '.join(attributes)} {is_unique} in {place} only")
         was_entity, now_entity = self.old.workload.entity(name), self.new.workload.entity(name)
         if was_entity and now_entity and was_entity.history != now_entity.history:
             together.append("its history changes, too")
@@ -627,7 +628,7 @@ class _Comparison:
         gone = [one.name for one in old.entities if new.entity(one.name) is None]
         came = [one.name for one in new.entities if old.entity(one.name) is None]
         for name in gone:
-            yield f"{name} is not in NEW. Its items stay in the table, and NEW does not read them"
+            yield f"{name} is not in `{self.new.name}`. Its items stay in the table, and are not read any more"
         if gone and came:
             yield (
                 f"if {came[0]} is the new name of {gone[0]}, write `- **Renamed from**: {gone[0]}` below it. If "
@@ -637,7 +638,10 @@ class _Comparison:
         for entity in old.entities:
             now_entity = new.entity(entity.name)
             if entity.history and now_entity and not now_entity.history:
-                yield f"{entity.name} has no history in NEW. Its versions stay in the table, and NEW does not read them"
+                yield (
+                    f"{entity.name} has no history in `{self.new.name}`. Its versions stay in the table, and are not "
+                    "read any more"
+                )
         before, after = self.old.package.methods, prepare.package.methods
         for pattern, method in before.items():
             now = after.get(pattern)

@@ -21,6 +21,7 @@ from prejoin.table.read.execute import send_all
 from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.declare import Index
 from prejoin.table.schema.key_attributes import key_text
+from prejoin.table.schema.pattern import STATE_KEY, STATE_TAG
 from prejoin.table.schema.schema import Schema
 from prejoin.table.schema.visibility import is_expired
 
@@ -110,7 +111,8 @@ def drift(schema: Schema, table: str, sample: int = 0) -> Steps[list[Difference]
     if schema.fence is not None or _has_other_keys(found):
         return found
     items = yield from sample_items(table, sample)
-    return [*found, *item_differences(schema, items)]
+    retired = (yield from retired_types(schema, table)) if sample else []
+    return [*found, *item_differences(schema, items), *retired]
 
 
 def require_fit(schema: Schema, table: str) -> Steps[None]:
@@ -123,6 +125,7 @@ def require_fit(schema: Schema, table: str) -> Steps[None]:
     if described is not None and schema.fence is None and not _has_other_keys(found):
         items = yield from sample_items(table, SAMPLE)
         found += item_differences(schema, items)
+        found += yield from retired_types(schema, table)
     unfit = [one for one in found if one.kind in _UNFIT]
     if unfit:
         raise UnfitTable(table, unfit)
@@ -145,6 +148,39 @@ def sample_items(table: str, number: int) -> Steps[list[Json]]:
     ]
     answers = yield from send_all(scans)
     return [item for answer in answers for item in answer["Items"]]
+
+
+class _TableState(msgspec.Struct):
+    """The part of a table's state that concerns its code (`prejoin evolve`)."""
+
+    retired: list[str] = msgspec.field(default_factory=list)
+
+
+def retired_types(schema: Schema, table: str) -> Steps[list[Difference]]:
+    """Return a difference for each type of the schema whose items got another type and key.
+
+    A sample of items does not show it: it has none of these types any more. The state of the table names them.
+    """
+    names = schema.keys(TABLE).names
+    if any(schema.key_types[name] != "S" for name in names):
+        return []  # such a table has no place for its state
+    key = {name: {"S": text} for name, text in zip(names, STATE_KEY, strict=False)}
+    try:
+        answer = yield Request("GetItem", {"TableName": table, "Key": key})
+    except DynamoDBError as error:
+        # The key of the table may have another type, which is a difference of its own.
+        if error.code not in ("AccessDeniedException", "ValidationException"):
+            raise
+        return []
+    item = answer.get("Item") or {}
+    if item.get(schema.type_attribute) != {"S": STATE_TAG} or "state" not in item:
+        return []
+    retired = msgspec.json.decode(item["state"]["S"], type=_TableState).retired
+    return [
+        Difference("item keys", tag, "another type and key", tag, _OTHER_DESIGN, of_another_design=True)
+        for tag in retired
+        if tag in schema.by_tag
+    ]
 
 
 def item_differences(schema: Schema, items: Iterable[Json]) -> list[Difference]:

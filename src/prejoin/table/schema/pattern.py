@@ -44,6 +44,8 @@ OWNER = "owner"
 
 STATE_TAG = "prejoin.state"
 """The type tag of the item that holds the state of the table between two designs. It is of no entity."""
+STATE_KEY = ("PREJOIN#EVOLVE", "STATE")
+"""The key of that item."""
 
 
 class Lifecycle(msgspec.Struct, frozen=True):

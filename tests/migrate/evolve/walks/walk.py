@@ -244,7 +244,6 @@ class Walk:
         try:
             with self._on_machine(), evolution_of(transition, client, folder) as evolution:
                 result = step(evolution)
-                was_cleaning = evolution.record.change is None or evolution.change.is_cleaning
                 change = evolution.transition.change
         except RefusedError as refusal:
             self.events[f"refused {refusal.diagnostics[0].code}"] += 1
@@ -261,9 +260,9 @@ class Walk:
         assert undecided <= {"unfit", "damaged"}, result.undecided
         if not result.undecided:
             _, coming = sides_of(transition, self.course.first)
-            if was_cleaning and step is not Evolution.add_indexes:
+            if step is Evolution.clean:
                 self.oracle.note_clean(coming, transition.old, transition.new, since)
-            elif step is Evolution.backfill:
+            elif step is Evolution.backfill and not result.is_left_to_clean:
                 self.oracle.note_complete(change, coming, since)
         return result
 
