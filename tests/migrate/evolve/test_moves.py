@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from prejoin import Client, InputError, RefusedError
+from prejoin import Client, InputError, RefusedError, with_counts
 from prejoin.migrate.evolve.abort import abort_on
 from prejoin.migrate.evolve.items import Evolution, evolution_of
 from prejoin.migrate.evolve.record import record_place
-from prejoin.migrate.evolve.transition import design_id, plan_transition
+from prejoin.migrate.evolve.transition import CodeVersion, design_id, plan_transition
 from prejoin.patterns.integrity.audit import audit
 from tests.migrate.evolve.application import Killed
 from tests.migrate.evolve.blog import WIDER, Blog
@@ -119,6 +119,31 @@ def filled(constructs: tuple[str, ...], folder: Path) -> Blog:
         assert blog.write("OLD", "body", post, f"body-{post}")
     assert blog.write("OLD", "delete", "z", "")
     return blog
+
+
+@pytest.mark.parametrize(("deleting", "changing"), [("OLD", "NEW"), ("NEW", "OLD")])
+def test_a_post_that_comes_back_has_its_views(deleting: str, changing: str, tmp_path: Path) -> None:
+    """Code of one design deletes a post and its shards, while code of the other one changes the post."""
+    blog = filled(("counter",), tmp_path)
+    blog.run(blog.forward, "add_indexes", "backfill")
+    versions = {"OLD": blog.forward.old, "NEW": blog.forward.new}
+    key = {"post_id": "x"}
+    blog.client(versions[deleting]).delete(versions[deleting].package.classes["Post"], **key, read=True)
+    with blog.client(versions[changing]).update(versions[changing].package.classes["Post"], **key) as draft:
+        draft.title = "changed"
+    result = blog.run(blog.forward, "backfill")
+    assert result.undecided == []
+    for version in versions.values():
+        assert title_and_views(blog, version, "x") == ("changed", 10)
+    blog.run(blog.forward, "clean")
+    assert title_and_views(blog, versions["NEW"], "x") == ("changed", 10)
+
+
+def title_and_views(blog: Blog, version: CodeVersion, post_id: str) -> tuple[str, int]:
+    client, cls = blog.client(version), version.package.classes["Post"]
+    post = with_counts(client, cls, client.get(cls, post_id=post_id, consistent=True), consistent=True)
+    assert post is not None
+    return post.title, post.views
 
 
 class _Dying:

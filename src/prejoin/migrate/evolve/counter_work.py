@@ -8,10 +8,12 @@ So the difference between a number and its note is what the other shard lacks:
     as noted       as noted       nothing                          the leaving one is deleted
     more           any            both get the difference of both  the coming one gets it, the leaving one is deleted
     as noted       absent         code of the coming design        the leaving one is deleted
-                                  deleted it: it is deleted here
+                                  deleted it: it is deleted
+                                  here, if the item is gone, too
 
-and the same with both exchanged. Each transaction has the condition that both shards are as they were read, so nothing
-is added twice.
+and the same with both exchanged. If code of one design deletes an item that code of the other one has changed, the item
+is carried over again, and so are its shards. Each transaction has the condition that both shards are as they were read,
+so nothing is added twice.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from prejoin.migrate.evolve.passes import PassOutcome, TablePasses
 from prejoin.migrate.evolve.transition import Transition
-from prejoin.migrate.evolve.twins import pair_kinds
+from prejoin.migrate.evolve.twins import PairKind, pair_kinds
 from prejoin.patterns.aggregates.sharded_counter import BoundCounter, counted_mark
 from prejoin.patterns.integrity.audit import is_race, patiently
 from prejoin.patterns.integrity.findings import Finding
@@ -48,12 +50,25 @@ class CounterAction(Enum):
     DELETE = "shards of counters deleted"
 
 
+class ShardKeys(NamedTuple):
+    """The keys of a shard under both keys of its entity."""
+
+    leaving: Json
+    coming: Json
+    items: tuple[Json, Json]
+    """The keys of the item that the number belongs to."""
+
+
 @dataclass(frozen=True)
 class CounterKind:
     """The shards of an entity's counter under both of its keys."""
 
-    schema: Schema
+    pair: PairKind
     counter: BoundCounter
+
+    @property
+    def schema(self) -> Schema:
+        return self.pair.leaving_schema
 
     @property
     def tags(self) -> tuple[str, str]:
@@ -68,15 +83,15 @@ class CounterKind:
     def marks(self) -> tuple[str, ...]:
         return tuple(map(counted_mark, self.wires))
 
-    def keys(self, item: Json) -> tuple[Json, Json] | None:
-        """The keys of the leaving and the coming shard; None if the key of a shard cannot be read."""
+    def keys(self, item: Json) -> ShardKeys | None:
+        """The keys of the leaving and the coming shard, and of the item; None if the key of a shard cannot be read."""
         assert self.counter.twin is not None
         is_leaving = item[self.schema.type_attribute]["S"] == self.counter.facet.entity
         values = values_in(self.schema, self.counter.facet if is_leaving else self.counter.twin, item)
         if values is None:
             return None
         leaving, coming = (self.schema.facet_key(facet, values) for facet in (self.counter.facet, self.counter.twin))
-        return leaving, coming
+        return ShardKeys(leaving, coming, self.pair.keys(values))
 
     def difference(self, shard: Json | None) -> dict[str, Decimal]:
         """What the other shard lacks, by attribute."""
@@ -91,7 +106,7 @@ class CounterKind:
 def counter_kinds(transition: Transition) -> tuple[CounterKind, ...]:
     """The sharded counters of entities that get another key in the table."""
     return tuple(
-        CounterKind(pair.leaving_schema, pattern)
+        CounterKind(pair, pattern)
         for pair in pair_kinds(transition)
         for pattern in pair.leaving.patterns
         if isinstance(pattern, BoundCounter) and pattern.twin is not None
@@ -131,14 +146,14 @@ class CounterWork:
         if keys is None:
             return Finding("damaged", item[schema.type_attribute]["S"], schema.item_key(item), item, None)
         for _ in range(_ATTEMPTS):
-            leaving, coming = self._read(keys)
+            leaving, coming = self._read(keys.leaving, keys.coming)
             action, actions = self._actions(kind, keys, leaving, coming)
             if not actions or self._send(actions):
                 return action
         return CounterAction.CARRY  # the next pass tries again
 
     def _actions(
-        self, kind: CounterKind, keys: tuple[Json, Json], leaving: Json | None, coming: Json | None
+        self, kind: CounterKind, keys: ShardKeys, leaving: Json | None, coming: Json | None
     ) -> tuple[CounterAction, list[dict[str, Any]]]:
         """What is to be done with both shards, and the actions of the transaction that does it."""
         from_leaving, from_coming = kind.difference(leaving), kind.difference(coming)
@@ -150,8 +165,13 @@ class CounterWork:
                 actions.append(_add_last(kind, keys[1], coming, kind.tags[1], from_leaving))
             return CounterAction.DELETE, actions
         for key, shard, other_key, other in ((keys[0], leaving, keys[1], coming), (keys[1], coming, keys[0], leaving)):
-            if shard is not None and other is None and kind.is_noted(shard) and not kind.difference(shard):
-                return CounterAction.DELETE, [_delete(kind, key, shard), _check_absent(kind, other_key)]
+            if shard is None or other is not None or not kind.is_noted(shard) or kind.difference(shard):
+                continue
+            if any(self._read(*keys.items)):
+                # Other code has changed the item meanwhile, and it was carried over.
+                return CounterAction.CARRY, self._restore(kind, keys, leaving, coming)
+            gone = [_check_absent(kind, absent_key) for absent_key in (other_key, *keys.items)]
+            return CounterAction.DELETE, [_delete(kind, key, shard), *gone]
         if not from_leaving and not from_coming:
             return CounterAction.NOTHING, []
         # What both have in common grows by both differences. A shard that is gone has none of it.
@@ -167,7 +187,7 @@ class CounterWork:
         ]
 
     def _restore(
-        self, kind: CounterKind, keys: tuple[Json, Json], leaving: Json | None, coming: Json | None
+        self, kind: CounterKind, keys: ShardKeys, leaving: Json | None, coming: Json | None
     ) -> list[dict[str, Any]]:
         """The actions that write the shard which is absent, with all that the other one has."""
         shard = leaving if leaving is not None else coming
@@ -175,17 +195,17 @@ class CounterWork:
         noted = {wire: _number(shard, counted_mark(wire)) for wire in kind.wires}
         lacking = {wire: whole[wire] - noted[wire] for wire in kind.wires}
         own, other = (0, 1) if leaving is not None else (1, 0)
+        places = keys.leaving, keys.coming
         return [
-            _add(kind, keys[own], shard, kind.tags[own], {}, lacking),
-            _add(kind, keys[other], None, kind.tags[other], whole, whole),
+            _add(kind, places[own], shard, kind.tags[own], {}, lacking),
+            _add(kind, places[other], None, kind.tags[other], whole, whole),
         ]
 
-    def _read(self, keys: tuple[Json, Json]) -> tuple[Json | None, Json | None]:
-        """Both shards, read in one transaction."""
+    def _read(self, *keys: Json) -> list[Json | None]:
+        """Items or shards, read in one transaction."""
         gets = [{"Get": {"TableName": self._client.table, "Key": key}} for key in keys]
         answer = self._client._run(patiently(Request("TransactGetItems", {"TransactItems": gets})))
-        leaving, coming = (one.get("Item") for one in answer["Responses"])
-        return leaving, coming
+        return [one.get("Item") for one in answer["Responses"]]
 
     def _send(self, actions: list[dict[str, Any]]) -> bool:
         """Sends the actions. Returns False if a shard is not any more as it was read."""
