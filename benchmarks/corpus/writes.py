@@ -10,6 +10,7 @@ import msgspec
 from corpus.reads import OWN, convert_description, convert_inputs, convert_rate, names_of_entities, own_columns
 from corpus.source import Fields
 from prejoin.types import Kind
+from prejoin.workload.conditions import params_of
 from prejoin.workload.grammar.lexer import WORD, Inexact
 from prejoin.workload.grammar.writes import read_checks
 from prejoin.workload.lookup import root
@@ -74,7 +75,7 @@ def convert_write(fields: Fields, workload: Workload) -> Write:
     set_by_input = [c.attribute for a in actions for c in a.changes if c.op is ChangeOp.SET and c.value is None]
     inputs = _with(given, set_by_input)
     checks, words = _checks(fields, workload, entities, frozenset(i.attribute for i in inputs))
-    inputs = _with(inputs, [v.param for c in checks for v in c.values if v.param])
+    inputs = _with(inputs, [name for check in checks for name in sorted(params_of(check))])
     rate, frequency = convert_rate(fields)
     fields.get("returns")
     return Write(
