@@ -174,9 +174,18 @@ def _contradictions(r: Reporter, path: Path, write: Write) -> None:
         elif action.verb in (Verb.UPDATE, Verb.DELETE) and is_absent:
             message = f"`{action.verb} {name}` needs an item, and `{name} not exists` is refused if there is one"
             fix = f"write `create {name}`, or `upsert {name} (…)`; or leave the condition out"
+        elif action.verb is Verb.CREATE and _has_whole_part(write, action):
+            message = f"`create {name}` is refused if there is one, so no part of a condition can be about that"
+            fix = f"leave that part out; or write `put {name}`, which may replace an existing one"
         else:
             continue
         r.say(codes.CONTRADICTION, (*path, "checks"), message, fix, name)
+
+
+def _has_whole_part(write: Write, action: Action) -> bool:
+    """Whether a part of a condition, beside others, says that the item exists or does not."""
+    combined = [check for check in checks_of(write, action) if not is_of_whole_item(check)]
+    return any(not leaf.attribute for check in combined for leaf in leaves(check))
 
 
 def _whose(r: Reporter, path: Path, write: Write, check: Leaf) -> None:

@@ -123,7 +123,8 @@ def _value(tokens: CellTokens, inputs: frozenset[str]) -> Value:
         raise tokens.inexact(
             "a value is missing", "write a constant, in quotes if it has spaces, or an input's name", token
         )
-    if token.named and token.text in inputs:
+    is_qualified = token.named and tokens.next.text == "." and _touches(tokens) and tokens.peek().named
+    if token.named and token.text in inputs and not is_qualified:
         return Value(param=token.text)
     is_number = token.kind is TokenKind.NUMBER
     text = sign + (token.text.replace("_", "") if is_number else token.text)
