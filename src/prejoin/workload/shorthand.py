@@ -154,7 +154,7 @@ def _with_inputs_right(workload: Workload, write: Write) -> list[Condition]:
         word = leaf.values[0].const
         if not isinstance(word, BareWord):
             return leaf
-        entity, _, name = word.rpartition(".")
+        entity, _, name = str(word).rpartition(".")
         owners = [entity] if entity else having_attribute(workload, write, name)
         own = [owner for owner in map(workload.entity, owners) if owner and owner.attribute(name)]
         # With `paid` of the same item, `paid < total` compares two attributes.
@@ -189,7 +189,7 @@ def _named_value(value: Value, owners: Sequence[Entity], attribute: str, by: str
     word = value.const
     if not isinstance(word, BareWord):
         return value
-    owner, _, name = word.rpartition(".")
+    owner, _, name = str(word).rpartition(".")
     for entity in owners:
         own = entity.attribute(attribute)
         is_member = own is not None and word in own.type.values

@@ -231,6 +231,10 @@ class _Test:
                     item.values[attribute.name] = None
                 elif any(v.now is not None for v in one.values):
                     now = self._moment(item, attribute, one.op, one.values)
+                elif one.values and (other := one.values[0].attribute) is not None:
+                    wanted = _Comparison(one.op, (self._other_value(item, other),))
+                    value = item.values[attribute.name]
+                    item.values[attribute.name] = self._value_for([wanted], value, item.entity, attribute)
                 elif one.values:
                     item.values[attribute.name] = self._satisfying(one.op, one.values, item.entity, attribute)
                 elif one.attribute in given:

@@ -147,7 +147,7 @@ def read_constant(tokens: CellTokens, fix: str) -> str:
     value = _value(tokens, frozenset())
     if value.const is None:
         raise tokens.inexact(f"`{token.raw}` is not a constant", fix, token)
-    return value.const
+    return str(value.const)
 
 
 def _touches(tokens: CellTokens) -> bool:
