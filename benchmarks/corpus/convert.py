@@ -17,7 +17,7 @@ from prejoin.workload.document.write_document import UnwritableError, write_docu
 from prejoin.workload.files import read_text
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.statements import read_tenant
-from prejoin.workload.model import CheckKind, Context, Decision, Entity, OutOfScope, Read, Workload, Write
+from prejoin.workload.model import Context, Decision, Entity, OutOfScope, Read, Uniqueness, Workload, Write
 from prejoin.workload.tenants import expand
 
 DOCUMENT = "access-patterns.md"
@@ -105,7 +105,7 @@ def _unique(entities: tuple[Entity, ...], writes: tuple[Write, ...]) -> tuple[En
         (check.entity or write.entities[0], check.attribute)
         for write in writes
         for check in write.checks
-        if check.kind is CheckKind.UNIQUE
+        if isinstance(check, Uniqueness)
     }
     return tuple(
         msgspec.structs.replace(

@@ -10,18 +10,22 @@ import msgspec
 from corpus.reads import OWN, convert_description, convert_inputs, convert_rate, names_of_entities, own_columns
 from corpus.source import Fields
 from prejoin.types import Kind
+from prejoin.workload.conditions import params_of
 from prejoin.workload.grammar.lexer import WORD, Inexact
 from prejoin.workload.grammar.writes import read_checks
 from prejoin.workload.lookup import root
 from prejoin.workload.model import (
+    Absence,
     Action,
     Attribute,
     Change,
     ChangeOp,
-    Check,
-    CheckKind,
+    Comparison,
+    Condition,
     Entity,
     Input,
+    Presence,
+    Uniqueness,
     Value,
     Verb,
     Workload,
@@ -71,7 +75,7 @@ def convert_write(fields: Fields, workload: Workload) -> Write:
     set_by_input = [c.attribute for a in actions for c in a.changes if c.op is ChangeOp.SET and c.value is None]
     inputs = _with(given, set_by_input)
     checks, words = _checks(fields, workload, entities, frozenset(i.attribute for i in inputs))
-    inputs = _with(inputs, [v.param for c in checks for v in c.values if v.param])
+    inputs = _with(inputs, [name for check in checks for name in sorted(params_of(check))])
     rate, frequency = convert_rate(fields)
     fields.get("returns")
     return Write(
@@ -240,9 +244,9 @@ def _anything(entity: Entity) -> list[Change]:
 
 def _checks(
     fields: Fields, workload: Workload, entities: Sequence[str], inputs: frozenset[str]
-) -> tuple[tuple[Check, ...], str]:
+) -> tuple[tuple[Condition, ...], str]:
     """The exact conditions, and the other ones as words."""
-    found: list[Check] = []
+    found: list[Condition] = []
     words: list[str] = []
     text = fields.words("condition")
     for part in (p.strip() for p in re.split(r"[,;]", text) if p.strip()):
@@ -252,10 +256,10 @@ def _checks(
     return tuple(found), "; ".join(words)
 
 
-def _exact(part: str, workload: Workload, entities: Sequence[str], inputs: frozenset[str]) -> list[Check] | None:
+def _exact(part: str, workload: Workload, entities: Sequence[str], inputs: frozenset[str]) -> list[Condition] | None:
     if match := re.fullmatch(r"(?:only |at most )?one (\w+) per .+", part, re.IGNORECASE):
         name = next((e.name for e in workload.entities if e.name.lower() == match[1].lower()), None)
-        return [Check(CheckKind.NOT_EXISTS, name)] if name else None
+        return [Absence(entity=name)] if name else None
     try:
         checks = read_checks(part, inputs)
     except Inexact:
@@ -269,8 +273,10 @@ def _exact(part: str, workload: Workload, entities: Sequence[str], inputs: froze
     return found or None
 
 
-def _resolved(check: Check, workload: Workload, entities: Sequence[str]) -> Check | None:
-    """The check with the names of the entities; None if a name is not found."""
+def _resolved(check: Condition, workload: Workload, entities: Sequence[str]) -> Condition | None:
+    """The condition with the names of the entities; None if a name is not found, or if it has parts."""
+    if not isinstance(check, Presence | Absence | Comparison | Uniqueness):
+        return None
     entity = next((e for e in workload.entities if e.name.lower() == check.entity.lower()), None)
     if check.entity and entity is None:
         return None
@@ -279,9 +285,12 @@ def _resolved(check: Check, workload: Workload, entities: Sequence[str]) -> Chec
     holders = [entity] if entity else [e for e in map(workload.entity, entities) if e]
     for holder in holders:
         if attribute := _attribute(holder, check.attribute):
-            values = tuple(_input_or_constant(v, attribute) for v in check.values)
             name = holder.name if entity or holder.name != entities[0] else ""
-            return msgspec.structs.replace(check, entity=name, attribute=attribute.name, values=values)
+            found = msgspec.structs.replace(check, entity=name, attribute=attribute.name)
+            if not isinstance(found, Comparison):
+                return found
+            values = tuple(_input_or_constant(v, attribute) for v in found.values)
+            return msgspec.structs.replace(found, values=values)
     return None
 
 
@@ -297,4 +306,6 @@ def _input_or_constant(value: Value, attribute: Attribute) -> Value:
     word = value.const or ""
     upper = word.isupper() or word.lower() in {"true", "false"}
     member = attribute.type.kind is Kind.ENUM and word in attribute.type.values
-    return Value(param=word) if WORD.match(word) and not member and not upper else value
+    if WORD.match(word) and not member and not upper:
+        return Value(param=word)
+    return value if value.const is None else Value(const=str(word))

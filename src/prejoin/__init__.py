@@ -226,6 +226,7 @@ if TYPE_CHECKING:
     from prejoin.table.condition.record import between as between
     from prejoin.table.condition.record import contains as contains
     from prejoin.table.condition.record import exists as exists
+    from prejoin.table.condition.record import not_ as not_
     from prejoin.table.condition.record import of_type as of_type
     from prejoin.table.condition.record import one_of as one_of
     from prejoin.table.condition.record import size as size

@@ -14,7 +14,7 @@ _NAMES = {
     "prejoin.table.read.transact_get": "Get",
     "prejoin.table.read.cursor": "begun",
     "prejoin.table.read.signed_cursor": "EncryptedCursors SignedCursors",
-    "prejoin.table.condition.record": "begins_with between contains exists of_type one_of size",
+    "prejoin.table.condition.record": "begins_with between contains exists not_ of_type one_of size",
     "prejoin.table.update.changes": "Changes",
     "prejoin.table.update.draft": "add appended if_absent prepended",
     "prejoin.table.admin.drift": "Difference UnfitTable",

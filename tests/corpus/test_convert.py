@@ -24,18 +24,20 @@ from prejoin.types import Kind
 from prejoin.workload.document.write_document import UnwritableError, write_document
 from prejoin.workload.files import read_text
 from prejoin.workload.model import (
+    Absence,
     Cardinality,
     ChangeOp,
-    CheckKind,
     Combine,
     Direction,
     Level,
     Op,
     OutOfScope,
     Per,
+    Presence,
     Read,
     RelationshipKind,
     Result,
+    Uniqueness,
     Value,
     Verb,
     Workload,
@@ -253,14 +255,14 @@ def test_a_counter_beside_a_created_item_goes_up() -> None:
 
 def test_inexact_conditions_are_kept_in_words() -> None:
     a4, a5, a6 = (write(converted(), id_) for id_ in ("A4", "A5", "A6"))
-    assert [(c.kind, c.entity) for c in a4.checks] == [(CheckKind.NOT_EXISTS, "Like"), (CheckKind.EXISTS, "User")]
+    assert list(a4.checks) == [Absence(entity="Like"), Presence(entity="User")]
     assert a4.verbatim == {"Condition in words": "at most 5 a day"}
     assert (a5.checks[0].attribute, a5.checks[0].op, a5.checks[0].values) == (
         "score",
         Op.LT,
         (Value(param="newScore"),),
     )
-    assert [(c.kind, c.attribute) for c in a6.checks] == [(CheckKind.UNIQUE, "username"), (CheckKind.UNIQUE, "email")]
+    assert list(a6.checks) == [Uniqueness(attribute="username"), Uniqueness(attribute="email")]
 
 
 def test_values_of_an_update_are_inputs() -> None:

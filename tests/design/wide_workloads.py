@@ -23,9 +23,9 @@ from prejoin.workload.model import (
     Cardinality,
     Change,
     ChangeOp,
-    Check,
-    CheckKind,
     Combine,
+    Comparison,
+    Condition,
     Consistency,
     Context,
     Direction,
@@ -34,6 +34,7 @@ from prejoin.workload.model import (
     Input,
     Op,
     Per,
+    Presence,
     Rate,
     Read,
     Result,
@@ -358,13 +359,13 @@ def _writes(draw: st.DrawFn, entity: Entity) -> list[Write]:
         checks = draw(
             st.sampled_from([
                 (), (), (),
-                (Check(CheckKind.COMPARE, entity.name, f"{low}State", Op.NE, (Value(const="DONE"),)),),
-                (Check(CheckKind.EXISTS, entity.name, f"{low}Note"),),
-                (Check(CheckKind.EXISTS, entity.name),),
+                (_comparison(entity, f"{low}State", Op.NE, Value(const="DONE")),),
+                (Presence(entity=entity.name, attribute=f"{low}Note"),),
+                (Presence(entity=entity.name),),
             ])
         )  # fmt: skip
         if entity.history and draw(st.booleans()):
-            checks = (Check(CheckKind.COMPARE, entity.name, VERSION, Op.EQ, (Value(param=VERSION),)),)
+            checks = (_comparison(entity, VERSION, Op.EQ, Value(param=VERSION)),)
             inputs = (*inputs, Input(VERSION))
         found.append(_write(entity, (*by, *inputs), Action(Verb.UPDATE, entity.name, changes=changed), rate, checks))
     if not entity.history and not unique and not entity.unique and _seldom(draw, 6):
@@ -376,6 +377,11 @@ def _writes(draw: st.DrawFn, entity: Entity) -> list[Write]:
     return found
 
 
+def _comparison(entity: Entity, name: str, op: Op, value: Value) -> Comparison:
+    return Comparison(entity=entity.name, attribute=name, op=op, values=(value,))
+
+
+@st.composite
 def _changes(draw: st.DrawFn, entity: Entity) -> tuple[tuple[Change, ...], tuple[Input, ...]]:
     """Changes of some attributes, and the inputs that they take."""
     low = entity.name.lower()
@@ -431,6 +437,6 @@ def _deletes(draw: st.DrawFn, entity: Entity) -> list[Write]:
 
 
 def _write(
-    entity: Entity, inputs: tuple[Input, ...], action: Action, rate: Rate, checks: tuple[Check, ...] = ()
+    entity: Entity, inputs: tuple[Input, ...], action: Action, rate: Rate, checks: tuple[Condition, ...] = ()
 ) -> Write:
     return Write("", entities=(entity.name,), inputs=inputs, actions=(action,), rate=rate, checks=checks, atomic=None)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from tests.exam.documents import TENANCIES, DocumentText, EntityText, Item, Read, Row, Tenancy, for_tenants
 from tests.exam.harness import NOW, Case, Exam, Plan
-from tests.exam.oracle import Condition, Given, Now, accepts, contradicts
+from tests.exam.oracle import Clause, Combined, Condition, Given, Now, Other, accepts, contradicts, plain
 
 HOUR = timedelta(hours=1)
 
@@ -21,27 +21,46 @@ class Form:
     """A form of condition, and attributes of items that fulfil it or do not."""
 
     name: str
-    conditions: tuple[Condition, ...]
+    conditions: tuple[Clause, ...]
     states: Mapping[str, Item]
     """Attributes of an item, by a label. Each form has at least one that fulfils it and one that does not."""
     arguments: Mapping[str, Any]
     unfulfilled: Mapping[str, Any] = field(default_factory=dict)
     """Arguments with which no item fulfils it; empty if there are none."""
 
-    def text(self, prefix: str, names: Mapping[str, str]) -> str:
+    @property
+    def has_whole(self) -> bool:
+        """Whether a part is about the item as a whole."""
+        return any(one.is_whole for clause in self.conditions for one in plain(clause))
+
+    def text(self, prefix: str, names: Mapping[str, str], owner: str = "Ticket") -> str:
         """As the document says it, with `Ticket.` or nothing before each attribute."""
-        return "; ".join(_condition_text(condition, prefix, names) for condition in self.conditions)
+        return "; ".join(_clause_text(clause, prefix, names, owner) for clause in self.conditions)
 
 
-def _condition_text(condition: Condition, prefix: str, names: Mapping[str, str]) -> str:
+def _clause_text(clause: Clause, prefix: str, names: Mapping[str, str], owner: str) -> str:
+    if isinstance(clause, Condition):
+        return _condition_text(clause, prefix, names, owner)
+    parts = [_clause_text(part, prefix, names, owner) for part in clause.parts]
+    if clause.word == "not":
+        return f"not ({parts[0]})"
+    grouped = [
+        f"({text})" if isinstance(part, Combined) else text for part, text in zip(clause.parts, parts, strict=True)
+    ]
+    return f" {clause.word} ".join(grouped)
+
+
+def _condition_text(condition: Condition, prefix: str, names: Mapping[str, str], owner: str) -> str:
     if not condition.attribute:
         return f"{prefix.removesuffix('.')} {condition.op}".strip()
-    values = [_value_text(value) for value in condition.values]
+    values = [_value_text(value, names, owner) for value in condition.values]
     said = {"between": " and ".join(values), "in": f"({', '.join(values)})"}.get(condition.op, " ".join(values))
     return f"{prefix}{names.get(condition.attribute, condition.attribute)} {condition.op} {said}".strip()
 
 
-def _value_text(value: Any) -> str:
+def _value_text(value: Any, names: Mapping[str, str], owner: str) -> str:
+    if isinstance(value, Other):
+        return f"{owner}.{names.get(value.attribute, value.attribute)}"
     if isinstance(value, Given):
         return value.name
     if isinstance(value, Now):
@@ -49,7 +68,7 @@ def _value_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _form(text: str, states: Mapping[str, Item], *conditions: Condition, **arguments: Any) -> Form:
+def _form(text: str, states: Mapping[str, Item], *conditions: Clause, **arguments: Any) -> Form:
     return Form(text, conditions, states, arguments)
 
 
@@ -149,6 +168,85 @@ FORMS = (
     _form("exists and compare", _STATUSES, EXISTS, Condition("status", "<>", ("DONE",))),
     _form("exists and attribute", _NOTES, EXISTS, Condition("note", "not exists")),
 )
+
+# --- Conditions with parts ------------------------------------------------------------------------------------------
+
+
+def _any(*parts: Clause) -> Combined:
+    return Combined("or", parts)
+
+
+def _all(*parts: Clause) -> Combined:
+    return Combined("and", parts)
+
+
+def _not(part: Clause) -> Combined:
+    return Combined("not", (part,))
+
+
+_TWO: dict[str, Item] = {
+    f"{status} {stock}": {
+        **({"status": status} if status else {}),
+        **({"stock": stock} if stock else {}),
+    }
+    for status in ("OPEN", "DONE", "")
+    for stock in (4, 5, 0)
+}
+"""A status and a number, both of which may be absent."""
+_HELD: dict[str, Item] = {
+    "free": {"status": "OPEN"},
+    "free, held once": {"status": "OPEN", "expiresAt": NOW - HOUR},
+    "held": {"status": "HELD", "expiresAt": NOW + HOUR},
+    "held till now": {"status": "HELD", "expiresAt": NOW},
+    "held no more": {"status": "HELD", "expiresAt": NOW - HOUR},
+    "held for ever": {"status": "HELD"},
+    "neither": {},
+}
+_RELATED: dict[str, Item] = {str(number): {"stock": number, "rev": 5} for number in (4, 5, 6)} | {"without": {"rev": 5}}
+_OPEN, _DONE = (Condition("status", "=", (status,)) for status in ("OPEN", "DONE"))
+_ENOUGH = Condition("stock", ">=", (LEAST,))
+_FIVE = Condition("stock", ">=", (5,))
+_NOTE = Condition("note", "exists")
+_THREE: dict[str, Item] = {
+    f"{label}, {note}": {**state, **({"note": "draft 1"} if note == "noted" else {})}
+    for label, state in _TWO.items()
+    for note in ("noted", "not noted")
+}
+
+
+def _related(op: str) -> Form:
+    return _form(f"stock {op} rev", _RELATED, Condition("stock", op, (Other("rev"),)))
+
+
+COMBINED = (
+    _form("or", _TWO, _any(_OPEN, _ENOUGH), least=5),
+    _form("or of a time", _HELD, _any(_OPEN, Condition("expiresAt", "<", (Now(),)))),
+    _form("or of three", _THREE, _any(_DONE, _FIVE, _NOTE)),
+    _form("and in or", _THREE, _any(_all(_OPEN, _FIVE), _NOTE)),
+    _form("or in and", _THREE, _any(_OPEN, _NOTE), _FIVE),
+    _form("or beside and", _THREE, _all(_any(_OPEN, _NOTE), _FIVE)),
+    _form("or, absent", _TWO, _any(Condition("status", "not exists"), Condition("stock", "<", (5,)))),
+    _form("or, unlike", _TWO, _any(Condition("status", "<>", ("OPEN",)), _FIVE)),
+    _form("not equal", _STATUSES, _not(_OPEN)),
+    _form("not unlike", _STATUSES, _not(Condition("status", "<>", ("OPEN",)))),
+    _form("not less", _TWO, _not(Condition("stock", "<", (5,)))),
+    _form("not between", _numbers("=").states, _not(Condition("stock", "between", (1, 5)))),
+    _form("not in", _STATUSES, _not(Condition("status", "in", ("OPEN", "DONE")))),
+    _form("not exists, as a part", _NOTES, _not(_NOTE)),
+    _form("not begins_with", _NOTES, _not(Condition("note", "begins_with", ("draft",)))),
+    _form("not contains", _TAGS, _not(Condition("tags", "contains", (Given("tag"),))), tag="urgent"),
+    _form("not true", _ACTIVE, _not(Condition("active", "=", (True,)))),
+    _form("not or", _TWO, _not(_any(_OPEN, _ENOUGH)), least=5),
+    _form("not and", _TWO, _not(_all(_OPEN, _FIVE))),
+    _form("not not", _TWO, _not(_not(_OPEN))),
+    _form("not in or", _THREE, _any(_not(_OPEN), _all(_FIVE, _not(_NOTE)))),
+    _form("absent or less", _TWO, _any(NOT_EXISTS, Condition("stock", "<", (5,)))),
+    _form("there and free", _TWO, _any(_all(EXISTS, _OPEN), _FIVE)),
+    *map(_related, ("<", "<=", ">", ">=", "=", "<>")),
+    _form("not related", _RELATED, _not(Condition("stock", "<", (Other("rev"),)))),
+    _form("or related", _RELATED, _any(Condition("stock", "<", (Other("rev"),)), Condition("stock", "not exists"))),
+)
+"""Conditions with `or`, `and`, `not` and parentheses, and those of two attributes."""
 
 # --- Entities -------------------------------------------------------------------------------------------------------
 
@@ -327,6 +425,16 @@ def combinations() -> Iterator[tuple[Layout, Placement]]:
         yield layout, OTHER_BARE
 
 
+def combined_plans(tenancies: Sequence[Tenancy] = TENANCIES) -> list[Plan]:
+    """The conditions with parts, for all layouts of actions."""
+    return [
+        plan(tenancy, shape, layout, placement, COMBINED)
+        for tenancy in tenancies
+        for shape in SHAPES
+        for layout, placement in combinations()
+    ]
+
+
 def plans(tenancies: Sequence[Tenancy] = TENANCIES) -> list[Plan]:
     found: list[Plan] = []
     for tenancy in tenancies:
@@ -348,9 +456,9 @@ def exam(tenancy: Tenancy, shape: Shape, layout: Layout, placement: Placement, f
     rows: list[Row] = []
     cases: list[Case] = []
     for form in forms:
-        if placement is OTHER_BARE and any(not c.attribute for c in form.conditions):
+        if placement is OTHER_BARE and form.has_whole:
             continue  # a bare `exists` is about the first entity
-        if layout.many and placement.entity == "Ticket" and any(not c.attribute for c in form.conditions):
+        if layout.many and placement.entity == "Ticket" and form.has_whole:
             continue  # a list has the items that exist
         row = _row(shape, layout, placement, form, len(rows))
         rows.append(row)
@@ -368,7 +476,7 @@ def exam(tenancy: Tenancy, shape: Shape, layout: Layout, placement: Placement, f
 def _row(shape: Shape, layout: Layout, placement: Placement, form: Form, number: int) -> Row:
     inputs = ", ".join((layout.inputs(shape), *form.arguments))
     verb = layout.ticket if placement.entity == "Ticket" else layout.project
-    text = form.text(placement.prefix, placement.names)
+    text = form.text(placement.prefix, placement.names, placement.entity)
     return Row(
         f"row {number}",
         "Ticket, Project" if layout.project else "Ticket",
@@ -521,8 +629,16 @@ def _opposite(form: Form, holds: bool) -> Item:
     return (wanted or states)[0]
 
 
-def _named(conditions: Sequence[Condition], names: Mapping[str, str]) -> list[Condition]:
-    return [Condition(names.get(c.attribute, c.attribute), c.op, c.values) for c in conditions]
+def _named(conditions: Sequence[Clause], names: Mapping[str, str]) -> list[Clause]:
+    """The conditions with other names of attributes."""
+    found: list[Clause] = []
+    for clause in conditions:
+        if isinstance(clause, Combined):
+            found.append(Combined(clause.word, tuple(_named(clause.parts, names))))
+            continue
+        values = [Other(names.get(v.attribute, v.attribute)) if isinstance(v, Other) else v for v in clause.values]
+        found.append(Condition(names.get(clause.attribute, clause.attribute), clause.op, tuple(values)))
+    return found
 
 
 def _ticket(shape: Shape, number: int, project: str, state: Item) -> Item:

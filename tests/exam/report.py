@@ -1,6 +1,6 @@
 """Runs the exams of generated writes and prints a table, with a line for each row that goes wrong.
 
-python -m tests.exam.report [conditions|lists|changes|references …] [--tenancy 0] [--prove] [--match text] [--short]
+python -m tests.exam.report [conditions|combined|lists|changes|references …] [--tenancy 0] [--prove] [--match text] [--short]
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.exam.harness import Plan, RowResult, examine
 
 EXAMS: dict[str, Callable[[Sequence[Tenancy]], list[Plan]]] = {
     "conditions": conditions.plans,
+    "combined": conditions.combined_plans,
     "lists": lists.plans,
     "changes": changes.plans,
     "references": references.plans,

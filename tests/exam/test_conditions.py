@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from tests.exam.conditions import FORMS, SHAPES, Form, combinations, plan, plans, refused
+from tests.exam.conditions import COMBINED, FORMS, SHAPES, Form, combinations, combined_plans, plan, plans, refused
 from tests.exam.documents import TENANCIES, Tenancy
 from tests.exam.harness import NOW, Plan, failures
 from tests.exam.oracle import accepts
@@ -22,7 +22,7 @@ def _some() -> list[Plan]:
     ]
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.text("", {}))
+@pytest.mark.parametrize("form", [*FORMS, *COMBINED], ids=lambda form: form.text("", {}))
 def test_items_fulfil_each_form_and_others_do_not(form: Form) -> None:
     """Otherwise the cases of a form would show nothing."""
     items = [*form.states.values(), None]
@@ -38,6 +38,17 @@ def test_some_conditions(document: Plan) -> None:
 @pytest.mark.parametrize("tenancy", TENANCIES, ids=lambda tenancy: tenancy.name)
 def test_conditions_without_a_meaning_are_refused(tenancy: Tenancy) -> None:
     assert failures(Plan("refused", tenancy, partial(refused, tenancy))) == []
+
+
+@pytest.mark.parametrize("document", combined_plans()[::40], ids=str)
+def test_some_conditions_with_parts(document: Plan) -> None:
+    assert failures(document) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", combined_plans()[::7], ids=str)
+def test_conditions_with_parts(document: Plan) -> None:
+    assert failures(document, proven=True) == []
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from prejoin.errors import PrejoinError
 from prejoin.pipeline.design.design_table import ContradictionError, design_table, prove_design, why, without
 from prejoin.pipeline.document import parse_document, read_document
 from prejoin.pipeline.errors import InputError, InvalidArgumentError
-from prejoin.workload.model import CheckKind, Verb
+from prejoin.workload.model import Absence, Verb
 from tests.pipeline.conftest import Recorder
 
 
@@ -37,7 +37,7 @@ def test_workload_from_python_with_a_put_of_a_new_item_is_proven(teams: Path) ->
     workload = read_document(teams).workload
     puts = tuple(
         replace(write, actions=tuple(replace(one, verb=Verb.PUT) for one in write.actions))
-        if any(check.kind is CheckKind.NOT_EXISTS and not check.attribute for check in write.checks)
+        if any(isinstance(check, Absence) and not check.attribute for check in write.checks)
         else write
         for write in workload.writes
     )

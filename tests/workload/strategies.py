@@ -10,16 +10,19 @@ from prejoin.workload.grammar.inputs import is_membership
 from prejoin.workload.grammar.lexer import WORD
 from prejoin.workload.model import (
     ARITY,
+    Absence,
     Accept,
     Action,
+    AllOf,
+    AnyOf,
     AtMost,
     Attribute,
     Cardinality,
     Change,
     ChangeOp,
-    Check,
-    CheckKind,
     Combine,
+    Comparison,
+    Condition,
     Consistency,
     ContentPlace,
     Context,
@@ -33,14 +36,17 @@ from prejoin.workload.model import (
     History,
     Input,
     ItemCollection,
+    Leaf,
     Level,
     Minimise,
     Naming,
     Need,
+    Negation,
     Op,
     OutOfScope,
     OwnTable,
     Per,
+    Presence,
     Rate,
     Read,
     Relationship,
@@ -53,7 +59,9 @@ from prejoin.workload.model import (
     Stage,
     Status,
     Tenant,
+    Test,
     Under,
+    Uniqueness,
     Unproven,
     Value,
     Verb,
@@ -281,16 +289,40 @@ def changed(draw: st.DrawFn, inputs: list[str]) -> Change:
 
 
 @st.composite
-def checks(draw: st.DrawFn, inputs: list[str]) -> Check:
-    kind = draw(st.sampled_from(CheckKind))
+def leaves(draw: st.DrawFn, inputs: list[str]) -> Leaf:
+    """A condition without parts."""
+    kind = draw(st.sampled_from((Presence, Absence, Comparison)))
     entity = draw(st.just("") | entity_names)
-    plain = words.filter(lambda w: w not in {"unique", "exists", "not", "must"})
-    if kind is CheckKind.COMPARE:
+    if kind is Comparison:
         op, found = draw(comparisons(inputs).filter(lambda c: bool(c[1])))
-        return Check(kind, entity, draw(plain), op, found)
-    if kind is CheckKind.UNIQUE:
-        return Check(kind, entity, draw(plain))
-    return Check(kind, entity, draw(plain) if entity and draw(st.booleans()) else "")
+        return Comparison(entity=entity, attribute=draw(_checked_names), op=op, values=found)
+    attribute = draw(_checked_names) if entity and draw(st.booleans()) else ""
+    return kind(entity=entity, attribute=attribute)
+
+
+_checked_names = words.filter(lambda word: word not in {"unique", "exists", "not", "must"})
+
+
+def conditions(inputs: list[str], depth: int) -> st.SearchStrategy[Test]:
+    """A condition, possibly with parts. `a and b` is one only as a part of another."""
+    if not depth:
+        return leaves(inputs)
+    inner = conditions(inputs, depth - 1)
+    several = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    together = several.filter(lambda parts: not any(isinstance(part, AllOf) for part in parts)).map(AllOf)
+    return (
+        leaves(inputs)
+        | several.map(AnyOf)
+        | inner.map(Negation)
+        | st.builds(lambda all_, one: AnyOf((all_, one)), together, inner)
+    )
+
+
+@st.composite
+def checks(draw: st.DrawFn, inputs: list[str]) -> Condition:
+    if draw(st.booleans()):
+        return draw(conditions(inputs, 2))
+    return Uniqueness(draw(st.just("") | entity_names), draw(_checked_names))
 
 
 @st.composite

@@ -6,7 +6,7 @@ import pytest
 
 from prejoin.diagnostics import Diagnostic
 from prejoin.workload.files import read_text, write_text
-from prejoin.workload.model import Write
+from prejoin.workload.model import Comparison, Write
 
 DOCUMENT = """# Practice
 
@@ -62,7 +62,11 @@ def read(row: str) -> tuple[Write, list[Diagnostic]]:
 
 
 def compared(write: Write) -> set[str]:
-    return {f"{c.entity}.{c.attribute}" for c in write.checks if c.values and c.values[0].param == c.attribute}
+    return {
+        f"{c.entity}.{c.attribute}"
+        for c in write.checks
+        if isinstance(c, Comparison) and c.values[0].param == c.attribute
+    }
 
 
 COMPARED = [

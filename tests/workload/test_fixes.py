@@ -139,6 +139,7 @@ FOLLOWED: dict[str, list[object]] = {
     ],
     "PJ246": [(("| delete Loan |", "| delete Loan[] |"),)],
     "PJ247": [UNDONE, UNDONE, UNDONE, UNDONE],
+    "PJ248": [(("Loan.status = OUT or Member.loanCount < 9", "Loan.status = OUT"),)],
     "PJ301": [(("|  | Member | By mail", "| AP-031 | Member | By mail"),)],
     "PJ302": [(("|  | Single", "| email | Single"),)],
     "PJ303": [(("| email |   |", "| email | Single |"),)],

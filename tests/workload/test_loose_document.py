@@ -6,7 +6,7 @@ from prejoin.types import Kind
 from prejoin.workload.document.read_document import read_document
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_text
-from prejoin.workload.model import CheckKind, Combine, Direction, Rate, Result, Under, Verb
+from prejoin.workload.model import Combine, Direction, Presence, Rate, Result, Under, Verb
 
 LOOSE = """\
 DynamoDB Access Patterns
@@ -97,7 +97,7 @@ def test_exact_parts_are_read() -> None:
     assert (together.combine, together.result) == (Combine.COLLECTION, Result.MANY)
     assert [(s.attribute, s.direction) for s in together.sort] == [("Recipe.addedAt", Direction.DESC)]
     assert workload.writes[0].atomic is True
-    assert [(c.kind, c.entity) for c in workload.writes[0].checks] == [(CheckKind.EXISTS, "Cook")]
+    assert list(workload.writes[0].checks) == [Presence(entity="Cook")]
     assert workload.collections[0].patterns == ("AP-002",)
     assert workload.decisions[1].pin == Under("Recipe", "Cook")
     assert workload.reads[0].rate != Rate()

@@ -190,6 +190,7 @@ CASES = [
     ("PJ247", "`dueOn` (date)", "`dueOn` (date, renamed from status)", "`dueOn`", "remove `renamed from`"),
     ("PJ247", "`status` (OUT | BACK, mutable)", "`status` (OUT | BACK renamed from OUT, mutable)", "`status`", "remove"),
     ("PJ247", "`status` (OUT | BACK, mutable)", "`status` (OUT renamed from X | BACK renamed from X, mutable)", "`status`", "remove"),
+    ("PJ248", "| Loan exists |", "| Loan.status = OUT or Member.loanCount < 9 |", "Loan.status", "one row for each case"),
     ("PJ222", "Loan lives under Member", "Loan lives under Loan", "Loan lives", "belongs to"),
     ("PJ222", "Loan lives under Member", "AP-020 may filter", "AP-020", "leave the decision out"),
     ("PJ222", "Loan lives under Member", "Loan has key `M#{memberId` and `L`", "Loan has key", "`USER#{userId}`"),

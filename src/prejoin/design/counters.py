@@ -16,18 +16,18 @@ from prejoin.protocol import limits
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
 from prejoin.workload.bounds import may_leave_bounds
+from prejoin.workload.conditions import all_leaves, values_of
 from prejoin.workload.lookup import bare_name, bindings, changes
 from prejoin.workload.model import (
     Action,
     AtMost,
     Attribute,
     ChangeOp,
-    Check,
-    CheckKind,
     Combine,
     Consistency,
     CounterShards,
     Entity,
+    Leaf,
     Read,
     Verb,
     Without,
@@ -123,7 +123,7 @@ def obstacle(workload: Workload, entity: Entity, attribute: Attribute) -> str:
     if write_id := may_leave_bounds(workload, entity, attribute):
         return f"`{name}` has bounds, which {write_id} may leave, and no item knows the sum: take the bounds away"
     for write in (*workload.writes, *workload.deletes):
-        if any(_is_about(check, name, write, entity) for check in write.checks):
+        if any(_is_about(leaf, name, write, entity) for leaf in all_leaves(write)):
             return f"{write.id} has a condition on `{name}`, and no item knows the sum: collect its writes in a queue"
         for action in (a for a in write.actions if a.entity == entity.name):
             if said := _refused(write, action, entity, name):
@@ -172,17 +172,15 @@ def wants(read: Read, name: str) -> bool:
     return not read.needs or name in map(bare_name, read.needs)
 
 
-def _is_about(check: Check, name: str, write: Write, entity: Entity) -> bool:
-    return check.attribute == name and (check.entity or write.first_entity) == entity.name
+def _is_about(leaf: Leaf, name: str, write: Write, entity: Entity) -> bool:
+    names = {leaf.attribute, *(value.attribute for value in values_of(leaf))}
+    return name in names and (leaf.entity or write.first_entity) == entity.name
 
 
 def _counting(workload: Workload, entity: Entity) -> Iterator[tuple[Write, Action]]:
     """The writes that only add to numbers of an item, without a condition on the item."""
     for write in workload.writes:
-        tested = any(
-            (check.entity or write.first_entity) == entity.name and check.kind is not CheckKind.UNIQUE
-            for check in write.checks
-        )
+        tested = any((leaf.entity or write.first_entity) == entity.name for leaf in all_leaves(write))
         for action in write.actions:
             if action.entity == entity.name and action.verb is Verb.UPDATE and not action.many and not tested:
                 changed = changes(write, action, entity)

@@ -188,6 +188,8 @@ class ItemCondition(Model, frozen=True):
         if found := _OR_ABSENT.match(text.strip()):
             return msgspec.structs.replace(cls.parse(text.strip()[found.end() :]), or_absent=True)
         text = text.strip()
+        if text.startswith(("(", "not (")):
+            return cls(text, "")  # one with parts says nothing for sure of any attribute
         if found := re.fullmatch(r"attribute_(not_)?exists\(([^()]+)\)", text):
             return cls(found[2].strip(), "not exists" if found[1] else "exists")
         found = _CONDITION.fullmatch(text)

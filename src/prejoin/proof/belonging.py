@@ -10,8 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from prejoin.workload.conditions import all_leaves
 from prejoin.workload.lookup import chain, changes, gives_object, target, touched_entities
-from prejoin.workload.model import Action, ChangeOp, Entity, Verb, Workload, Write
+from prejoin.workload.model import (
+    Action,
+    ChangeOp,
+    Entity,
+    Verb,
+    Workload,
+    Write,
+)
 from prejoin.workload.tenants import is_owned, own_id
 
 _NEW = (Verb.CREATE, Verb.PUT)
@@ -173,7 +181,7 @@ def _own_inputs(workload: Workload, write: Write, action: Action, entity: Entity
     """The attributes of a list's items that inputs of the same name are about."""
     inputs = {one.attribute for one in write.inputs if not one.many}
     changed = {name for name, source in _new_values(write, action, entity).items() if name == source}
-    compared = {check.attribute for check in write.checks if check.entity == entity.name}
+    compared = {leaf.attribute for leaf in all_leaves(write) if leaf.entity == entity.name}
     only_compared = {name for name in compared if not _says_whose(workload, entity, name)}
     new = [workload.entity(one.entity) for one in write.actions if one.verb in _NEW]
     elsewhere = {a.name for other in new if other for a in other.attributes if not a.id and not a.references}

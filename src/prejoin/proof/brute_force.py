@@ -55,6 +55,9 @@ class BruteForce:
                 if one.op in {Op.EXISTS, Op.NOT_EXISTS}:
                     some.append(_presence(name, one.op is Op.EXISTS))
                     continue
+                if one.values and (other := one.values[0].attribute) is not None:
+                    some.append(_relation(name, one.op, other))
+                    continue
                 asked = [value_of(v, attribute, self.now) for v in one.values] or inputs.get(one.attribute)
                 if asked is not None:
                     values = asked if one.values or isinstance(asked, list | tuple) else [asked]
@@ -105,6 +108,16 @@ def _presence(name: str, present: bool) -> Callable[[Values], bool]:
 def _comparison(name: str, one: Input, asked: Sequence[Any]) -> Callable[[Values], bool]:
     op, many = one.op, one.many
     return lambda values: compare(op, values.get(name), asked, many)
+
+
+def _relation(name: str, op: Op, other: str) -> Callable[[Values], bool]:
+    """The comparison of two attributes. Of an absent one only `<>` is true."""
+
+    def test(values: Values) -> bool:
+        compared = values.get(other)
+        return op is Op.NE if compared is None else compare(op, values.get(name), [compared])
+
+    return test
 
 
 def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> bool:

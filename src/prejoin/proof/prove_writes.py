@@ -12,9 +12,9 @@ from prejoin.proof.expected_units import units_difference, write_units
 from prejoin.proof.prove_optional import prove_optional
 from prejoin.proof.result import PatternProof
 from prejoin.proof.sample_table import REFUSALS, BrokenMethodError, SampleTable
-from prejoin.proof.violations import can_repeat, prove_violations
+from prejoin.proof.violations import accepted_parts, can_repeat, prove_violations
 from prejoin.proof.write_cases import NothingFitsError, WriteCase, build_case
-from prejoin.proof.write_model import Variation
+from prejoin.proof.write_model import Variation, WriteModel
 from prejoin.render.python.method import Method
 from prejoin.workload.model import Verb, Write
 
@@ -30,8 +30,10 @@ def prove_write(sample: SampleTable, write: Write, expected: ExpectedTable | Non
     first: PatternProof | None = None
     count = 0
     try:
-        for number, variation in enumerate(_accepted(write, method)):
+        for number, variation in enumerate(_accepted(sample, write, operation, method)):
             case = _case(sample, write, operation, variation)
+            if case is None:
+                continue  # the parts of a condition cannot be so
             add_bystanders(case)
             expected.prepare(case)
             arguments = write_arguments(method, case, sample.package.record)
@@ -64,21 +66,29 @@ def prove_write(sample: SampleTable, write: Write, expected: ExpectedTable | Non
     return replace(first, cases=count, refused=refused, wrong=wrong or expected.difference())
 
 
-def _case(sample: SampleTable, write: Write, operation: Operation, variation: Variation) -> WriteCase:
-    """A case; with the usual choices, if there is none with others: an upsert may not be able to create an item."""
+def _case(sample: SampleTable, write: Write, operation: Operation, variation: Variation) -> WriteCase | None:
+    """A case; with the usual choices, if there is none with others: an upsert may not be able to create an item.
+
+    None if the parts of a condition cannot be as the variation says.
+    """
     try:
         return build_case(sample, write, operation, variation)
     except NothingFitsError:
+        if variation.check is not None:
+            return None
         if not variation.is_other:
             raise
         return build_case(sample, write, operation, replace(variation, is_other=False))
 
 
-def _accepted(write: Write, method: Method) -> list[Variation]:
-    """The cases that have to succeed: with lists of several items, one and none, and with other choices."""
+def _accepted(sample: SampleTable, write: Write, operation: Operation, method: Method) -> list[Variation]:
+    """The cases that have to succeed: with lists of several items, one and none, and with other choices.
+
+    Those of conditions with parts are in the end.
+    """
     cases = [Variation(), Variation(is_other=True, count=1)]
     if any(action.many for action in write.actions):
         cases.append(Variation(count=0))
     if can_repeat(method):
         cases.append(Variation(is_again=True))
-    return cases
+    return [*cases, *accepted_parts(WriteModel.of(sample, write, operation, Variation()))]

@@ -13,13 +13,25 @@ from prejoin.proof.arguments import write_arguments
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import REFUSALS, SampleTable
 from prejoin.proof.write_cases import NothingFitsError, WriteCase, WriteStep, build_case
-from prejoin.proof.write_model import Break, Side, Slot, Variation, WriteModel, needs_item, operator_of
+from prejoin.proof.write_model import Break, Side, Slot, Variation, WriteModel, is_simple, needs_item, whole_item_tests
 from prejoin.render.python.method import Method, Option
 from prejoin.table.errors import CodecError, ConditionFailed, TransactionCancelled
 from prejoin.types import Kind
 from prejoin.workload.bounds import input_bounds, is_bounded, must_be_positive
+from prejoin.workload.conditions import is_of_whole_item, leaves, operator_of, values_of
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Attribute, Change, ChangeOp, CheckKind, Entity, Op, Verb, Write
+from prejoin.workload.model import (
+    Attribute,
+    Change,
+    ChangeOp,
+    Comparison,
+    Entity,
+    Leaf,
+    Op,
+    Test,
+    Verb,
+    Write,
+)
 from prejoin.workload.targets import is_range_of_inputs
 
 _ADDING = (ChangeOp.ADD, ChangeOp.SUBTRACT)
@@ -102,16 +114,16 @@ def _is_in_steps(model: WriteModel) -> bool:
 def _of_item(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
     """The item as a whole exists, or does not; or another has its unique values."""
     entity, verb = slot.entity, slot.action.verb
-    whole = {check.kind for check in slot.checks if not check.attribute}
+    _, is_absent = whole_item_tests(slot.checks)
     if slot.is_checked:
-        if CheckKind.NOT_EXISTS in whole:
+        if is_absent:
             yield Variation(f"{_one(entity)} that must not be there", Break.ITEM, slot.place, count=count)
         elif any(needs_item(check) for check in slot.checks) and not entity.singleton:
             yield Variation(f"no {entity.name} that it depends on", Break.ITEM, slot.place, count=count)
         return
     if entity.singleton:
         return
-    if verb is Verb.CREATE or (verb is Verb.UPSERT and CheckKind.NOT_EXISTS in whole):
+    if verb is Verb.CREATE or (verb is Verb.UPSERT and is_absent):
         yield Variation(f"{_one(entity)} that is there already", Break.ITEM, slot.place, count=count)
     elif _must_exist(model, slot):
         yield Variation(f"{_one(entity)} that is not there", Break.ITEM, slot.place, count=count)
@@ -136,7 +148,7 @@ def _must_exist(model: WriteModel, slot: Slot) -> bool:
     if slot.place[0] in model.lists and not _is_in_steps(model):
         return True  # a given item that does not belong to the others, because there is none
     if slot.action.verb is Verb.UPSERT:
-        return any(check.kind is CheckKind.EXISTS and not check.attribute for check in slot.checks)
+        return whole_item_tests(slot.checks)[0]
     return any(needs_item(check) for check in slot.checks)
 
 
@@ -145,23 +157,75 @@ def _of_conditions(model: WriteModel, slot: Slot, count: int) -> Iterator[Variat
     if not slot.is_checked and _is_spread(model, slot):
         return
     for check in slot.checks:
-        attribute = slot.entity.attribute(check.attribute)
-        if attribute is None or check.kind is CheckKind.UNIQUE:
+        if is_of_whole_item(check):
             continue
-        if slot.compares_new and _is_constant(slot, attribute):
-            continue  # the document says both the value and the condition
-        operator = operator_of(check)
-        text = f"{check.by or slot.entity.name}.{attribute.name} not as the condition says"
-        if operator is not Op.EXISTS:
-            yield Variation(text, Break.CONDITION, slot.place, check, count=count)
-        if operator is Op.BETWEEN:
-            yield Variation(text, Break.CONDITION, slot.place, check, count=count, side=Side.ABOVE)
-        if is_range_of_inputs(check):
-            text = f"{check.by or slot.entity.name}.{attribute.name} between ends that are the wrong way round"
-            yield Variation(text, Break.CONDITION, slot.place, check, count=count, side=Side.INVERTED)
-        if attribute.optional and operator not in (Op.NE, Op.NOT_EXISTS):
-            text = f"{check.by or slot.entity.name} without {attribute.name}, which the condition needs"
-            yield Variation(text, Break.ATTRIBUTE, slot.place, check, count=count)
+        if is_simple(check):
+            yield from _of_simple_condition(slot, check, count)
+        else:
+            yield from _of_parts(model, slot, check, count)
+
+
+def _of_simple_condition(slot: Slot, check: Test, count: int) -> Iterator[Variation]:
+    """A condition on one attribute, with another value, and with none."""
+    leaf = next(leaves(check))
+    attribute = slot.entity.attribute(leaf.attribute)
+    if attribute is None or (slot.compares_new and _is_constant(slot, attribute)):
+        return  # the document says both the value and the condition
+    operator = operator_of(leaf)
+    text = f"{leaf.by or slot.entity.name}.{attribute.name} not as the condition says"
+    if operator is not Op.EXISTS:
+        yield Variation(text, Break.CONDITION, slot.place, check, count=count)
+    if operator is Op.BETWEEN:
+        yield Variation(text, Break.CONDITION, slot.place, check, count=count, side=Side.ABOVE)
+    if isinstance(leaf, Comparison) and is_range_of_inputs(leaf):
+        text = f"{leaf.by or slot.entity.name}.{attribute.name} between ends that are the wrong way round"
+        yield Variation(text, Break.CONDITION, slot.place, check, count=count, side=Side.INVERTED)
+    if attribute.optional and operator not in (Op.NE, Op.NOT_EXISTS):
+        text = f"{leaf.by or slot.entity.name} without {attribute.name}, which the condition needs"
+        yield Variation(text, Break.ATTRIBUTE, slot.place, check, count=count)
+
+
+def _of_parts(model: WriteModel, slot: Slot, check: Test, count: int) -> Iterator[Variation]:
+    """A condition with parts is false: by each of its parts, and where one of its attributes is absent."""
+    text = f"`{model.text(check)}` does not hold"
+    yield Variation(text, Break.CONDITION, slot.place, check, count=count)
+    for leaf, truth in _decisive_leaves(slot, check):
+        yield Variation(text, Break.CONDITION, slot.place, check, count=count, decisive=leaf, decisive_truth=truth)
+    for name in _optional_attributes(slot, check):
+        text = f"{slot.entity.name} without {name}, and `{model.text(check)}` does not hold"
+        yield Variation(text, Break.ATTRIBUTE, slot.place, check, names=(name,), count=count)
+
+
+def accepted_parts(model: WriteModel) -> Iterator[Variation]:
+    """Cases in which a condition with parts is true: by each of them, and where one of its attributes is absent."""
+    for slot in model.slots:
+        if slot.place[1] or (not slot.is_checked and _is_spread(model, slot)):
+            continue
+        for check in slot.checks:
+            if is_of_whole_item(check) or is_simple(check):
+                continue
+            for leaf, truth in _decisive_leaves(slot, check):
+                yield Variation(place=slot.place, check=check, decisive=leaf, decisive_truth=truth)
+            for name in _optional_attributes(slot, check):
+                yield Variation(place=slot.place, check=check, names=(name,))
+
+
+def _decisive_leaves(slot: Slot, check: Test) -> Iterator[tuple[Leaf, bool]]:
+    """The parts of a condition, each once true and once false."""
+    may_be_absent = slot.is_checked or slot.action.verb in (Verb.PUT, Verb.UPSERT)
+    for leaf in leaves(check):
+        if leaf.attribute or (may_be_absent and not slot.entity.singleton):
+            yield leaf, True
+            yield leaf, False
+
+
+def _optional_attributes(slot: Slot, check: Test) -> list[str]:
+    """The attributes in a condition that an item may lack."""
+    names: dict[str, None] = {}
+    for leaf in leaves(check):
+        names |= dict.fromkeys([leaf.attribute, *(value.attribute or "" for value in values_of(leaf))])
+    attributes = [slot.entity.attribute(name) for name in names if name]
+    return [attribute.name for attribute in attributes if attribute is not None and attribute.optional]
 
 
 def _is_constant(slot: Slot, attribute: Attribute) -> bool:

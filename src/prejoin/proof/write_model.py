@@ -7,7 +7,7 @@ variation breaks one of them. A case is built from what is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -18,23 +18,28 @@ from prejoin.design.mapping.shared_values import agreements, shared_inputs
 from prejoin.design.model import Operation
 from prejoin.proof.belonging import Belonging, belonging
 from prejoin.proof.brute_force import compare, value_of
+from prejoin.proof.conditions import is_decisive, is_leaf_true, is_true, is_true_of_nothing
 from prejoin.proof.constraints import Constraint, Variable, comparison
 from prejoin.proof.data import Values
 from prejoin.proof.sample_table import SampleTable
 from prejoin.types import Kind, Type
 from prejoin.workload.bounds import input_bounds, must_be_positive
+from prejoin.workload.conditions import all_leaves, is_of_whole_item, leaves, operator_of, values_of
 from prejoin.workload.follow_links import follow_links
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import can_be_input, changes, member_of, target
 from prejoin.workload.model import (
+    Absence,
     Action,
     Attribute,
     Change,
     ChangeOp,
-    Check,
-    CheckKind,
+    Comparison,
     Entity,
+    Leaf,
     Op,
+    Presence,
+    Test,
     Verb,
     Write,
 )
@@ -98,9 +103,10 @@ class Variation:
     text: str = ""
     kind: Break = Break.NOTHING
     place: Place = (-1, 0)
-    check: Check | None = None
+    check: Test | None = None
+    """The condition that is broken, or whose parts are tried."""
     names: tuple[str, ...] = ()
-    """The attributes that are broken."""
+    """The attributes that are broken, or that are absent in a case of a condition."""
     value: Any = None
     """The value that is beyond a bound."""
     count: int = SEVERAL
@@ -111,6 +117,10 @@ class Variation:
     """Whether the method is called again, for items of its lists that an index did not show the first time."""
     side: Side = Side.BELOW
     """How a value is beyond a range, if the condition that is broken is one."""
+    decisive: Leaf | None = None
+    """The part of the condition on which its truth depends."""
+    decisive_truth: bool = True
+    """Whether that part is true."""
 
     def breaks(self, kind: Break, place: Place) -> bool:
         return self.kind is kind and self.place == place
@@ -123,7 +133,7 @@ class Slot:
     place: Place
     entity: Entity
     action: Action
-    checks: tuple[Check, ...] = ()
+    checks: tuple[Test, ...] = ()
     is_checked: bool = False
     """Whether it is only checked, and not written."""
     is_stored: bool = False
@@ -173,6 +183,42 @@ def given(place: Place, name: str) -> Variable:
 def input_variable(name: str, index: int | None = None) -> Variable:
     """The variable of an input, or of one element of an input that is a list."""
     return ("input", name) if index is None else ("input", name, index)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that a condition is compared with, which is no variable."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A part of a condition, with what its truth depends on."""
+
+    leaf: Leaf
+    own: Variable | None = None
+    """The variable of the attribute; None for a whole item, and for an attribute of an absent one."""
+    sources: tuple[Variable | Constant, ...] = ()
+    """What it is compared with."""
+    is_there: bool = False
+    """Whether the item exists, for a part about the whole item."""
+
+    @property
+    def variables(self) -> list[Variable]:
+        others = [source for source in self.sources if not isinstance(source, Constant)]
+        return others if self.own is None else [self.own, *others]
+
+    @property
+    def constants(self) -> list[Any]:
+        return [source.value for source in self.sources if isinstance(source, Constant)]
+
+    def truth(self, values: Mapping[Variable, Any]) -> bool:
+        """Whether it is true for these values."""
+        if self.own is None:
+            return is_leaf_true(self.leaf, True if self.is_there else None, [])
+        asked = [one.value if isinstance(one, Constant) else values[one] for one in self.sources]
+        return is_leaf_true(self.leaf, values[self.own], asked)
 
 
 @dataclass(slots=True)
@@ -243,14 +289,17 @@ class WriteModel:
     def _is_stored(self, slot: Slot) -> bool:
         """Whether the item of a slot exists before the call."""
         is_broken = self.variation.breaks(Break.ITEM, slot.place)
-        whole = {check.kind for check in slot.checks if not check.attribute}
+        exists, is_absent = whole_item_tests(slot.checks)
         if slot.entity.singleton:
             return True
+        decisive = self.variation.decisive if self.variation.place == slot.place else None
+        if decisive is not None and not decisive.attribute:
+            return isinstance(decisive, Presence) is self.variation.decisive_truth
         if slot.is_checked:
-            return (CheckKind.NOT_EXISTS in whole) is is_broken
+            return is_absent is is_broken
         if self.is_done(slot):
             return is_broken if slot.action.verb is Verb.DELETE else not slot.is_new and not is_broken
-        is_compared = self.variation.kind in (Break.CONDITION, Break.ATTRIBUTE) and self.variation.place == slot.place
+        is_compared = self.variation.check is not None and self.variation.place == slot.place
         match slot.action.verb:
             case Verb.CREATE:
                 return is_broken
@@ -258,9 +307,9 @@ class WriteModel:
                 needs = any(needs_item(check) for check in slot.checks)
                 return is_compared or (needs or self.variation.is_other) is not is_broken
             case Verb.UPSERT:
-                if CheckKind.NOT_EXISTS in whole:
+                if is_absent:
                     return is_broken
-                creates = self.variation.is_other and CheckKind.EXISTS not in whole
+                creates = self.variation.is_other and not exists
                 can_create = not slot.action.many and slot.entity.name not in self.operation.found_first
                 return is_compared or (not (creates and can_create) and not is_broken)
             case _:
@@ -283,9 +332,9 @@ class WriteModel:
         return next(slot for slot in self.slots if slot.place == place)
 
     @property
-    def input_checks(self) -> list[Check]:
+    def input_checks(self) -> tuple[Test, ...]:
         """The conditions on inputs that are no attributes: `n > 0`."""
-        return [check for check in input_checks(self.write) if check.kind is CheckKind.COMPARE]
+        return input_checks(self.write)
 
     @property
     def single(self) -> list[Slot]:
@@ -476,7 +525,9 @@ class WriteModel:
         """The conditions that an attribute is equal to an input, unless the variation breaks them."""
         for slot in self.slots:
             for check in slot.checks:
-                named = check.values[0].param if check.op is Op.EQ and check.values else None
+                if not isinstance(check, Comparison) or check.op is not Op.EQ:
+                    continue
+                named = check.values[0].param
                 is_broken = self.variation.check is check and self.variation.place == slot.place
                 if named is None or is_broken or not slot.entity.attribute(check.attribute):
                     continue
@@ -488,11 +539,11 @@ class WriteModel:
                     yield Equality(make(slot.place, check.attribute), variable, slot.place, check.attribute)
 
     def _is_compared(self, slot: Slot, name: str) -> bool:
-        return any(check.attribute == name for check in slot.checks)
+        return any(leaf.attribute == name for check in slot.checks for leaf in leaves(check))
 
     def used_params(self) -> list[str]:
         """The inputs whose values conditions compare with, and changes set or add."""
-        values = [value for check in self.write.checks for value in check.values]
+        values = [value for leaf in all_leaves(self.write) for value in values_of(leaf)]
         values += [change.value for action in self.actions for change in action.changes if change.value]
         names = [value.param for value in values if value.param]
         return list(dict.fromkeys(names))
@@ -535,31 +586,103 @@ class WriteModel:
                 yield from self._of_break(slot)
                 yield from self._of_bound(slot)
         for check in self.input_checks:
-            attribute = attribute_of_input(self.sample.workload, self.write, check.attribute)
-            if attribute is not None and check.op is not None:
-                is_broken = self.variation.check is check and self.variation.kind is Break.CONDITION
-                variables = [input_variable(check.attribute)]
-                yield self._comparison(check, check.op, attribute, variables, self.slots[0], is_broken)
+            is_broken = self.variation.check is check and self.variation.kind is Break.CONDITION
+            if isinstance(check, Comparison):
+                attribute = attribute_of_input(self.sample.workload, self.write, check.attribute)
+                if attribute is not None:
+                    variables = [input_variable(check.attribute)]
+                    yield self._comparison(check, attribute, variables, self.slots[0], is_broken)
+            else:
+                yield self._combination(self.slots[0], check)
 
-    def _of_check(self, slot: Slot, check: Check) -> Constraint | None:
-        """The constraint of a condition on an attribute; None if it says nothing of this item."""
-        attribute = slot.entity.attribute(check.attribute)
-        if attribute is None or check.kind is CheckKind.UNIQUE:
+    def _of_check(self, slot: Slot, check: Test) -> Constraint | None:
+        """The constraint of a condition on attributes; None if it says nothing of this item."""
+        if is_of_whole_item(check):
             return None
-        if not slot.compares_new and not slot.is_stored:
-            return None  # an absent item has no values
-        variable = given(slot.place, attribute.name) if slot.compares_new else stored(slot.place, attribute.name)
         is_broken = self.variation.place == slot.place and self.variation.check is check
+        if not slot.compares_new and not slot.is_stored:
+            # An absent item has no values; a condition with parts may be true of it.
+            return self._combination(slot, check) if is_broken and self.variation.decisive else None
+        if not is_simple(check):
+            return self._combination(slot, check)
+        assert isinstance(check, Presence | Absence | Comparison)
+        attribute = slot.entity.attribute(check.attribute)
+        if attribute is None:
+            return None
+        variable = given(slot.place, attribute.name) if slot.compares_new else stored(slot.place, attribute.name)
         if is_broken and self.variation.kind is Break.ATTRIBUTE:
             return self._without_attribute(check, attribute, variable, slot)
         is_violated = is_broken and self.variation.kind is Break.CONDITION
-        if is_violated and check.op is Op.BETWEEN:
+        if is_violated and isinstance(check, Comparison) and check.op is Op.BETWEEN:
             return self._beyond_range(check, attribute, variable, slot)
-        return self._comparison(check, operator_of(check), attribute, [variable], slot, is_violated)
+        return self._comparison(check, attribute, [variable], slot, is_violated)
 
-    def _without_attribute(self, check: Check, attribute: Attribute, variable: Variable, slot: Slot) -> Constraint:
+    # --- Conditions with parts --------------------------------------------------------------------------------------
+
+    def _combination(self, slot: Slot, test: Test) -> Constraint:
+        """The constraint of a condition with parts, or that compares two attributes."""
+        terms = {id(leaf): self._term(slot, leaf) for leaf in leaves(test)}
+        variables = tuple(dict.fromkeys(variable for term in terms.values() for variable in term.variables))
+        constants = tuple(constant for term in terms.values() for constant in term.constants)
+        tried = self.variation if self.variation.check is test else Variation()
+        if tried.place != slot.place and tried.place[0] >= 0:
+            tried = Variation()
+        absent = {self._own_variable(slot, name) for name in tried.names}
+
+        def fits(*values: Any) -> bool:
+            by_variable = dict(zip(variables, values, strict=True))
+
+            def truth(leaf: Leaf) -> bool:
+                return terms[id(leaf)].truth(by_variable)
+
+            if any(by_variable.get(variable) is not None for variable in absent):
+                return False
+            if is_true(test, truth) is (tried.kind in (Break.CONDITION, Break.ATTRIBUTE)):
+                return False
+            if tried.decisive is None:
+                return True
+            is_as_wanted = truth(tried.decisive) is tried.decisive_truth
+            return is_as_wanted and is_decisive(test, tried.decisive, truth)
+
+        return Constraint(self.text(test), variables, fits, constants)
+
+    def _own_variable(self, slot: Slot, name: str) -> Variable:
+        return given(slot.place, name) if slot.compares_new else stored(slot.place, name)
+
+    def _term(self, slot: Slot, leaf: Leaf) -> Term:
+        """A part of a condition, with the variables that its truth depends on."""
+        if leaf.entity and not leaf.attribute:
+            return Term(leaf, is_there=slot.is_stored)
+        if leaf.entity:
+            attribute = slot.entity.attribute(leaf.attribute)
+            own = self._own_variable(slot, leaf.attribute)
+            is_there = slot.compares_new or slot.is_stored
+        else:
+            attribute = attribute_of_input(self.sample.workload, self.write, leaf.attribute)
+            own, is_there = input_variable(leaf.attribute), True
+            if attribute is not None:
+                self.attributes.setdefault(own, []).append(attribute)
+        assert attribute is not None  # checked in the document
+        if not is_there:
+            return Term(leaf)
+        is_member = operator_of(leaf) is Op.CONTAINS and attribute.type.kind in (Kind.SET, Kind.LIST)
+        like = member_of(attribute) if is_member else attribute
+        sources: list[Variable | Constant] = []
+        for value in values_of(leaf):
+            if value.attribute is not None:
+                sources.append(self._own_variable(slot, value.attribute))
+            elif value.param is not None:
+                variable = self.value_variable(slot, value.param)
+                self.attributes.setdefault(variable, []).append(like)
+                sources.append(variable)
+            else:
+                sources.append(Constant(value_of(value, like, self.sample.now)))
+        return Term(leaf, own, tuple(sources))
+
+    def _without_attribute(self, check: Leaf, attribute: Attribute, variable: Variable, slot: Slot) -> Constraint:
         """The attribute of a condition is absent, and the values that it is compared with are not."""
-        compared = [self.value_variable(slot, value.param) for value in check.values if value.param is not None]
+        params = [value.param for value in values_of(check) if value.param is not None]
+        compared = [self.value_variable(slot, param) for param in params]
         for one in compared:
             self.attributes.setdefault(one, []).append(attribute)
 
@@ -569,12 +692,13 @@ class WriteModel:
         return Constraint(self.text(check), (variable, *compared), is_absent)
 
     def _comparison(
-        self, check: Check, op: Op, attribute: Attribute, variables: list[Variable], slot: Slot, is_violated: bool
+        self, check: Leaf, attribute: Attribute, variables: list[Variable], slot: Slot, is_violated: bool
     ) -> Constraint:
+        op, values = operator_of(check), values_of(check)
         like = member_of(attribute) if op is Op.CONTAINS and attribute.type.kind in (Kind.SET, Kind.LIST) else attribute
-        constants = [value_of(value, like, self.sample.now) for value in check.values if value.param is None]
-        params = [value.param for value in check.values if value.param is not None]
-        if len(params) == len(check.values) or not params:
+        constants = [value_of(value, like, self.sample.now) for value in values if value.param is None]
+        params = [value.param for value in values if value.param is not None]
+        if len(params) == len(values) or not params:
             for name in params:
                 variable = self.value_variable(slot, name)
                 self.attributes.setdefault(variable, []).append(like)
@@ -593,7 +717,7 @@ class WriteModel:
         return self._mixed(check, op, like, variables, slot, is_violated)
 
     def _mixed(
-        self, check: Check, op: Op, like: Attribute, variables: list[Variable], slot: Slot, is_violated: bool
+        self, check: Leaf, op: Op, like: Attribute, variables: list[Variable], slot: Slot, is_violated: bool
     ) -> Constraint:
         """A comparison with constants and inputs: `n between 1 and most`."""
 
@@ -602,7 +726,7 @@ class WriteModel:
 
         return self._test_of_values(check, like, variables, slot, test)
 
-    def _beyond_range(self, check: Check, attribute: Attribute, variable: Variable, slot: Slot) -> Constraint:
+    def _beyond_range(self, check: Comparison, attribute: Attribute, variable: Variable, slot: Slot) -> Constraint:
         """A value that is not within a range, on the side that the variation says."""
         side = self.variation.side
 
@@ -620,7 +744,7 @@ class WriteModel:
 
     def _test_of_values(
         self,
-        check: Check,
+        check: Leaf,
         like: Attribute,
         variables: list[Variable],
         slot: Slot,
@@ -628,7 +752,7 @@ class WriteModel:
     ) -> Constraint:
         """A constraint whose test gets the value of the first variable, and the values of a condition."""
         sources: list[Any] = []
-        for value in check.values:
+        for value in values_of(check):
             if value.param is None:
                 sources.append((None, value_of(value, like, self.sample.now)))
                 continue
@@ -735,7 +859,7 @@ class WriteModel:
         What is added may be negative, too. Cases do without that if the document says nothing of the amount.
         """
         least, most = input_bounds(self.sample.workload, self.write, name)
-        is_compared = any(check.attribute == name for check in self.input_checks)
+        is_compared = any(leaf.attribute == name for check in self.input_checks for leaf in leaves(check))
         is_usual = not is_compared and (least is None or least > 0)
         if must_be_positive(self.sample.workload, self.write, change) or is_usual:
             yield Constraint(f"{name} > 0", (variable,), lambda value: value > 0, (0,))
@@ -771,37 +895,35 @@ class WriteModel:
             return self.value_variable(slot, change.attribute)
         return ("set", slot.place[0], change.attribute)
 
-    def text(self, check: Check) -> str:
+    def text(self, check: Test) -> str:
         return write_checks((check,), frozenset(one.attribute for one in self.write.inputs))
 
 
 # --- Conditions -----------------------------------------------------------------------------------------------------
 
 
-def operator_of(check: Check) -> Op:
-    """The operator of a condition on an attribute."""
-    match check.kind:
-        case CheckKind.EXISTS:
-            return Op.EXISTS
-        case CheckKind.NOT_EXISTS:
-            return Op.NOT_EXISTS
-        case _:
-            return check.op or Op.EQ
-
-
-def needs_item(check: Check) -> bool:
+def needs_item(check: Test) -> bool:
     """Whether a condition is false of an item that does not exist; `<>` is true of it."""
-    if check.kind is CheckKind.UNIQUE:
-        return False
-    if not check.attribute:
-        return check.kind is CheckKind.EXISTS
-    return operator_of(check) not in (Op.NE, Op.NOT_EXISTS)
+    return not is_true_of_nothing(check)
+
+
+def whole_item_tests(checks: Iterable[Test]) -> tuple[bool, bool]:
+    """Whether conditions say that the item exists, and that it does not."""
+    whole = [check for check in checks if is_of_whole_item(check)]
+    exists = any(isinstance(check, Presence) for check in whole)
+    return exists, any(isinstance(check, Absence) for check in whole)
+
+
+def is_simple(check: Test) -> bool:
+    """Whether a condition compares one attribute with inputs and constants, or says that it is there or not."""
+    is_leaf = isinstance(check, Presence | Absence | Comparison)
+    return is_leaf and all(value.attribute is None for leaf in leaves(check) for value in values_of(leaf))
 
 
 def _is_said(slot: Slot, name: str, source: str) -> bool:
     """Whether a condition says that an attribute is equal to an input. Then it is broken as a condition."""
-    said = [check for check in slot.checks if check.attribute == name and check.op is Op.EQ]
-    return any(check.values[0].param == source for check in said)
+    comparisons = [check for check in slot.checks if isinstance(check, Comparison) and check.op is Op.EQ]
+    return any(check.attribute == name and check.values[0].param == source for check in comparisons)
 
 
 def is_unique(entity: Entity, name: str) -> bool:

@@ -11,8 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
+from prejoin.workload.conditions import all_leaves, facts, leaves
 from prejoin.workload.lookup import changes, is_said_same, target
-from prejoin.workload.model import Action, Attribute, CheckKind, Entity, Verb, Workload, Write
+from prejoin.workload.model import (
+    Action,
+    Attribute,
+    Entity,
+    Presence,
+    Verb,
+    Workload,
+    Write,
+)
 from prejoin.workload.targets import NEW, actions_of, checked_items, checks_of, links, list_source
 
 
@@ -85,16 +94,16 @@ def _changed(write: Write, item: _Item) -> set[str]:
 
 def _free(write: Write, item: _Item) -> set[str]:
     """The attributes of an item of which the write says only that it has them."""
-    checks = [check for check in write.checks if check.entity == item.entity.name]
-    return {check.attribute for check in checks if check.kind is CheckKind.EXISTS and check.attribute}
+    own = [check for check in facts(write) if check.entity == item.entity.name]
+    return {check.attribute for check in own if isinstance(check, Presence) and check.attribute}
 
 
 def _settled(workload: Workload, write: Write, item: _Item) -> set[str]:
     """The attributes of an existing item that the write changes, or compares with something."""
-    compared = {check.attribute for check in write.checks if check.entity == item.entity.name}
+    compared = {leaf.attribute for leaf in all_leaves(write) if leaf.entity == item.entity.name}
     if not item.is_written:
         return compared
-    conditions = {check.attribute for check in checks_of(write, item.action)}
+    conditions = {leaf.attribute for check in checks_of(write, item.action) for leaf in leaves(check)}
     return _changed(write, item) | conditions | set(links(workload, write, item.action, item.entity))
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Check, Entity, Op, Workload, Write
+from prejoin.workload.model import (
+    Action,
+    Attribute,
+    Change,
+    ChangeOp,
+    Comparison,
+    Entity,
+    Op,
+    Workload,
+    Write,
+)
 from prejoin.workload.targets import input_checks
 
 
@@ -47,10 +57,11 @@ def must_be_positive(workload: Workload, write: Write, change: Change) -> bool:
         return False
     if input_attribute(workload, write, name) is not None:
         return True
-    return not any(check.attribute == name and _has_least_value(check) for check in input_checks(write))
+    facts = [check for check in input_checks(write) if isinstance(check, Comparison)]
+    return not any(check.attribute == name and _has_least_value(check) for check in facts)
 
 
-def _has_least_value(check: Check) -> bool:
+def _has_least_value(check: Comparison) -> bool:
     """Whether a condition on an input gives it a least value that the document says: a constant.
 
     An input as the least value, `n >= low`, leaves it to the caller, who may give a negative one.

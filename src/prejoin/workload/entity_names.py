@@ -15,7 +15,18 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from prejoin.workload.model import Attribute, Cardinality, Entity, Read, Relationship, Workload, Write
+from prejoin.workload.conditions import with_leaves
+from prejoin.workload.model import (
+    Attribute,
+    Cardinality,
+    Condition,
+    Entity,
+    Read,
+    Relationship,
+    Uniqueness,
+    Workload,
+    Write,
+)
 
 PatternOf = TypeVar("PatternOf", Read, Write)
 
@@ -64,8 +75,14 @@ def pattern_with_names(pattern: PatternOf, names: Mapping[str, str]) -> PatternO
     if isinstance(pattern, Read):
         return replace(pattern, entities=entities)
     actions = tuple(replace(one, entity=names.get(one.entity, one.entity)) for one in pattern.actions)
-    checks = tuple(replace(one, entity=names.get(one.entity, one.entity)) for one in pattern.checks)
+    checks = tuple(_condition(one, names) for one in pattern.checks)
     return replace(pattern, entities=entities, actions=actions, checks=checks)
+
+
+def _condition(condition: Condition, names: Mapping[str, str]) -> Condition:
+    if isinstance(condition, Uniqueness):
+        return replace(condition, entity=names.get(condition.entity, condition.entity))
+    return with_leaves(condition, lambda leaf: replace(leaf, entity=names.get(leaf.entity, leaf.entity)))
 
 
 def _entity(entity: Entity, names: Mapping[str, str]) -> Entity:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from msgspec.structs import replace
 
 from prejoin.types import STRING, Kind
+from prejoin.workload.conditions import all_leaves, params_of, values_of
 from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
     VERSION,
@@ -317,7 +318,7 @@ def undecided(workload: Workload, write: Write, name: str) -> list[str]:
 
 def _taken(workload: Workload, write: Write) -> set[str]:
     """The inputs that a change or a condition of a write takes."""
-    found = {value.param for check in write.checks for value in check.values if value.param}
+    found = {name for check in write.checks for name in params_of(check)}
     for action in write.actions:
         entity = workload.entity(action.entity)
         for change in changes(write, action, entity) if entity else action.changes:
@@ -385,10 +386,10 @@ def can_be_input(workload: Workload, write: Write, attribute: Attribute) -> bool
             source = change.value.param if change.value else change.attribute
             if entity and source == attribute.name:
                 uses.append(entity.attribute(change.attribute))
-    for check in write.checks if attribute.type.kind is Kind.ENUM else ():
-        entity = workload.entity(check.entity)
-        if entity and any(value.param == attribute.name for value in check.values):
-            uses.append(entity.attribute(check.attribute))
+    for leaf in all_leaves(write) if attribute.type.kind is Kind.ENUM else ():
+        entity = workload.entity(leaf.entity)
+        if entity and any(value.param == attribute.name for value in values_of(leaf)):
+            uses.append(entity.attribute(leaf.attribute))
     enums = [use.type.values for use in uses if use is not None and use.type.kind is Kind.ENUM]
     return all(set(attribute.type.values) <= set(values) for values in enums)
 

@@ -204,12 +204,14 @@ ARITY = {Op.BETWEEN: 2, Op.EXISTS: 0, Op.NOT_EXISTS: 0}
 
 
 class Value(Model, frozen=True):
-    """A constant (as text), an input, or a time relative to now."""
+    """A constant (as text), an input, a time relative to now, or an attribute of the same item."""
 
     const: str | None = None
     param: str | None = None
     now: int | None = None
     """Seconds from now: -604800 is a week ago."""
+    attribute: str | None = None
+    """Another attribute of the item that is compared: `paid < total`."""
 
 
 class Input(Model, frozen=True):
@@ -367,29 +369,67 @@ class Action(Model, frozen=True):
         return self.verb in (Verb.UPDATE, Verb.UPSERT)
 
 
-class CheckKind(StrEnum):
-    EXISTS = "exists"
-    NOT_EXISTS = "not exists"
-    UNIQUE = "unique"
-    COMPARE = "compare"
+class ItemTest(Model, frozen=True, kw_only=True):
+    """The base of conditions on one item, or on an attribute of it."""
 
-
-class Check(Model, frozen=True):
-    """A condition for a write."""
-
-    kind: CheckKind
     entity: str = ""
     """Empty for the pattern's first entity."""
     attribute: str = ""
     """Empty for the item as a whole."""
-    op: Op | None = None
-    values: tuple[Value, ...] = ()
     implied: bool = False
     """Whether the document leaves the entity out."""
     by: str = ""
     """The input that holds the id of the item, `fromAccountId.balance >= amount`, if the write names several items of
     the entity; empty for each of them.
     """
+
+
+class Presence(ItemTest, frozen=True, tag_field="kind", tag="exists"):
+    """`User exists`, `note exists`: the item or the attribute is there."""
+
+
+class Absence(ItemTest, frozen=True, tag_field="kind", tag="not exists"):
+    """`Order not exists`, `usedAt not exists`: the item or the attribute is not there."""
+
+
+class Comparison(ItemTest, frozen=True, kw_only=True, tag_field="kind", tag="compare"):
+    """`stock >= quantity`: an attribute, or an input that is no attribute, compared with values."""
+
+    op: Op
+    values: tuple[Value, ...] = ()
+
+
+class AnyOf(Model, frozen=True, tag_field="kind", tag="any"):
+    """`status = FREE or heldUntil < now`: at least one part is true."""
+
+    parts: tuple[Test, ...]
+
+
+class AllOf(Model, frozen=True, tag_field="kind", tag="all"):
+    """`status = HELD and heldUntil < now`, as a part of another condition: all parts are true."""
+
+    parts: tuple[Test, ...]
+
+
+class Negation(Model, frozen=True, tag_field="kind", tag="not"):
+    """`not (status = SOLD)`: the part is false."""
+
+    part: Test
+
+
+class Uniqueness(Model, frozen=True, tag_field="kind", tag="unique"):
+    """`email unique`: no other item of the entity has the value."""
+
+    entity: str = ""
+    attribute: str = ""
+
+
+Leaf = Presence | Absence | Comparison
+"""A condition without parts."""
+Test = Leaf | AnyOf | AllOf | Negation
+"""A condition that is true or false of one item, or of the inputs."""
+Condition = Test | Uniqueness
+"""A condition for a write."""
 
 
 class Write(Model, frozen=True):
@@ -402,7 +442,8 @@ class Write(Model, frozen=True):
     inputs: tuple[Input, ...] = ()
     actions: tuple[Action, ...] = ()
     atomic: bool | None = None
-    checks: tuple[Check, ...] = ()
+    checks: tuple[Condition, ...] = ()
+    """The conditions, all of which have to be true."""
     rate: Rate | None = None
     verbatim: dict[str, str] = {}
 

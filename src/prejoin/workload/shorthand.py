@@ -2,6 +2,8 @@
 
 - `put X` under the condition `X not exists` is `create X`;
 - an attribute in a condition without its entity, `usedAt not exists`, is `Ticket.usedAt`;
+- a word that an attribute is compared with, `paid < total`, is another attribute of the item, if there is one;
+- an input that is compared with an attribute, `amount <= due`, is what the attribute is compared with;
 - a condition on the item that an input names, `fromAccountId.balance >= amount`, is one on its entity, by that input;
 - a required reference exists, `toAccountId exists`, if the item does that it names;
 - the id of an item to which another one of the write refers is an input, if no other says it;
@@ -13,11 +15,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from prejoin.workload.agreement import sibling_references
+from prejoin.workload.conditions import facts, is_of_whole_item, leaves, with_leaves, with_values
+from prejoin.workload.grammar.values import BareWord
 from prejoin.workload.lookup import (
     NEXT_VERSION,
     changes,
@@ -30,13 +34,17 @@ from prejoin.workload.lookup import (
 )
 from prejoin.workload.model import (
     VERSION,
+    Absence,
     Action,
     Attribute,
-    Check,
-    CheckKind,
+    Change,
+    Comparison,
+    Condition,
     Entity,
     Input,
+    Leaf,
     Op,
+    Read,
     Value,
     Verb,
     Workload,
@@ -47,12 +55,15 @@ from prejoin.workload.targets import actions_of, checked_items, links
 from prejoin.workload.tenants import own_id
 
 _NEW = (Verb.CREATE, Verb.PUT)
+_TURNED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+"""The operators that have the same meaning with both sides exchanged."""
 
 
 def write_out(workload: Workload) -> Workload:
     """The workload without shorthand."""
     return replace(
         workload,
+        reads=tuple(_read(workload, read) for read in workload.reads),
         writes=tuple(_write(workload, write) for write in workload.writes),
         deletes=tuple(_write(workload, write) for write in workload.deletes),
     )
@@ -61,56 +72,153 @@ def write_out(workload: Workload) -> Workload:
 def with_implied_names(workload: Workload) -> Workload:
     """The workload with conditions as a document has them: the opposite of `write_out`, for their entities."""
 
-    def as_written(check: Check) -> Check:
-        if check.implied:
-            return replace(check, entity="", implied=False)
-        return replace(check, entity=check.by, by="") if check.by else check
+    def as_written(leaf: Leaf, inputs: set[str]) -> Leaf:
+        leaf = with_values(leaf, lambda value: _as_word(value, leaf.by or leaf.entity, inputs))
+        if leaf.implied:
+            return replace(leaf, entity="", implied=False)
+        return replace(leaf, entity=leaf.by, by="") if leaf.by else leaf
 
     def short(write: Write) -> Write:
-        return replace(write, checks=tuple(map(as_written, write.checks)))
+        inputs = {one.attribute for one in write.inputs}
+        checks = [with_leaves(check, lambda leaf: as_written(leaf, inputs)) for check in write.checks]
+        return replace(write, checks=tuple(checks))
+
+    def short_read(read: Read) -> Read:
+        inputs = [replace(one, values=tuple(_as_word(value, "", set()) for value in one.values)) for one in read.inputs]
+        return replace(read, inputs=tuple(inputs))
 
     return replace(
         workload,
+        reads=tuple(map(short_read, workload.reads)),
         writes=tuple(map(short, workload.writes)),
         deletes=tuple(map(short, workload.deletes)),
     )
 
 
+def _as_word(value: Value, owner: str, inputs: set[str]) -> Value:
+    """A value as a document has it. An attribute with the name of an input is written with its entity."""
+    if value.attribute is None:
+        return value
+    return Value(const=BareWord(f"{owner}.{value.attribute}" if value.attribute in inputs else value.attribute))
+
+
+def _read(workload: Workload, read: Read) -> Read:
+    entities = [entity for entity in map(workload.entity, read.entities) if entity]
+    inputs = []
+    for one in read.inputs:
+        owners = [entity for entity in entities if entity.attribute(one.attribute)]
+        values = tuple(_named_value(value, owners, one.attribute) for value in one.values)
+        inputs.append(replace(one, values=values))
+    return replace(read, inputs=tuple(inputs))
+
+
 def _write(workload: Workload, write: Write) -> Write:
     write = with_optional_inputs(write)
-    write = replace(write, checks=tuple(_with_entity(workload, write, check) for check in write.checks))
-    whole = [check for check in write.checks if check.kind is CheckKind.NOT_EXISTS and not check.attribute]
-    new = {check.entity for check in whole if not check.by}
+    given = frozenset(name for _, names in _objects(workload, write) for name in names)
+    turned = _with_inputs_right(workload, write)
+    settled = [with_leaves(check, lambda leaf: _settled(workload, write, leaf, given)) for check in turned]
+    write = replace(write, checks=tuple(settled), actions=tuple(map(_with_constants, write.actions)))
+    absences = [check for check in facts(write) if isinstance(check, Absence) and is_of_whole_item(check)]
+    new = {check.entity for check in absences if not check.by}
     actions = tuple(
         replace(action, verb=Verb.CREATE) if action.verb is Verb.PUT and action.entity in new else action
         for action in write.actions
     )
     written = _with_parent_ids(workload, _with_attributes(workload, replace(write, actions=actions)))
     written = _with_sibling_agreement(workload, _with_agreement(workload, written))
-    return replace(written, checks=tuple(_of_written_item(workload, written, check) for check in written.checks))
+    checks = [with_leaves(check, lambda leaf: _of_written_item(workload, written, leaf)) for check in written.checks]
+    return replace(written, checks=tuple(checks))
 
 
-def _with_entity(workload: Workload, write: Write, check: Check) -> Check:
+def _with_constants(action: Action) -> Action:
+    """An action whose changes have constants. A bare word in a change is never an attribute."""
+
+    def settled(change: Change) -> Change:
+        if change.value is None or not isinstance(change.value.const, BareWord):
+            return change
+        return replace(change, value=Value(const=str(change.value.const)))
+
+    return replace(action, changes=tuple(map(settled, action.changes)))
+
+
+# --- Conditions -----------------------------------------------------------------------------------------------------
+
+
+def _with_inputs_right(workload: Workload, write: Write) -> list[Condition]:
+    """The conditions of a write, with inputs to the right of attributes: `amount <= due` is `due >= amount`."""
+    inputs = {one.attribute for one in write.inputs}
+
+    def turned(leaf: Leaf) -> Leaf:
+        if not isinstance(leaf, Comparison) or leaf.entity or leaf.attribute not in inputs or leaf.op not in _TURNED:
+            return leaf
+        word = leaf.values[0].const
+        if not isinstance(word, BareWord):
+            return leaf
+        entity, _, name = str(word).rpartition(".")
+        owners = [entity] if entity else having_attribute(workload, write, name)
+        own = [owner for owner in map(workload.entity, owners) if owner and owner.attribute(name)]
+        # With `paid` of the same item, `paid < total` compares two attributes.
+        if not own or any(owner.attribute(leaf.attribute) for owner in own):
+            return leaf
+        return Comparison(entity=entity, attribute=name, op=_TURNED[leaf.op], values=(Value(param=leaf.attribute),))
+
+    return [with_leaves(check, turned) for check in write.checks]
+
+
+def _settled(workload: Workload, write: Write, leaf: Leaf, given: frozenset[str]) -> Leaf:
+    """A condition with the entity that it is about, and with attributes instead of their names.
+
+    `given` are the attributes of new objects, which are inputs.
+    """
+    leaf = _with_entity(workload, write, leaf)
+    owner = workload.entity(leaf.entity)
+
+    def settled(value: Value) -> Value:
+        is_input = value.const in given
+        return _named_value(value, [owner] if owner and not is_input else [], leaf.attribute, leaf.by)
+
+    return with_values(leaf, settled)
+
+
+def _named_value(value: Value, owners: Sequence[Entity], attribute: str, by: str = "") -> Value:
+    """The value that a bare word stands for: an attribute of the same item, or a constant.
+
+    The attribute may be written with its entity, or with the input that names the item (`by`). A member of the compared
+    enum is a constant, also if an attribute has the same name.
+    """
+    word = value.const
+    if not isinstance(word, BareWord):
+        return value
+    owner, _, name = str(word).rpartition(".")
+    for entity in owners:
+        own = entity.attribute(attribute)
+        is_member = own is not None and word in own.type.values
+        if not is_member and owner in ("", entity.name, by) and entity.attribute(name) and name != attribute:
+            return Value(attribute=name)
+    return Value(const=str(word))
+
+
+def _with_entity(workload: Workload, write: Write, leaf: Leaf) -> Leaf:
     """A condition with the entity that it is about. One that fits none, or several, stays as it is: to be reported.
 
     `status = OPEN` is about the first entity of the pattern, if it has that attribute; else about the only one that has
     it. `exists` is about the item of the first entity.
     """
-    if check.kind is CheckKind.UNIQUE or (check.entity and workload.entity(check.entity)):
-        return check
-    if check.entity and check.attribute:
-        owner = named_by(workload, write, check.entity)
-        return replace(check, entity=owner, by=check.entity) if owner else check
-    if not check.entity and not check.attribute:
-        return replace(check, entity=write.first_entity, implied=True)
+    if leaf.entity and workload.entity(leaf.entity):
+        return leaf
+    if leaf.entity and leaf.attribute:
+        owner = named_by(workload, write, leaf.entity)
+        return replace(leaf, entity=owner, by=leaf.entity) if owner else leaf
+    if not leaf.entity and not leaf.attribute:
+        return replace(leaf, entity=write.first_entity, implied=True)
     # `usedAt not exists` is read as if `usedAt` were an entity.
-    attribute = check.entity or check.attribute
-    if check.kind is not CheckKind.COMPARE and (owner := _item_of_reference(workload, write, attribute)):
-        return replace(check, entity=owner, attribute="", by=attribute)
+    attribute = leaf.entity or leaf.attribute
+    if not isinstance(leaf, Comparison) and (owner := _item_of_reference(workload, write, attribute)):
+        return replace(leaf, entity=owner, attribute="", by=attribute)
     owners = having_attribute(workload, write, attribute)
     if len(owners) != 1:
-        return check
-    return replace(check, entity=owners[0], attribute=attribute, implied=bool(check.attribute))
+        return leaf
+    return replace(leaf, entity=owners[0], attribute=attribute, implied=bool(leaf.attribute))
 
 
 def _item_of_reference(workload: Workload, write: Write, name: str) -> str:
@@ -169,7 +277,7 @@ def _is_changed(action: Action, name: str) -> bool:
     return any(change.attribute == name for change in action.changes)
 
 
-def _of_written_item(workload: Workload, write: Write, check: Check) -> Check:
+def _of_written_item(workload: Workload, write: Write, check: Leaf) -> Leaf:
     """A condition on the item of an input, without the input if an action that has no `by` is about the same item."""
     own = [action for action in actions_of(workload, write) if action.entity == check.entity and not action.many]
     entity = workload.entity(check.entity)
@@ -194,14 +302,14 @@ def _with_agreement(workload: Workload, write: Write) -> Write:
     touched = touched_entities(workload, write)
     new = [workload.entity(action.entity) for action in write.actions if action.verb in _NEW]
     settled = {change.attribute for action in own for change in changes(write, action, first)}
-    settled |= {check.attribute for check in write.checks if check.entity == first.name}
-    tied: list[Check] = []
+    settled |= {leaf.attribute for check in write.checks for leaf in leaves(check) if leaf.entity == first.name}
+    tied: list[Condition] = []
     for attribute in first.attributes:
         name = attribute.name
         held = target(workload, attribute) if attribute.references else None
         has_new = any(entity and entity.attribute(name) for entity in new)
         if held and has_new and name in inputs - settled and not attribute.id and held[0] in touched:
-            tied.append(Check(CheckKind.COMPARE, first.name, name, Op.EQ, (Value(param=name),)))
+            tied.append(Comparison(entity=first.name, attribute=name, op=Op.EQ, values=(Value(param=name),)))
     return replace(write, checks=(*write.checks, *tied)) if tied else write
 
 
@@ -212,11 +320,11 @@ def _with_sibling_agreement(workload: Workload, write: Write) -> Write:
     one of the items refers to the other, as a comment to its post, `check` asks instead.
     """
     inputs = {one.attribute for one in write.inputs if not one.many and not one.optional}
-    tied: dict[tuple[str, str], Check] = {}
+    tied: dict[tuple[str, str], Condition] = {}
     for reference in sibling_references(workload, write):
         entity, name = reference.entity.name, reference.attribute.name
         if name in inputs and not reference.is_linked:
-            tied[entity, name] = Check(CheckKind.COMPARE, entity, name, Op.EQ, (Value(param=name),))
+            tied[entity, name] = Comparison(entity=entity, attribute=name, op=Op.EQ, values=(Value(param=name),))
     return replace(write, checks=(*write.checks, *tied.values())) if tied else write
 
 
@@ -239,7 +347,7 @@ def _with_attributes(workload: Workload, write: Write) -> Write:
         write,
         inputs=tuple(inputs.values()),
         actions=tuple(_with_inputs(workload, action, names) for action in actions),
-        checks=tuple(_compared(workload, check, names) for check in write.checks),
+        checks=tuple(with_leaves(check, lambda leaf: _compared(workload, leaf, names)) for check in write.checks),
     )
 
 
@@ -268,9 +376,8 @@ def _with_inputs(workload: Workload, action: Action, names: set[str]) -> Action:
     return replace(action, changes=tuple(found))
 
 
-def _compared(workload: Workload, check: Check, names: set[str]) -> Check:
-    values = (_value(workload, check.entity, check.attribute, value, names) for value in check.values)
-    return replace(check, values=tuple(values))
+def _compared(workload: Workload, leaf: Leaf, names: set[str]) -> Leaf:
+    return with_values(leaf, lambda value: _value(workload, leaf.entity, leaf.attribute, value, names))
 
 
 def _value(workload: Workload, owner: str, attribute: str, value: Value, names: set[str]) -> Value:

@@ -13,14 +13,13 @@ from prejoin.workload.model import (
     Action,
     Attribute,
     Change,
-    Check,
-    CheckKind,
     Combine,
     Entity,
     Input,
     Pattern,
     Read,
     Result,
+    Uniqueness,
     Verb,
     Workload,
     Write,
@@ -119,7 +118,7 @@ def _many(entity: Entity, description: str, inputs: tuple[Input, ...]) -> Read:
 
 def create(entity: Entity) -> Write:
     inputs = tuple(Input(a.name, optional=a.optional) for a in entity.attributes if not a.ttl)
-    checks = tuple(Check(CheckKind.UNIQUE, attribute=a.name) for a in entity.attributes if a.unique)
+    checks = tuple(Uniqueness(attribute=a.name) for a in entity.attributes if a.unique)
     description = f"Create {one(entity.name)}"
     return Write("", "", (entity.name,), description, inputs, (Action(Verb.CREATE, entity.name),), None, checks)
 

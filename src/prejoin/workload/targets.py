@@ -13,16 +13,27 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from prejoin.types import Kind
+from prejoin.workload.conditions import (
+    all_leaves,
+    entities_of,
+    holds_if_absent,
+    is_of_whole_item,
+    leaves,
+    tests_of,
+    values_of,
+)
 from prejoin.workload.lookup import chain, changes, gives_object, means, root, target, touched_entities
 from prejoin.workload.model import (
+    Absence,
     Action,
     Attribute,
     ChangeOp,
-    Check,
-    CheckKind,
+    Comparison,
     Entity,
     Op,
     RelationshipKind,
+    Test,
+    Value,
     Verb,
     Workload,
     Write,
@@ -157,7 +168,7 @@ def _item_links(workload: Workload, write: Write, action: Action, entity: Entity
     inputs = {one.attribute: None for one in write.inputs if not one.optional}
     changed = _changed(write, action, entity)
     # A condition gives the current value of an attribute under another name, or as a constant.
-    said = {name for name, check in said_equal(write, action, entity).items() if check.values[0].param != name}
+    said = {name for name, value in said_equal(write, action, entity).items() if value.param != name}
     own: dict[str, str] = {}
     for attribute in entity.attributes:
         name = attribute.name
@@ -198,18 +209,20 @@ def _set_to_own_input(write: Write, action: Action, entity: Entity) -> set[str]:
     return {change.attribute for change in changes(write, action, entity) if source_of(change) == change.attribute}
 
 
-def said_equal(write: Write, action: Action, entity: Entity) -> dict[str, Check]:
-    """The conditions that fix an attribute's value: a write with `status = DRAFT` knows the status.
+def said_equal(write: Write, action: Action, entity: Entity) -> dict[str, Value]:
+    """The values that conditions fix: a write with `status = DRAFT` knows the status.
 
-    Of an upsert they fix nothing: the item may be absent.
+    Of an upsert they fix nothing: the item may be absent. A condition beside an `or` fixes nothing, either.
     """
     if action.verb is Verb.UPSERT:
         return {}
-    return {
-        check.attribute: check
-        for check in checks_of(write, action)
-        if check.kind is CheckKind.COMPARE and check.op is Op.EQ and entity.attribute(check.attribute)
-    }
+    equal: dict[str, Value] = {}
+    for check in checks_of(write, action):
+        if isinstance(check, Comparison) and check.op is Op.EQ and entity.attribute(check.attribute):
+            value = check.values[0]
+            if value.attribute is None:
+                equal[check.attribute] = value
+    return equal
 
 
 def is_tied_by_key(workload: Workload, write: Write, action: Action, entity: Entity, base: Iterable[str]) -> bool:
@@ -255,32 +268,40 @@ def search_attributes(workload: Workload, write: Write, action: Action) -> froze
 # --- Conditions -----------------------------------------------------------------------------------------------------
 
 
-def checks_of(write: Write, action: Action) -> tuple[Check, ...]:
-    """The conditions on the items of an action, without those that a value is unique."""
-    return tuple(
-        check
-        for check in write.checks
-        if check.kind is not CheckKind.UNIQUE
-        and check.entity == action.entity
-        and (not check.by or check.by in action.by)
-    )
+def checks_of(write: Write, action: Action) -> tuple[Test, ...]:
+    """The conditions on the items of an action."""
+    return tuple(test for test in tests_of(write) if _is_about(test, action))
 
 
-def unsettled_checks(write: Write) -> tuple[Check, ...]:
-    """The conditions that are about no entity and no input. A write is not built without them."""
+def _is_about(test: Test, action: Action) -> bool:
+    """Whether a condition is about the items of an action. All parts of one are about the same item."""
+    return all(leaf.entity == action.entity and (not leaf.by or leaf.by in action.by) for leaf in leaves(test))
+
+
+def unsettled_checks(write: Write) -> tuple[Test, ...]:
+    """The conditions that are about no entity and no input, or about several. A write is not built without them."""
     known = input_checks(write)
-    compared = [check for check in write.checks if check.kind is not CheckKind.UNIQUE]
-    return tuple(check for check in compared if not check.entity and check not in known)
+    return tuple(test for test in tests_of(write) if test not in known and not _is_settled(test))
 
 
-def input_checks(write: Write) -> tuple[Check, ...]:
-    """The conditions on an input that is no attribute of the write's entities: `n > 0`."""
+def _is_settled(test: Test) -> bool:
+    """Whether a condition is about one item."""
+    items = {(leaf.entity, leaf.by) for leaf in leaves(test)}
+    return len(items) == 1 and "" not in entities_of(test)
+
+
+def input_checks(write: Write) -> tuple[Test, ...]:
+    """The conditions on inputs that are no attributes of the write's entities: `n > 0`."""
     inputs = _inputs(write)
-    compared = [check for check in write.checks if check.kind is CheckKind.COMPARE and not check.entity]
-    return tuple(check for check in compared if check.attribute in inputs)
+    found = []
+    for test in tests_of(write):
+        own = list(leaves(test))
+        if all(isinstance(leaf, Comparison) and not leaf.entity and leaf.attribute in inputs for leaf in own):
+            found.append(test)
+    return tuple(found)
 
 
-def is_range_of_inputs(check: Check) -> bool:
+def is_range_of_inputs(check: Comparison) -> bool:
     """Whether the ends of a range are known only at the call, so that the first may be above the second."""
     if check.op is not Op.BETWEEN:
         return False
@@ -294,7 +315,7 @@ class CheckedItem:
     """An item that a write checks and does not write."""
 
     entity: Entity
-    checks: tuple[Check, ...]
+    checks: tuple[Test, ...]
     by: tuple[str, ...] = ()
     """The inputs that hold its id, where the write names several items of the entity."""
 
@@ -315,22 +336,22 @@ def checked_items(workload: Workload, write: Write) -> list[CheckedItem]:
     them.
     """
     actions = actions_of(workload, write)
-    groups: dict[tuple[str, tuple[str, ...]], list[Check]] = {}
-    for check in write.checks:
-        is_of_item = check.entity and check.kind is not CheckKind.UNIQUE
-        if not is_of_item or any(check in checks_of(write, action) for action in actions):
+    groups: dict[tuple[str, tuple[str, ...]], list[Test]] = {}
+    written = {action.entity for action in actions}
+    for test in tests_of(write):
+        if not _is_settled(test) or any(_is_about(test, action) for action in actions):
             continue
-        written = {action.entity for action in actions}
-        names = [check.by] if check.by else []
-        if not names and check.entity not in written:
-            names = _naming_inputs(workload, write, check.entity)
-        sources = [_whole_id(workload, check.entity, name) for name in names]
+        leaf = next(leaves(test))
+        names = [leaf.by] if leaf.by else []
+        if not names and leaf.entity not in written:
+            names = _naming_inputs(workload, write, leaf.entity)
+        sources = [_whole_id(workload, leaf.entity, name) for name in names]
         # One input that names the item needs no `by`.
-        for by in sources if check.by or len(sources) > 1 else [()]:
-            groups.setdefault((check.entity, by), []).append(check)
+        for by in sources if leaf.by or len(sources) > 1 else [()]:
+            groups.setdefault((leaf.entity, by), []).append(test)
     return [
-        CheckedItem(entity, tuple(checks), by)
-        for (name, by), checks in groups.items()
+        CheckedItem(entity, tuple(tests), by)
+        for (name, by), tests in groups.items()
         if (entity := workload.entity(name))
     ]
 
@@ -350,15 +371,9 @@ def ties_of_checked(workload: Workload, write: Write, item: CheckedItem, base: I
     return {name: source for name, source in linked.items() if name in references and source not in lists}
 
 
-def holds_if_absent(check: Check) -> bool:
-    """Whether a condition on an attribute is true of an item that does not exist: it is unlike every value."""
-    is_unlike = check.kind is CheckKind.NOT_EXISTS or (check.kind is CheckKind.COMPARE and check.op is Op.NE)
-    return bool(check.attribute) and is_unlike
-
-
-def is_absence(checks: Iterable[Check]) -> bool:
+def is_absence(checks: Iterable[Test]) -> bool:
     """Whether the conditions say that an item must not exist."""
-    return any(check.kind is CheckKind.NOT_EXISTS and not check.attribute for check in checks)
+    return any(isinstance(check, Absence) and is_of_whole_item(check) for check in checks)
 
 
 def known_of_checked(workload: Workload, write: Write, item: CheckedItem) -> frozenset[str]:
@@ -563,7 +578,7 @@ def _plain_links(workload: Workload, write: Write, action: Action, entity: Entit
     inputs = {one.attribute for one in write.inputs if not one.many and not one.optional}
     changed = _set_to_own_input(write, action, entity)
     # A condition that compares with the input refuses items that differ; it does not select the others.
-    compared = {check.attribute for check in checks_of(write, action)}
+    compared = {leaf.attribute for check in checks_of(write, action) for leaf in leaves(check)}
     plain = {
         a.name: a.name
         for a in entity.attributes
@@ -668,8 +683,8 @@ def attribute_of_input(workload: Workload, write: Write, name: str) -> Attribute
     if attribute := _named_attribute(workload, write, name):
         return attribute
     # `amount <= most` compares two inputs: each has the type of the other.
-    for check in input_checks(write):
-        names = [check.attribute, *(value.param for value in check.values if value.param)]
+    for leaf in [leaf for check in input_checks(write) for leaf in leaves(check)]:
+        names = [leaf.attribute, *(value.param for value in values_of(leaf) if value.param)]
         others = [_named_attribute(workload, write, other) for other in names if name in names and other != name]
         if attribute := next(filter(None, others), None):
             return replace(attribute, min=None, max=None)
@@ -688,9 +703,9 @@ def _named_attribute(workload: Workload, write: Write, name: str) -> Attribute |
                 attribute = changed.attribute(change.attribute)
                 is_amount = change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT)
                 return replace(attribute, min=None, max=None) if attribute and is_amount else attribute
-    for check in write.checks:
-        checked = workload.entity(check.entity)
-        if checked and any(value.param == name for value in check.values):
-            attribute = checked.attribute(check.attribute)
+    for leaf in all_leaves(write):
+        checked = workload.entity(leaf.entity)
+        if checked and any(value.param == name for value in values_of(leaf)):
+            attribute = checked.attribute(leaf.attribute)
             return replace(attribute, min=None, max=None) if attribute else None
     return None

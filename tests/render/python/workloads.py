@@ -20,9 +20,9 @@ from prejoin.workload.model import (
     Cardinality,
     Change,
     ChangeOp,
-    Check,
-    CheckKind,
     Combine,
+    Comparison,
+    Condition,
     Consistency,
     Decision,
     Direction,
@@ -32,6 +32,7 @@ from prejoin.workload.model import (
     Input,
     Minimise,
     Op,
+    Presence,
     Rate,
     Read,
     Result,
@@ -227,7 +228,7 @@ def _writes(chance: Random, entity: Entity, entities: list[Entity]) -> Iterator[
         checks = _checks(chance, parent.name)
         yield Write("", "", (name, parent.name), "add", given, (Action(Verb.CREATE, name), counting), True, checks)
     else:
-        check = (Check(CheckKind.EXISTS, parent.name),) if parent and chance.random() < 0.5 else ()
+        check = (Presence(entity=parent.name),) if parent and chance.random() < 0.5 else ()
         yield Write("", "", (name,), "make", ids, (Action(Verb.CREATE, name),), checks=check)
     for _ in range(chance.randint(1, 2)):
         yield _update(chance, entity, ids)
@@ -240,10 +241,12 @@ def _writes(chance: Random, entity: Entity, entities: list[Entity]) -> Iterator[
         yield Write("", "", (name,), "drop", ids, (Action(Verb.DELETE, name),), chance.choice([True, False]), checks)
 
 
-def _checks(chance: Random, entity: str) -> tuple[Check, ...]:
+def _checks(chance: Random, entity: str) -> tuple[Condition, ...]:
     """Conditions on an existing item."""
-    compared = Check(CheckKind.COMPARE, entity, COUNTER, chance.choice([Op.GE, Op.NE]), (Value(const="1"),))
-    return chance.choice([(), (Check(CheckKind.EXISTS, entity),), (compared,)])
+    compared = Comparison(
+        entity=entity, attribute=COUNTER, op=chance.choice([Op.GE, Op.NE]), values=(Value(const="1"),)
+    )
+    return chance.choice([(), (Presence(entity=entity),), (compared,)])
 
 
 def _upsert(chance: Random, entity: Entity, ids: tuple[Input, ...]) -> Write:
@@ -321,7 +324,7 @@ def _with_follower(chance: Random, entities: list[Entity], reads: list[Read], wr
         own = Attribute("seen", source.type, optional=source.optional, mutable=True, follows=follows)
         above = Input(parent.id[0].name)
         every = Read("", "", (entity.name,), "followers", (above,), Result.MANY, paginated=True, page=5)
-        check = Check(CheckKind.COMPARE, parent.name, source.name, Op.EQ, (Value(param="seen"),))
+        check = Comparison(entity=parent.name, attribute=source.name, op=Op.EQ, values=(Value(param="seen"),))
         new = replace(entity, attributes=(*entity.attributes, own))
         compared = [_compared(write, entity, check, above) if within is None else write for write in writes]
         kept = [w for w in compared if not any(a.entity == entity.name and a.verb is Verb.UPSERT for a in w.actions)]
@@ -329,7 +332,7 @@ def _with_follower(chance: Random, entities: list[Entity], reads: list[Read], wr
     return entities, reads, writes
 
 
-def _compared(write: Write, entity: Entity, check: Check, above: Input) -> Write:
+def _compared(write: Write, entity: Entity, check: Condition, above: Input) -> Write:
     """A write that compares the value that it gives to a new item with the source."""
     if not any(a.entity == entity.name and a.verb in (Verb.CREATE, Verb.PUT) for a in write.actions):
         return write

@@ -15,7 +15,10 @@ from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.lookup import identified
-from prejoin.workload.model import CheckKind, Entity
+from prejoin.workload.model import (
+    Entity,
+    Uniqueness,
+)
 from prejoin.workload.tenants import common_tenant
 
 _DATE = re.compile(r"(?i:date|time|timestamp)|(?<=[a-z])(At|On)\Z")
@@ -347,7 +350,7 @@ def _unique(r: Report) -> None:
             (*common_tenant(r.workload, entity.name), check.attribute)
             for write in r.writes
             for check in write.checks
-            if check.kind is CheckKind.UNIQUE
+            if isinstance(check, Uniqueness)
             and entity.attribute(check.attribute)
             and (check.entity or write.first_entity) == entity.name
         ]

@@ -22,8 +22,7 @@ from prejoin.workload.model import (
     Attribute,
     Change,
     ChangeOp,
-    Check,
-    CheckKind,
+    Comparison,
     Entity,
     Input,
     Op,
@@ -137,7 +136,7 @@ class _CountedWrites:
         if old:
             assert self.moving is not None  # it has an old value
             inputs = tuple(dict.fromkeys((*inputs, Input(old))))
-            same = Check(CheckKind.COMPARE, self.entity.name, self.moving.name, Op.EQ, (Value(param=old),))
+            same = Comparison(entity=self.entity.name, attribute=self.moving.name, op=Op.EQ, values=(Value(param=old),))
             checks = tuple(dict.fromkeys((*checks, same)))
         there = next((a for a in write.actions if a.entity == self.action.entity), None)
         if there is not None and not old:  # an item is written once in a transaction

@@ -16,7 +16,12 @@ from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.mapping.map_reads import plan_read
 from prejoin.design.model import TABLE, Design, ItemName, Request
 from prejoin.keys import Plan, Refusal
-from prejoin.workload.model import Entity, Read, Workload
+from prejoin.workload.conditions import entities_of
+from prejoin.workload.model import (
+    Entity,
+    Read,
+    Workload,
+)
 
 _FIELD = re.compile(r"\{[^{}]*\}")
 
@@ -108,7 +113,8 @@ def _condition(when: keys.When) -> str:
 def _is_written(workload: Workload, entity: Entity) -> bool:
     """Whether a write changes or tests an item of an entity."""
     return any(
-        entity.name in {*(a.entity for a in write.actions), *(c.entity for c in write.checks)}
+        entity.name
+        in {*(a.entity for a in write.actions), *(name for one in write.checks for name in entities_of(one))}
         for write in (*workload.writes, *workload.deletes)
     )
 

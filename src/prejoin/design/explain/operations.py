@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 from prejoin.design.explain.phrases import count, listed
@@ -124,10 +125,24 @@ def _plain(text: str, condition: ItemCondition, key: str, inputs: Collection[str
             return "it does not exist" if own else f"it has no {condition.attribute}"
         case Op.EXISTS:
             return "it exists" if own else f"it has {condition.attribute}"
+        case "":
+            return _plain_parts(text, key)
         case _ if condition.value in inputs:
             return f"{condition.attribute} {condition.op} {{{condition.value}}}"
         case _:
             return text.partition(" or ")[2] if condition.or_absent else text
+
+
+def _plain_parts(text: str, key: str) -> str:
+    """A condition with parts in words."""
+
+    def presence(match: re.Match[str]) -> str:
+        is_absent, name = bool(match[1]), match[2]
+        if name == key:
+            return "it does not exist" if is_absent else "it exists"
+        return f"it has no {name}" if is_absent else f"it has {name}"
+
+    return re.sub(r"attribute_(not_)?exists\(([^()]+)\)", presence, text)
 
 
 def _named(action: ItemAction) -> str:

@@ -47,7 +47,6 @@ from prejoin.workload.model import (
     Action,
     Attribute,
     Cardinality,
-    CheckKind,
     Combine,
     Consistency,
     Entity,
@@ -55,6 +54,7 @@ from prejoin.workload.model import (
     Op,
     Read,
     Result,
+    Uniqueness,
     Verb,
     Workload,
     Write,
@@ -228,7 +228,7 @@ def _lines(before: Workload, after: Workload, name: str, lookup: str, read_id: s
 
 def _row(before: Write, after: Write) -> str:
     row = f"{after.id}: {write_inputs(after.inputs)} | {write_actions(after.actions, frozenset())} | Yes"
-    gone = [one.attribute for one in before.checks if one not in after.checks]
+    gone = [one.attribute for one in before.checks if isinstance(one, Uniqueness) and one not in after.checks]
     return f"{row}, without the condition `{' and '.join(gone)} unique`" if gone else row
 
 
@@ -248,7 +248,7 @@ def _kept_with(workload: Workload, entity: Entity, group: tuple[str, ...], looku
 
     def kept(write: Write) -> Write:
         own = next((a for a in write.actions if a.entity == entity.name), None)
-        checks = tuple(c for c in write.checks if not (c.kind is CheckKind.UNIQUE and c.attribute in group))
+        checks = tuple(c for c in write.checks if not (isinstance(c, Uniqueness) and c.attribute in group))
         if own is None:
             return write
         if own.verb is Verb.UPDATE:

@@ -6,6 +6,8 @@ more attributes; or a Query that finds the items, if their key is not known.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from msgspec.structs import replace
 
 from prejoin.design.mapping.addressing import attributes_of, finding, held, placing, sought, unknown
@@ -29,10 +31,26 @@ from prejoin.keys import Plan, fields_of
 from prejoin.keys.guard import guard_key
 from prejoin.types import Kind
 from prejoin.workload.bounds import has_bounded_sum
+from prejoin.workload.conditions import is_of_whole_item
 from prejoin.workload.grammar.values import write_comparison, write_value
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, Entity, Verb, Workload, Write
+from prejoin.workload.model import (
+    Absence,
+    Action,
+    AllOf,
+    AnyOf,
+    Change,
+    ChangeOp,
+    Comparison,
+    Entity,
+    Negation,
+    Presence,
+    Test,
+    Verb,
+    Workload,
+    Write,
+)
 from prejoin.workload.optional_inputs import is_optional, source_of
 from prejoin.workload.targets import (
     NEW,
@@ -322,7 +340,8 @@ def _actions(write: Write, action: Action, entity: Entity, item: Item, design: D
     written = tuple(_change(c, write, entity) for c in changed) + tuple(_index_keys(knowledge, item, design))
     compared: tuple[str, ...] = ()
     if action.verb is Verb.CREATE:
-        compared = tuple(_condition(check, write, design) for check in checks_of(write, action) if check.attribute)
+        own = [check for check in checks_of(write, action) if not is_of_whole_item(check)]
+        compared = tuple(_condition(check, write, design) for check in own)
     found = [ItemAction(did, entity.name, pk, sk, action.many, written, conditions, compared)]
     if counter and (spread or action.verb is Verb.DELETE):
         partition, sort = counter_templates(design, entity)
@@ -346,7 +365,7 @@ class _Knowledge:
         self.entity = entity
         self.changed = changed
         self.names = {c.attribute for c in changed}
-        self._before = {name: c.values[0].const for name, c in said_equal(write, action, entity).items()}
+        self._before = {name: value.const for name, value in said_equal(write, action, entity).items()}
         self._after = {c.attribute: c.value.const for c in changed if c.value and c.op is ChangeOp.SET}
         self._gone = {c.attribute for c in changed if c.op is ChangeOp.REMOVE}
         self._optional = {c.attribute for c in changed if is_optional(write, c)}
@@ -439,12 +458,25 @@ def _conditions(write: Write, action: Action, design: Design) -> tuple[str, ...]
             return tuple(dict.fromkeys(own))
 
 
-def _condition(check: Check, write: Write, design: Design) -> str:
+def _condition(test: Test, write: Write, design: Design) -> str:
+    """A condition as text. One that has parts is in parentheses, and is read as a whole."""
     inputs = frozenset(i.attribute for i in write.inputs)
-    name = check.attribute or design.partition_key
-    if check.kind is CheckKind.COMPARE and check.op:
-        return f"{name} {write_comparison(check.op, check.values, inputs)}"
-    return f"{'attribute_exists' if check.kind is CheckKind.EXISTS else 'attribute_not_exists'}({name})"
+    match test:
+        case Presence():
+            return f"attribute_exists({test.attribute or design.partition_key})"
+        case Absence():
+            return f"attribute_not_exists({test.attribute or design.partition_key})"
+        case Comparison():
+            return f"{test.attribute} {write_comparison(test.op, test.values, inputs, test.entity)}"
+        case AnyOf():
+            return f"({' or '.join(_condition(part, write, design) for part in test.parts)})"
+        case AllOf():
+            return f"({' and '.join(_condition(part, write, design) for part in test.parts)})"
+        case Negation():
+            text = _condition(test.part, write, design)
+            return f"not {text}" if text.startswith("(") else f"not ({text})"
+        case _:
+            assert_never(test)
 
 
 def _change(change: Change, write: Write, entity: Entity) -> str:

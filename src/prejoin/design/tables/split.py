@@ -14,14 +14,15 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_of
+from prejoin.workload.conditions import entities_of, params_of, with_leaves
 from prejoin.workload.lookup import bindings, foreign_key, identified
 from prejoin.workload.model import (
     Action,
     Attribute,
     Cardinality,
     Change,
-    Check,
     Combine,
+    Condition,
     Consistency,
     Context,
     Decision,
@@ -35,6 +36,7 @@ from prejoin.workload.model import (
     Read,
     Result,
     Sort,
+    Uniqueness,
     Workload,
     Write,
 )
@@ -103,7 +105,9 @@ def _crossing(pattern: Pattern, groups: list[set[str]]) -> Crossing | None:
         loss = Loss.TRANSACTION if pattern.consistency is Consistency.TRANSACTIONAL else Loss.REQUEST
     else:
         written = {action.entity for action in pattern.actions}
-        touched = dict.fromkeys((*(a.entity for a in pattern.actions), *(c.entity for c in _checks(pattern))))
+        touched = dict.fromkeys(
+            (*(a.entity for a in pattern.actions), *(_checked_entity(one, pattern) for one in pattern.checks))
+        )
         alone = any(written <= group for group in groups)
         loss = Loss.CONDITION if alone else Loss.TRANSACTION if pattern.atomic is not False else Loss.REQUEST
     if any(touched.keys() <= group for group in groups):
@@ -111,9 +115,16 @@ def _crossing(pattern: Pattern, groups: list[set[str]]) -> Crossing | None:
     return Crossing(pattern.id, loss, tuple(touched))
 
 
-def _checks(write: Write) -> tuple[Check, ...]:
-    """The conditions of a write, each with the entity that it is about."""
-    return tuple(replace(check, entity=check.entity or write.first_entity) for check in write.checks)
+def _checked_entity(condition: Condition, write: Write) -> str:
+    """The entity that a condition is about."""
+    return next(iter(entities_of(condition)), "") or write.first_entity
+
+
+def _with_entity(condition: Condition, entity: str) -> Condition:
+    """A condition with the name of the entity that it is about."""
+    if isinstance(condition, Uniqueness):
+        return replace(condition, entity=entity)
+    return with_leaves(condition, lambda leaf: replace(leaf, entity=entity))
 
 
 _T = TypeVar("_T")
@@ -251,11 +262,12 @@ class _Part:
         actions = tuple(action for action in write.actions if action.entity in self._names)
         if not actions:
             return None
-        checks = tuple(check for check in _checks(write) if check.entity in self._names)
+        tested = [(check, _checked_entity(check, write)) for check in write.checks]
+        checks = tuple(_with_entity(check, name) for check, name in tested if name in self._names)
         if {*write.entities} <= self._names and (len(actions), len(checks)) == (len(write.actions), len(write.checks)):
             return write
         own = tuple(dict.fromkeys(action.entity for action in actions))
-        others = {check.entity for check in checks} - {*own}
+        others = {name for _, name in tested if name in self._names} - {*own}
         return replace(
             write,
             entities=own,
@@ -265,10 +277,10 @@ class _Part:
             atomic=write.atomic if others or len(actions) > 1 or any(a.many for a in actions) else False,
         )
 
-    def _inputs(self, write: Write, actions: Iterable[Action], checks: Iterable[Check]) -> tuple[Input, ...]:
+    def _inputs(self, write: Write, actions: Iterable[Action], checks: Iterable[Condition]) -> tuple[Input, ...]:
         """The inputs that some of a write's items, changes and conditions take."""
         taken = {name for action in actions for name in action.by}
-        taken |= {value.param for check in checks for value in check.values if value.param}
+        taken |= {name for check in checks for name in params_of(check)}
         taken |= {_param(change) for action in actions for change in action.changes}
         every = tuple(dict.fromkeys((*write.entities, *(action.entity for action in write.actions))))
         own = tuple(action.entity for action in actions)

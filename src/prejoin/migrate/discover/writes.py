@@ -11,14 +11,18 @@ from prejoin.migrate.discover.entities import TableEntity
 from prejoin.migrate.discover.reads import DiscoveredPattern
 from prejoin.migrate.discover.scope import MisfitError, Place, Scope, scope_of
 from prejoin.migrate.queries.statement import Statement, quoted_sql
+from prejoin.workload.conditions import values_of
 from prejoin.workload.model import (
+    Absence,
     Action,
     Change,
     ChangeOp,
-    Check,
-    CheckKind,
+    Comparison,
     Input,
+    Leaf,
     Op,
+    Presence,
+    Uniqueness,
     Value,
     Verb,
     Write,
@@ -64,7 +68,7 @@ def _insert(tree: exp.Insert, statement: Statement, entities: Mapping[str, Table
     optional = {entity.attributes[c.name] for c in entity.table.columns if c.nullable}
     inputs = tuple(Input(name, optional=name in optional) for name in dict.fromkeys(names))
     unique = [entity.attributes[u[0]] for u in entity.table.unique if len(u) == 1 and u != entity.table.key]
-    checks = tuple(Check(CheckKind.UNIQUE, attribute=name) for name in unique) if verb is Verb.CREATE else ()
+    checks = tuple(Uniqueness(attribute=name) for name in unique) if verb is Verb.CREATE else ()
     notes = []
     if conflict is not None and verb is Verb.CREATE:
         notes.append("a conflict is ignored in SQL; here it is an error that the application handles")
@@ -91,7 +95,7 @@ def _update(tree: exp.Update, statement: Statement, entities: Mapping[str, Table
         changed.add((entity.table.name, column))
         changes.append(change)
         inputs += [Input(given)] if given else []
-    inputs += [Input(v.param) for check in checks for v in check.values if v.param]
+    inputs += [Input(v.param) for check in checks for v in values_of(check) if v.param]
     names = [c.attribute for c in changes]
     what = ", ".join(names) if len(names) <= 4 else f"{len(names)} attributes"
     condition = f" if {' and '.join(c.attribute for c in checks)} fits" if checks else ""
@@ -133,7 +137,7 @@ def _change(name: str, node: exp.Expr, reader: ConditionReader, place: Place) ->
 def _delete(tree: exp.Delete, statement: Statement, entities: Mapping[str, TableEntity]) -> Written:
     reader, entity, checks = _by_key(tree, tree.this, statement, entities)
     inputs = [Input(name) for name in entity.id]
-    inputs += [Input(v.param) for check in checks for v in check.values if v.param]
+    inputs += [Input(v.param) for check in checks for v in values_of(check) if v.param]
     action = Action(Verb.DELETE, entity.name)
     words = f"Delete {a_or_an(entity.name)}"
     return (
@@ -145,7 +149,7 @@ def _delete(tree: exp.Delete, statement: Statement, entities: Mapping[str, Table
 
 def _by_key(
     tree: exp.Expr, target: exp.Expr, statement: Statement, entities: Mapping[str, TableEntity]
-) -> tuple[ConditionReader, TableEntity, list[Check]]:
+) -> tuple[ConditionReader, TableEntity, list[Leaf]]:
     """The entity of a write whose WHERE gives the whole key; other conditions are checks."""
     if (
         not isinstance(target, exp.Table)
@@ -167,12 +171,12 @@ def _by_key(
     return reader, entity, [_check(c, scope) for c in conditions if c not in keys]
 
 
-def _check(condition: SqlCondition, scope: Scope) -> Check:
+def _check(condition: SqlCondition, scope: Scope) -> Leaf:
     name = scope.attribute(condition.place)
     if condition.op is Op.EXISTS:
-        return Check(CheckKind.EXISTS, attribute=name)
+        return Presence(attribute=name)
     if condition.op is Op.NOT_EXISTS:
-        return Check(CheckKind.NOT_EXISTS, attribute=name)
+        return Absence(attribute=name)
     if condition.op not in _COMPARED or condition.many:
         raise MisfitError(
             f"it writes if `{name}` fits a list or a range", "check it in the application, and compare one value"
@@ -180,7 +184,7 @@ def _check(condition: SqlCondition, scope: Scope) -> Check:
     value = condition.values[0]
     if value is None:
         value = Value(param=name if condition.op is Op.EQ else f"{name}_limit")
-    return Check(CheckKind.COMPARE, attribute=name, op=condition.op, values=(value,))
+    return Comparison(attribute=name, op=condition.op, values=(value,))
 
 
 def _scope(target: exp.Table, entities: Mapping[str, TableEntity]) -> Scope:

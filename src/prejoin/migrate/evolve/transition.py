@@ -53,9 +53,16 @@ from prejoin.pipeline.errors import InputError, Source
 from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.render.python.package import Options
 from prejoin.table.errors import SchemaError
+from prejoin.workload.conditions import all_leaves, operator_of
 from prejoin.workload.contents import contents_of
 from prejoin.workload.entity_names import entity_renames, with_entity_names
-from prejoin.workload.model import RANGES, Entity, Read, Result, Workload
+from prejoin.workload.model import (
+    RANGES,
+    Entity,
+    Read,
+    Result,
+    Workload,
+)
 
 TWIN = "twin"
 """The copy that is the item of an entity under its other key."""
@@ -696,9 +703,9 @@ def _ordered_by(workload: Workload, entity: str, attribute: str) -> str | None:
             if attribute in (*ranges, *(one.attribute for one in read.sort)):
                 return read.id
     for write in (*workload.writes, *workload.deletes):
-        for check in write.checks:
-            is_same = (check.entity or write.first_entity) == entity and check.attribute == attribute
-            if is_same and check.op in RANGES:
+        for leaf in all_leaves(write):
+            is_same = (leaf.entity or write.first_entity) == entity and leaf.attribute == attribute
+            if is_same and operator_of(leaf) in RANGES:
                 return write.id
     return None
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import assert_never
 
-from prejoin.render.python.layout import Group, Noted, Part, call, flat, listing, string
+from prejoin.render.python.layout import Group, Noted, Part, call, flat, listing, prefixed, string
 from prejoin.render.python.method import RenderContext
 from prejoin.render.python.values import annotation, constant_text, moment_text
 from prejoin.types import Kind
-from prejoin.workload.model import Attribute, Op, Value
+from prejoin.workload.model import (
+    Absence,
+    AllOf,
+    AnyOf,
+    Attribute,
+    Comparison,
+    Leaf,
+    Negation,
+    Op,
+    Presence,
+    Test,
+    Value,
+)
 
 _SIGN = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">="}
 _CALLS = {
@@ -37,9 +50,43 @@ def as_lambda(tests: Sequence[Part], looped: bool = False) -> Part:
             return Noted(f"lambda o: {noted[0].code}", noted[0].remark)
         return Group("lambda o: (", tuple(noted), ")", commas=False)
     if len(tests) == 1 and isinstance(first, Group):
-        return replace(first, head=f"lambda o: {first.head}")
-    parts = tuple(f"{'& ' * bool(at)}{_apart(test, tests)}" for at, test in enumerate(tests))
-    return Group("lambda o: (", parts, ")", commas=False, loose=True)
+        return replace(first, head=f"lambda o: {first.head}", loose=first.head == "(")
+    operands = tuple(_operand(test, tests, "& " * bool(at)) for at, test in enumerate(tests))
+    return Group("lambda o: (", operands, ")", commas=False, loose=True, has_operators=True)
+
+
+def test_part(test: Test, leaf_tests: Callable[[Leaf], Sequence[Part]], module: RenderContext) -> Part:
+    """A condition of the client, `(a) | (b)`, from the code of its leaves. A leaf may be several tests together."""
+    match test:
+        case Presence() | Absence() | Comparison():
+            return combined("&", leaf_tests(test))
+        case AnyOf():
+            return combined("|", [test_part(part, leaf_tests, module) for part in test.parts])
+        case AllOf():
+            return combined("&", [test_part(part, leaf_tests, module) for part in test.parts])
+        case Negation():
+            module.imports.name("prejoin", "not_")
+            part = test_part(test.part, leaf_tests, module)
+            if isinstance(part, Group) and part.head == "(":
+                return replace(part, head="not_(")
+            return call("not_", part)
+        case _:
+            assert_never(test)
+
+
+def combined(operator: str, tests: Sequence[Part]) -> Part:
+    """Tests with an operator between them, in parentheses: `((a) | (b))`."""
+    if len(tests) == 1:
+        return tests[0]
+    operands = tuple(_operand(test, tests, f"{operator} " * bool(at)) for at, test in enumerate(tests))
+    return Group("(", operands, ")", commas=False, has_operators=True)
+
+
+def _operand(test: Part, tests: Sequence[Part], operator: str) -> Part:
+    """A test after an operator. One that consists of several may be on several lines."""
+    if isinstance(test, Group) and test.has_operators:
+        return prefixed(operator, test)
+    return f"{operator}{_apart(test, tests)}"
 
 
 def any_of(tests: Sequence[Part]) -> Part:
@@ -86,6 +133,21 @@ def failed_comparison(op: Op, left: str, values: Sequence[str], attribute: Attri
     return f"{left} is None or {failed}" if attribute.optional else failed
 
 
+def failed_test(test: Test, failed_leaf: Callable[[Leaf], str]) -> str:
+    """The opposite of a condition, in Python, from the opposites of its leaves."""
+    match test:
+        case Presence() | Absence() | Comparison():
+            return failed_leaf(test)
+        case AnyOf():
+            return " and ".join(f"({failed_test(part, failed_leaf)})" for part in test.parts)
+        case AllOf():
+            return " or ".join(f"({failed_test(part, failed_leaf)})" for part in test.parts)
+        case Negation():
+            return f"not ({failed_test(test.part, failed_leaf)})"
+        case _:
+            assert_never(test)
+
+
 def _stored_text(left: str, attribute: Attribute) -> str:
     """The text as which a value is stored, as code."""
     match attribute.type.kind:
@@ -105,6 +167,9 @@ def comparison(
     `given` is whether the values are parameters, and not constants; for `in`, one parameter that is a list.
     """
     at = f"o.{field}"
+    is_ordering = op in (Op.LT, Op.LE, Op.GT, Op.GE)
+    if is_ordering:
+        return f"{recorded_attribute(field, attribute, module)} {_SIGN[op]} {values[0]}"
     if op in _CALLS:
         module.imports.name("prejoin", _CALLS[op])
     match op:
@@ -120,12 +185,14 @@ def comparison(
             return call(function, at, values[0])
         case Op.EQ | Op.NE:
             return f"{at} {_SIGN[op]} {values[0]}"
-        case _ if op in _CALLS:
-            return call(_CALLS[op], at, *values)
-        case _ if attribute.optional:
-            # To a type checker what may be None cannot be compared; to the recorder it is an attribute like others.
-            module.imports.name("typing", "cast")
-            type_ = string(annotation(attribute.type, module.imports))
-            return f"cast({type_}, {at}) {_SIGN[op]} {values[0]}"
         case _:
-            return f"{at} {_SIGN[op]} {values[0]}"
+            return call(_CALLS[op], at, *values)
+
+
+def recorded_attribute(field: str, attribute: Attribute, module: RenderContext) -> str:
+    """An attribute of the recorder, as code, whose order is compared."""
+    if not attribute.optional:
+        return f"o.{field}"
+    # To a type checker what may be None cannot be compared; to the recorder it is an attribute like others.
+    module.imports.name("typing", "cast")
+    return f"cast({string(annotation(attribute.type, module.imports))}, o.{field})"

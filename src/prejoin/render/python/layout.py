@@ -24,6 +24,8 @@ class Group:
     """Whether there are commas between the parts; a comprehension has none."""
     loose: bool = False
     """Whether the brackets are needed only on several lines."""
+    has_operators: bool = False
+    """Whether the parts are operands, each but the first with its operator before it."""
 
     @property
     def flat(self) -> str:
@@ -87,7 +89,7 @@ def lay(part: Part, indent: str = "", suffix: str = "") -> list[str]:
     if isinstance(part, str) or not part.items or (wide(line) <= WIDTH and not noted):
         return [line]
     together = " ".join(map(flat, part.items))
-    if not part.commas and not part.loose and isinstance(part.items[0], Group):
+    if not part.commas and not part.loose and not part.has_operators and isinstance(part.items[0], Group):
         # With a comma after its last part it stays on lines of its own, however wide the lines may be.
         first = part.items[0]
         made = [text for item in first.items for text in lay(item, indent + STEP * 2, ",")]
@@ -112,14 +114,15 @@ def listing(items: Iterable[Part], head: str = "") -> Group:
 
 def mapping(items: Iterable[tuple[str, Part]], head: str = "") -> Group:
     """A dictionary display."""
-    return Group(f"{head}{{", tuple(_prefixed(f"{key}: ", value) for key, value in items), "}")
+    return Group(f"{head}{{", tuple(prefixed(f"{key}: ", value) for key, value in items), "}")
 
 
 def keyword(name: str, value: Part) -> Part:
-    return _prefixed(f"{name}=", value)
+    return prefixed(f"{name}=", value)
 
 
-def _prefixed(prefix: str, value: Part) -> Part:
+def prefixed(prefix: str, value: Part) -> Part:
+    """A part with a text before it."""
     match value:
         case str():
             return prefix + value

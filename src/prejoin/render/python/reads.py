@@ -9,7 +9,7 @@ from prejoin import keys
 from prejoin.design.mapping.map_reads import JoinLink, followed, is_filtered, is_tested, plan_read, varying, wanted_of
 from prejoin.design.model import Call, ItemName, Operation
 from prejoin.render.naming import RESERVED
-from prejoin.render.python.conditions import any_of, as_lambda, comparison, value_text
+from prejoin.render.python.conditions import any_of, as_lambda, comparison, recorded_attribute, value_text
 from prejoin.render.python.layout import STEP, WIDTH, Group, Part, call, flat, keyword, listing, mapping, string
 from prejoin.render.python.method import (
     LOCAL,
@@ -36,6 +36,7 @@ from prejoin.workload.model import (
     Op,
     Read,
     Result,
+    Value,
 )
 from prejoin.workload.tenants import tenant_of
 
@@ -85,7 +86,8 @@ class _InputCode:
 
     def test(self, module: RenderContext) -> Part:
         """The comparison of the input."""
-        return comparison(self.input.op, self.field, self.values, self.attribute, module, given=not self.input.values)
+        is_constant = any(value.attribute is None for value in self.input.values)
+        return comparison(self.input.op, self.field, self.values, self.attribute, module, given=not is_constant)
 
 
 class _ReadMethod:
@@ -482,9 +484,16 @@ class _ReadMethod:
             return _InputCode(one, entity, attribute, field, ())
         if one.values:
             self.timed = self.timed or any(v.now is not None for v in one.values)
-            texts = tuple(value_text(v, attribute, module) for v in one.values)
+            texts = tuple(self._value(v, entity, attribute) for v in one.values)
             return _InputCode(one, entity, attribute, field, texts)
         return _InputCode(one, entity, attribute, field, self._params(one, entity, attribute))
+
+    def _value(self, value: Value, entity: str, attribute: Attribute) -> str:
+        """A value that an attribute is compared with, as code."""
+        if value.attribute is None:
+            return value_text(value, attribute, self.module)
+        other = single(self.module.workload, entity, value.attribute)
+        return recorded_attribute(self.module.names.field(entity, other.name), other, self.module)
 
     def _params(self, one: Input, entity: str, attribute: Attribute) -> tuple[str, ...]:
         """Adds the parameters of an input to the method and gives their names."""

@@ -6,7 +6,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, assert_never
+from itertools import islice, product
+from typing import Any, TypeVar, assert_never
 from uuid import UUID
 
 from prejoin.design.document.samples import sample_values
@@ -44,6 +45,7 @@ from prejoin.render.python.seed import maker
 from prejoin.render.python.values import literal
 from prejoin.types import Kind
 from prejoin.workload.bounds import is_amount_allowed, is_bounded, is_within, room_for, usual_amount
+from prejoin.workload.conditions import is_of_whole_item, operator_of, values_of, ways_to_hold
 from prejoin.workload.constants import constant
 from prejoin.workload.contents import contents_of
 from prejoin.workload.lookup import bindings, can_be_input, changes, target
@@ -51,12 +53,13 @@ from prejoin.workload.model import (
     Action,
     Attribute,
     ChangeOp,
-    Check,
-    CheckKind,
     Combine,
     Entity,
+    Leaf,
     Op,
+    Presence,
     Read,
+    Test,
     Value,
     Verb,
     Write,
@@ -80,6 +83,9 @@ from prejoin.workload.tenants import is_owned, tenant_of
 TESTS = "tests/test_repository.py"
 """The file of the tests."""
 _NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
+T = TypeVar("T")
+_MOST_WAYS = 100
+"""The ways to fulfil the conditions of a write that are tried."""
 
 
 class NoTestError(Exception):
@@ -225,6 +231,10 @@ class _Test:
                     item.values[attribute.name] = None
                 elif any(v.now is not None for v in one.values):
                     now = self._moment(item, attribute, one.op, one.values)
+                elif one.values and (other := one.values[0].attribute) is not None:
+                    wanted = _Comparison(one.op, (self._other_value(item, other),))
+                    value = item.values[attribute.name]
+                    item.values[attribute.name] = self._value_for([wanted], value, item.entity, attribute)
                 elif one.values:
                     item.values[attribute.name] = self._satisfying(one.op, one.values, item.entity, attribute)
                 elif one.attribute in given:
@@ -420,7 +430,7 @@ class _Test:
             checks = checks_of(write, actions[at])
             if actions[at].verb is not Verb.PUT:
                 self._fulfil(checks, item, texts, values)
-            elif any(check.attribute or check.kind is CheckKind.EXISTS for check in checks):
+            elif any(not is_absence([check]) for check in checks):
                 # The conditions of a put are about the stored item.
                 before = self._item(item.entity.name)
                 before.values = dict(item.values)
@@ -478,11 +488,10 @@ class _Test:
                     held = target(workload, one)
                     if held and held[0] is item.entity and held[1] is attribute:
                         item.values[name] = other.values[one.name]
-        for name, check in said_equal(write, action, item.entity).items():
+        for name, value in said_equal(write, action, item.entity).items():
             attribute = single(workload, item.entity.name, name)
-            value = check.values[0]
             if value.param is None:
-                item.values[name] = self._satisfying(Op.EQ, check.values, item.entity, attribute)
+                item.values[name] = self._satisfying(Op.EQ, (value,), item.entity, attribute)
             elif value.param not in texts:
                 texts[value.param] = self._at(item, name)
                 values[value.param] = item.values[name]
@@ -516,36 +525,68 @@ class _Test:
         texts |= {s: self._literal(right) for s, text in texts.items() if text == self._at(item, name)}
         item.values[name] = next((one for one in choices if one != right), right)
 
-    def _fulfil(self, checks: Iterable[Check], item: _Item, texts: dict[str, str], values: dict[str, object]) -> None:
-        """Makes the conditions hold for an item: all that are about one attribute together."""
-        by_attribute: dict[str, list[Check]] = {}
-        for check in checks:
-            attribute = item.entity.attribute(check.attribute)
-            if attribute is not None and _operator(check) is not None:
-                by_attribute.setdefault(attribute.name, []).append(check)
-        for name, own in by_attribute.items():
-            attribute = single(self.module.workload, item.entity.name, name)
-            comparisons = [self._comparison(check, item, attribute, texts, values) for check in own]
-            wanted = [one for one in comparisons if one is not None]
-            value = self._value_for(wanted, item.values[name], item.entity, attribute)
-            if value != item.values[name]:
-                self._change_value(item, name, value, texts, values)
+    def _fulfil(self, checks: Sequence[Test], item: _Item, texts: dict[str, str], values: dict[str, object]) -> None:
+        """Makes the conditions hold for an item, in the first way that is possible."""
+        checks = [check for check in checks if not is_of_whole_item(check)]
+        state = dict(item.values), dict(texts), dict(values)
+        refusal: NoTestError | None = None
+        for ways in islice(product(*map(ways_to_hold, checks)), _MOST_WAYS):
+            try:
+                self._fulfil_literals([literal for way in ways for literal in way], item, texts, values)
+            except NoTestError as error:
+                refusal = refusal or error
+                _restore(item.values, state[0])
+                _restore(texts, state[1])
+                _restore(values, state[2])
+            else:
+                return
+        assert refusal is not None  # without conditions there is one way
+        raise refusal
+
+    def _fulfil_literals(
+        self,
+        literals: Sequence[tuple[Leaf, bool]],
+        item: _Item,
+        texts: dict[str, str],
+        values: dict[str, object],
+    ) -> None:
+        """Makes comparisons true or false for an item: all that are about one attribute together."""
+        by_attribute: dict[str, list[tuple[Leaf, bool]]] = {}
+        for leaf, is_true in literals:
+            if leaf.attribute:
+                by_attribute.setdefault(leaf.attribute, []).append((leaf, is_true))
+            elif isinstance(leaf, Presence) is not is_true:
+                raise NoTestError(f"the {item.entity.name} would have to be absent")
+        # A value that another attribute is compared with may change meanwhile.
+        for _ in range(len(by_attribute) + 1):
+            is_settled = True
+            for name, own in by_attribute.items():
+                attribute = single(self.module.workload, item.entity.name, name)
+                comparisons = [self._comparison(*literal, item, attribute, texts, values) for literal in own]
+                wanted = [one for one in comparisons if one is not None]
+                value = self._value_for(wanted, item.values[name], item.entity, attribute)
+                if value != item.values[name]:
+                    is_settled = False
+                    self._change_value(item, name, value, texts, values)
+            if is_settled:
+                return
+        raise NoTestError(f"no values of {item.entity.name} are known for which all conditions hold")
 
     def _fulfil_inputs(self, write: Write, texts: dict[str, str], values: dict[str, object]) -> None:
         """Makes the conditions on inputs hold: all that are about one input together."""
         workload = self.module.workload
-        compared = input_checks(write)
-        for name in dict.fromkeys(check.attribute for check in compared):
+        compared = [literal for check in input_checks(write) for literal in next(ways_to_hold(check))]
+        for name in dict.fromkeys(leaf.attribute for leaf, _ in compared):
             attribute = attribute_of_input(workload, write, name)
             if attribute is None:
                 continue
             value = values.get(name, _one(attribute) if attribute.type.numeric else None)
             # Inputs that nothing else says get their value last, beside that of this one.
-            own = [check for check in compared if check.attribute == name]
-            own.sort(key=lambda check: any(other.param and other.param not in values for other in check.values))
+            own = [literal for literal in compared if literal[0].attribute == name]
+            own.sort(key=lambda literal: any(v.param and v.param not in values for v in values_of(literal[0])))
             comparisons: list[_Comparison] = []
-            for check in own:
-                comparisons.append(self._comparison_of_input(check, value, attribute, texts, values))
+            for leaf, is_true in own:
+                comparisons.append(self._comparison_of_input(leaf, is_true, value, attribute, texts, values))
                 value = self._input_value(write, name, value, comparisons, attribute)
             if value != values.get(name):
                 values[name] = value
@@ -566,17 +607,17 @@ class _Test:
 
     def _comparison_of_input(
         self,
-        check: Check,
+        leaf: Leaf,
+        is_true: bool,
         value: object,
         attribute: Attribute,
         texts: dict[str, str],
         values: dict[str, object],
     ) -> _Comparison:
         """A condition on an input with the values that it compares with; other inputs get a value beside its own."""
-        op = _operator(check)
-        assert op is not None
+        op = operator_of(leaf)
         bounds: list[object] = []
-        for other in check.values:
+        for other in values_of(leaf):
             if other.param is None:
                 bounds.append(self._constant(other, attribute))
                 continue
@@ -585,29 +626,43 @@ class _Test:
                 values[other.param] = neighbour(value, way, attribute) if way else value
                 texts[other.param] = self._literal(values[other.param])
             bounds.append(values[other.param])
-        return _Comparison(op, tuple(bounds))
+        return _Comparison(op, tuple(bounds), is_true)
 
     def _comparison(
-        self, check: Check, item: _Item, attribute: Attribute, texts: dict[str, str], values: dict[str, object]
+        self,
+        leaf: Leaf,
+        is_true: bool,
+        item: _Item,
+        attribute: Attribute,
+        texts: dict[str, str],
+        values: dict[str, object],
     ) -> _Comparison | None:
         """A condition with the values that it compares with; None if the caller gives the value of this very item.
 
         An input that nothing else needs gets a value here.
         """
-        op = _operator(check)
-        assert op is not None
+        op = operator_of(leaf)
         bounds: list[object] = []
-        for value in check.values:
+        for value in values_of(leaf):
+            if value.attribute is not None:
+                bounds.append(self._other_value(item, value.attribute))
+                continue
             if value.param is None:
                 bounds.append(self._constant(value, attribute))
                 continue
             if value.param not in values:
                 values[value.param] = _input_like(item.values[attribute.name], op, attribute)
                 texts[value.param] = self._literal(values[value.param])
-            if op is Op.EQ and texts.get(value.param) == self._at(item, attribute.name):
+            if op is Op.EQ and is_true and texts.get(value.param) == self._at(item, attribute.name):
                 return None
             bounds.append(values[value.param])
-        return _Comparison(op, tuple(bounds))
+        return _Comparison(op, tuple(bounds), is_true)
+
+    def _other_value(self, item: _Item, name: str) -> object:
+        """The value of an attribute that another one is compared with. An item that lacks it gets one."""
+        if item.values.get(name) is None:
+            item.values[name] = self._second(item.entity, single(self.module.workload, item.entity.name, name))
+        return item.values[name]
 
     def _change_value(
         self, item: _Item, name: str, value: object, texts: dict[str, str], values: dict[str, object]
@@ -623,7 +678,7 @@ class _Test:
         self, comparisons: Sequence[_Comparison], value: object, entity: Entity, attribute: Attribute
     ) -> object:
         """A value for which all comparisons hold: the present one, if they do for that."""
-        absent = any(one.op is Op.NOT_EXISTS for one in comparisons)
+        absent = any(one.op is (Op.NOT_EXISTS if one.is_true else Op.EXISTS) for one in comparisons)
         for choice in [None] if absent else [value, *self._choices(comparisons, entity, attribute)]:
             if _is_within(choice, attribute) and all(one.holds(choice) for one in comparisons):
                 return choice
@@ -901,6 +956,8 @@ class _Comparison:
 
     op: Op
     bounds: tuple[object, ...]
+    is_true: bool = True
+    """Whether the comparison has to be true, or false."""
 
     def holds(self, value: object) -> bool:
         """Whether it holds for a value; None is an attribute that an item lacks.
@@ -908,7 +965,7 @@ class _Comparison:
         A value of a type that has no order, or cannot contain anything, fulfils no such condition.
         """
         try:
-            return self._holds(value)
+            return self._holds(value) is self.is_true
         except TypeError:
             return False
 
@@ -947,15 +1004,10 @@ class _Comparison:
                 assert_never(self.op)
 
 
-def _operator(check: Check) -> Op | None:
-    """The operator of a condition on an attribute; None if it is about something else."""
-    match check.kind:
-        case CheckKind.EXISTS:
-            return Op.EXISTS
-        case CheckKind.NOT_EXISTS:
-            return Op.NOT_EXISTS
-        case _:
-            return check.op
+def _restore(current: dict[str, T], before: Mapping[str, T]) -> None:
+    """Gives a dict the content that it had."""
+    current.clear()
+    current.update(before)
 
 
 def _input_like(value: object, op: Op, attribute: Attribute) -> object:

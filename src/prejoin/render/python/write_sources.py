@@ -311,7 +311,7 @@ class Sources:
             return self.input(linked[name], entity.name, attribute, loop)
         said = said_equal(self.write, action, entity).get(name)
         if said is not None:
-            return self.value(said.values[0], entity.name, attribute, loop)
+            return self.value(said, entity.name, attribute, loop)
         if len(attribute.type.values) == 1:
             return literal(constant(attribute.type.values[0], attribute.type), self.module.imports)
         for at, param in self.records.items():

@@ -5,7 +5,7 @@ New items are parameters as objects. Other values are taken from these objects i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -16,7 +16,14 @@ from prejoin.design.mapping.shared_values import agreements, shared_inputs
 from prejoin.design.model import Call, Operation
 from prejoin.keys import TABLE
 from prejoin.render.python.argument_checks import amount_checks
-from prejoin.render.python.conditions import as_lambda, comparison, failed_comparison
+from prejoin.render.python.conditions import (
+    as_lambda,
+    comparison,
+    failed_comparison,
+    failed_test,
+    recorded_attribute,
+    test_part,
+)
 from prejoin.render.python.layout import STEP, Group, Part, call, flat, keyword, mapping, string
 from prejoin.render.python.method import (
     LOCAL,
@@ -35,6 +42,7 @@ from prejoin.render.python.optional_changes import if_given, refuse_nothing
 from prejoin.render.python.write_sources import Loop, LoopValue, Sources
 from prejoin.types import Kind
 from prejoin.workload.bounds import has_bounded_sum
+from prejoin.workload.conditions import all_leaves, holds_if_absent, is_of_whole_item, leaves, operator_of, values_of
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import NEXT_VERSION, changes, member_of
 from prejoin.workload.model import (
@@ -42,10 +50,13 @@ from prejoin.workload.model import (
     Attribute,
     Change,
     ChangeOp,
-    Check,
-    CheckKind,
+    Comparison,
     Entity,
+    Leaf,
     Op,
+    Presence,
+    Test,
+    Value,
     Verb,
     Write,
 )
@@ -55,8 +66,8 @@ from prejoin.workload.targets import (
     CheckedItem,
     attribute_of_input,
     checks_of,
-    holds_if_absent,
     input_checks,
+    is_absence,
     is_given_whole,
     is_range_of_inputs,
     is_resumable,
@@ -248,36 +259,66 @@ class _WriteMethod:
         """The conditions that are checked before anything is sent: those on inputs, and those on new items."""
         yield from self._strangers()
         for check in input_checks(self.write):
-            attribute = attribute_of_input(self.module.workload, self.write, check.attribute)
-            if attribute is None or check.op is None:
-                continue
-            left = self.sources.input(check.attribute, "", replace(attribute, optional=False), None)
-            yield from self._refusal(check, left, "", replace(attribute, optional=False), None, "")
+            yield from self._refusal(check, self._failed_input, "")
         for at, param in self.sources.records.items():
             action = self.sources.actions[at]
-            checks = [check for check in checks_of(self.write, action) if check.attribute]
+            checks = [check for check in checks_of(self.write, action) if not is_of_whole_item(check)]
             if action.verb is not Verb.CREATE or not checks:
                 continue
             entity = self.sources.entity(action.entity)
             loop = self.sources.over(action, param, entity.name) if action.many else None
             if loop:
                 yield f"{loop.head}:"
-            sets = dict(self._constants(action, entity, loop))
+            failed = self._failed_of_new(action, entity, loop, loop.record if loop else param.name)
             for check in checks:
-                attribute = entity.attribute(check.attribute)
-                assert attribute is not None  # checked in the document
-                field_ = self.module.names.field(entity.name, attribute.name)
-                left = sets.get(field_, f"{loop.record if loop else param.name}.{field_}")
-                yield from self._refusal(check, left, entity.name, attribute, loop, STEP if loop else "")
+                yield from self._refusal(check, failed, STEP if loop else "")
 
-    def _refusal(
-        self, check: Check, left: str, entity: str, attribute: Attribute, loop: Loop | None, depth: str
-    ) -> Iterator[Part]:
+    def _failed_input(self, leaf: Leaf) -> str:
+        """The opposite of a comparison of an input, as code."""
+        attribute = attribute_of_input(self.module.workload, self.write, leaf.attribute)
+        assert attribute is not None  # checked in the document
+        given = replace(attribute, optional=False)
+        left = self.sources.input(leaf.attribute, "", given, None)
+        values = [self.sources.value(value, "", given, None) for value in values_of(leaf)]
+        return failed_comparison(operator_of(leaf), left, values, given, self._is_given(leaf))
+
+    def _failed_of_new(self, action: Action, entity: Entity, loop: Loop | None, record: str) -> Callable[[Leaf], str]:
+        """The function that gives the opposite of a test of a new object, as code."""
+        sets = dict(self._constants(action, entity, loop))
+
+        def of_field(name: str) -> str:
+            field_ = self.module.names.field(entity.name, name)
+            return sets.get(field_, f"{record}.{field_}")
+
+        def failed(leaf: Leaf) -> str:
+            attribute = entity.attribute(leaf.attribute)
+            assert attribute is not None  # checked in the document
+            if isinstance(leaf, Comparison) and (other := leaf.values[0].attribute) is not None:
+                return self._failed_relation(leaf.op, entity, attribute, other, of_field)
+            values = [self.sources.value(value, entity.name, attribute, loop) for value in values_of(leaf)]
+            return failed_comparison(
+                operator_of(leaf), of_field(attribute.name), values, attribute, self._is_given(leaf)
+            )
+
+        return failed
+
+    def _failed_relation(
+        self, op: Op, entity: Entity, attribute: Attribute, name: str, of_field: Callable[[str], str]
+    ) -> str:
+        """The opposite of a comparison of two attributes of a new object, as code."""
+        other = entity.attribute(name)
+        assert other is not None  # checked in the document
+        right = of_field(name)
+        failed = failed_comparison(op, of_field(attribute.name), [right], attribute)
+        if not other.optional:
+            return failed
+        # DynamoDB finds an absent attribute unlike everything, and every other comparison with it false.
+        return f"{right} is not None and ({failed})" if op is Op.NE else f"{right} is None or {failed}"
+
+    def _refusal(self, check: Test, failed_leaf: Callable[[Leaf], str], depth: str) -> Iterator[Part]:
         self.module.imports.name("prejoin", "ConditionFailed")
-        values = [self.sources.value(value, entity, attribute, loop) for value in check.values]
-        failed = failed_comparison(_operator(check), left, values, attribute, self._is_given(check))
         text = write_checks((check,), frozenset(self.sources.inputs))
-        yield Group(f"{depth}if (", (failed,), "):", commas=False, loose=True)
+        yield Group(f"{depth}if (", (failed_test(check, failed_leaf),), "):", commas=False, loose=True)
         yield call(f"{depth}{STEP}raise ConditionFailed", string(f"not fulfilled: {text}"))
 
     # --- What is done -----------------------------------------------------------------------------------------------
@@ -418,7 +459,7 @@ class _WriteMethod:
         write, sources = self.write, self.sources
         names = (*(a.entity for a in sources.actions), *(item.entity.name for item in checked))
         touched = [sources.entity(name) for name in dict.fromkeys(names)]
-        values = [v for check in write.checks for v in check.values]
+        values = [value for leaf in all_leaves(write) for value in values_of(leaf)]
         values += [c.value for action in write.actions for c in action.changes if c.value]
         timed = any(v.now is not None for v in values) or any(ending(self.module.design, e) for e in touched)
         if timed or sources.found_first or sources.read_first:
@@ -740,63 +781,97 @@ class _WriteMethod:
         checks = checks_of(self.write, action)
         compared = dict(given)
         tests, looped = self._tests(checks, entity, loop, compared)
-        kinds = {check.kind for check in checks if not check.attribute}
-        # Something that every item has: of its key, unless there is only one item.
+        base = {*self.sources.base(entity)}
+        # An equality with the key is not compared, because another value is another key.
+        demanding = [check for check in checks if not is_of_whole_item(check) and not holds_if_absent(check)]
+        implied = any(not _names_in(check) <= base for check in demanding) or bool(compared.keys() - base)
+        is_list = loop is not None and action.verb is Verb.DELETE
+        is_given = is_list and list_source(self.module.workload, self.write, action, entity).is_given
+        exists = any(isinstance(check, Presence) and is_of_whole_item(check) for check in checks)
+        required = exists or (is_given and self.write.atomic is not False) or bool(demanding)
+        required = required or (action.verb is Verb.DELETE and self._is_tied_by_key(action, entity))
+        if required and not action.updates and not implied:
+            tests = [*tests, self._item_test(Op.EXISTS, entity)]
+        if is_absence(checks):
+            tests = [*tests, self._item_test(Op.NOT_EXISTS, entity)]
+        return as_lambda(tests, looped) if tests else ""
+
+    def _item_test(self, op: Op, entity: Entity) -> Part:
+        """The test that an item exists, or does not, by an attribute that every item has."""
+        # Of its key, unless there is only one item.
         always = [*self.sources.base(entity), *(a.name for a in entity.attributes if not a.optional)]
         attribute = entity.attribute(always[0])
         assert attribute is not None
-        first = self.module.names.field(entity.name, attribute.name)
-        base = {*self.sources.base(entity)}
-        # What is not there is unlike everything: `<>` alone says nothing of whether it is. An equality with the key is
-        # not compared, because another value is another key.
-        demanding = [check for check in checks if check.attribute and not holds_if_absent(check)]
-        implied = any(check.attribute not in base for check in demanding) or bool(compared.keys() - base)
-        is_list = loop is not None and action.verb is Verb.DELETE
-        is_given = is_list and list_source(self.module.workload, self.write, action, entity).is_given
-        required = CheckKind.EXISTS in kinds or (is_given and self.write.atomic is not False) or bool(demanding)
-        required = required or (action.verb is Verb.DELETE and self._is_tied_by_key(action, entity))
-        if required and not action.updates and not implied:
-            tests = [*tests, comparison(Op.EXISTS, first, (), attribute, self.module)]
-        if CheckKind.NOT_EXISTS in kinds:
-            tests = [*tests, comparison(Op.NOT_EXISTS, first, (), attribute, self.module)]
-        return as_lambda(tests, looped) if tests else ""
+        return comparison(op, self.module.names.field(entity.name, attribute.name), (), attribute, self.module)
 
     def _is_tied_by_key(self, action: Action, entity: Entity) -> bool:
         return is_tied_by_key(self.module.workload, self.write, action, entity, self.sources.base(entity))
 
     def _tests(
-        self, checks: Iterable[Check], entity: Entity, loop: Loop | None, given: Mapping[str, str] | Iterable[str]
+        self, checks: Iterable[Test], entity: Entity, loop: Loop | None, given: Mapping[str, str]
     ) -> tuple[list[Part], bool]:
         """The conditions on attributes of an item, and whether they use variables of a loop.
 
         An equality with the value that is given with the key is left out: it is compared anyway.
         """
-        found: list[Part] = []
-        said, looped = dict(given) if isinstance(given, Mapping) else {}, False
-        for check in checks:
-            attribute = entity.attribute(check.attribute)
-            if attribute is None:
-                continue
-            values = [self.sources.value(v, entity.name, attribute, loop) for v in check.values]
-            if check.op is Op.EQ and said.get(attribute.name) == values[0]:
-                continue
-            looped = looped or any(isinstance(value, LoopValue) for value in values)
-            field_ = self.module.names.field(entity.name, attribute.name)
-            operator = _operator(check)
-            is_given = self._is_given(check)
-            if is_range_of_inputs(check):
-                # If the ends of a `between` are the wrong way round, DynamoDB refuses the whole request.
-                found.append(comparison(Op.GE, field_, values[:1], attribute, self.module, is_given))
-                found.append(comparison(Op.LE, field_, values[1:], attribute, self.module, is_given))
-                continue
-            found.append(comparison(operator, field_, values, attribute, self.module, is_given))
-        return found, looped
+        tests: list[Part] = []
+        looped = False
 
-    def _is_given(self, check: Check) -> bool:
-        """Whether parameters hold the values of a condition; for `in`, one parameter that is a list."""
-        names = [value.param for value in check.values if value.param is not None]
+        def leaf_tests(leaf: Leaf) -> list[Part]:
+            nonlocal looped
+            if not leaf.attribute:
+                return [self._item_test(operator_of(leaf), entity)]
+            attribute = entity.attribute(leaf.attribute)
+            assert attribute is not None  # checked in the document
+            values = [self._compared_value(value, entity, attribute, loop) for value in values_of(leaf)]
+            looped = looped or any(isinstance(value, LoopValue) for value in values)
+            return self._leaf_tests(leaf, entity, attribute, values)
+
+        for check in checks:
+            if is_of_whole_item(check) or self._is_said(check, entity, loop, given):
+                continue
+            tests.append(test_part(check, leaf_tests, self.module))
+        return tests, looped
+
+    def _is_said(self, check: Test, entity: Entity, loop: Loop | None, given: Mapping[str, str]) -> bool:
+        """Whether a condition is an equality with the value that is given with the key."""
+        if not isinstance(check, Comparison) or check.op is not Op.EQ:
+            return False
+        attribute = entity.attribute(check.attribute)
+        if attribute is None or attribute.name not in given:
+            return False
+        return self._compared_value(check.values[0], entity, attribute, loop) == given[attribute.name]
+
+    def _compared_value(self, value: Value, entity: Entity, attribute: Attribute, loop: Loop | None) -> str:
+        """A value of a condition, as code. An attribute of the same item is one of the recorder."""
+        if value.attribute is None:
+            return self.sources.value(value, entity.name, attribute, loop)
+        other = entity.attribute(value.attribute)
+        assert other is not None  # checked in the document
+        return recorded_attribute(self.module.names.field(entity.name, other.name), other, self.module)
+
+    def _leaf_tests(self, leaf: Leaf, entity: Entity, attribute: Attribute, values: Sequence[str]) -> list[Part]:
+        field_ = self.module.names.field(entity.name, attribute.name)
+        is_given = self._is_given(leaf)
+        if isinstance(leaf, Comparison) and is_range_of_inputs(leaf):
+            # If the ends of a `between` are the wrong way round, DynamoDB refuses the whole request.
+            least = comparison(Op.GE, field_, values[:1], attribute, self.module, is_given)
+            return [least, comparison(Op.LE, field_, values[1:], attribute, self.module, is_given)]
+        return [comparison(operator_of(leaf), field_, values, attribute, self.module, is_given)]
+
+    def _is_given(self, leaf: Leaf) -> bool:
+        """Whether the values of a condition are no constants; for `in`, whether they are one parameter, a list."""
+        values = values_of(leaf)
+        names = [value.param for value in values if value.param is not None]
         lists = [name for name in names if name in self.sources.inputs and self.sources.inputs[name].many]
-        return bool(lists if check.op is Op.IN else names)
+        if operator_of(leaf) is Op.IN:
+            return bool(lists)
+        return bool(names) or any(value.attribute is not None for value in values)
+
+
+def _names_in(test: Test) -> set[str]:
+    """The attributes that a condition is about."""
+    return {leaf.attribute for leaf in leaves(test)}
 
 
 def _settled(action: Action) -> list[Change]:
@@ -811,16 +886,4 @@ def _settled(action: Action) -> list[Change]:
 
 def _only_existing(write: Write, action: Action) -> bool:
     """Whether an upsert may not create an item: `Counter exists`."""
-    return any(check.kind is CheckKind.EXISTS and not check.attribute for check in checks_of(write, action))
-
-
-def _operator(check: Check) -> Op:
-    """The operator of a condition on an attribute."""
-    match check.kind:
-        case CheckKind.EXISTS:
-            return Op.EXISTS
-        case CheckKind.NOT_EXISTS:
-            return Op.NOT_EXISTS
-        case _:
-            assert check.op is not None  # a comparison has one
-            return check.op
+    return any(isinstance(check, Presence) and is_of_whole_item(check) for check in checks_of(write, action))

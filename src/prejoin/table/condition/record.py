@@ -355,6 +355,11 @@ def exists(attribute: object) -> bool:
     return cast("bool", Exists(path_of(attribute)))
 
 
+def not_(condition: bool) -> bool:
+    """The opposite of a condition: `not_(begins_with(o.name, "x"))`. As `~`, which type checkers take for a number."""
+    return cast("bool", Not(_condition(condition)))
+
+
 def of_type(attribute: object, tag: TypeTag) -> bool:
     """Whether the stored value has a DynamoDB type; for attributes of any type."""
     return cast("bool", Function("attribute_type", path_of(attribute), tag))

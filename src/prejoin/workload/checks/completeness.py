@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.conditions import all_leaves
 from prejoin.workload.document.tables import normal
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, gives_object, identified, unaddressed
@@ -16,7 +17,6 @@ from prejoin.workload.model import (
     Action,
     Attribute,
     ChangeOp,
-    CheckKind,
     Combine,
     Entity,
     Read,
@@ -258,12 +258,7 @@ def _used(r: Reporter) -> None:
 def _locks(workload: Workload) -> set[str]:
     """Entities that only writes need: a condition asks for them, or they are taken and released by a natural id."""
     writes = (*workload.writes, *workload.deletes)
-    asked = {
-        check.entity or write.first_entity
-        for write in writes
-        for check in write.checks
-        if check.kind is not CheckKind.UNIQUE
-    }
+    asked = {leaf.entity or write.first_entity for write in writes for leaf in all_leaves(write)}
     actions = [action for write in writes for action in write.actions]
     created = {action.entity for action in actions if action.verb in {Verb.CREATE, Verb.PUT, Verb.UPSERT}}
     removed = {action.entity for action in actions if action.verb in {Verb.DELETE, Verb.EXPIRE}}

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.conditions import facts
 from prejoin.workload.follow_links import FollowLink, follow_links, leads, reference_of, source_of
 from prejoin.workload.grammar.lexer import write_name
 from prejoin.workload.lookup import bindings, changes, equalities
-from prejoin.workload.model import Action, Attribute, CheckKind, Entity, Op, Read, Verb, Write
+from prejoin.workload.model import (
+    Action,
+    Attribute,
+    Comparison,
+    Entity,
+    Op,
+    Read,
+    Verb,
+    Write,
+)
 from prejoin.workload.read_result import Path
 
 _WHOLE = frozenset({Verb.CREATE, Verb.PUT})
@@ -80,7 +90,7 @@ def _compared(r: Reporter, path: Path, write: Write, one: FollowLink) -> None:
     """A write that gives the value compares it with the source: it may have changed since the caller read it."""
     if one.within is not None:
         return
-    equal = [check for check in write.checks if check.kind is CheckKind.COMPARE and check.op is Op.EQ]
+    equal = [check for check in facts(write) if isinstance(check, Comparison) and check.op is Op.EQ]
     compared = {check.attribute for check in equal if (check.entity or write.first_entity) == one.source.name}
     given = [action for action in write.actions if action.entity == one.source.name]
     for action in (a for a in write.actions if a.entity == one.entity.name):

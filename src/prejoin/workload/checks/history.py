@@ -7,8 +7,17 @@ from collections.abc import Iterator
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter
+from prejoin.workload.conditions import leaves, values_of
 from prejoin.workload.grammar.values import HISTORY_FIX
-from prejoin.workload.model import VERSION, CheckKind, Entity, Op, Read, Verb, Write
+from prejoin.workload.model import (
+    VERSION,
+    Comparison,
+    Entity,
+    Op,
+    Read,
+    Verb,
+    Write,
+)
 
 
 def check_histories(r: Reporter) -> None:
@@ -49,8 +58,10 @@ def _unknown_version(write: Write, histories: dict[str, Entity]) -> Iterator[tup
             message = f"{write.id} sets `{action.entity}.{VERSION}`, which is counted by each write"
             yield "actions", message, f"leave it out; to check it, add the condition `{VERSION} = {VERSION}`"
     for check in write.checks:
-        if (check.entity or write.first_entity) in histories and check.attribute == VERSION:
-            given = check.op is Op.EQ and check.values and check.values[0].param is not None
-            if check.kind is not CheckKind.COMPARE or not given:
+        for leaf in leaves(check):
+            if (leaf.entity or write.first_entity) not in histories or leaf.attribute != VERSION:
+                continue
+            is_equality = check is leaf and isinstance(leaf, Comparison) and leaf.op is Op.EQ
+            if not is_equality or values_of(leaf)[0].param is None:
                 message = f"{write.id} compares a `{VERSION}` otherwise than with one that the caller has read"
                 yield "checks", message, f"give it as an input: `{VERSION} = {VERSION}`"

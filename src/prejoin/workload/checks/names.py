@@ -9,15 +9,17 @@ from prejoin.diagnostics import Code
 from prejoin.keys import fields_of
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.conditions import all_leaves, values_of
 from prejoin.workload.grammar.lexer import WORD
 from prejoin.workload.lookup import EITHER, bare_name, bindings, changes, suggest, target, undecided
 from prejoin.workload.model import (
     Accept,
-    Check,
+    Comparison,
     ContentPlace,
     CounterShards,
     Entity,
     FixedKey,
+    Leaf,
     OutOfScope,
     OwnTable,
     Pattern,
@@ -25,6 +27,7 @@ from prejoin.workload.model import (
     RelationshipKind,
     Spread,
     Under,
+    Uniqueness,
     Unproven,
     Value,
     Without,
@@ -239,9 +242,12 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                     fix = f"add `{change.attribute}` to the inputs, or give a constant: `{change.attribute} = …`"
                     r.say(codes.NOT_GIVEN, (*path, "actions"), message, fix)
     for check in write.checks:
-        used |= {check.by} | ({check.attribute} if not check.entity else set())
-        _check(r, path, write, check, touched, inputs)
-        for value in check.values:
+        if isinstance(check, Uniqueness):
+            _unique_value(r, path, check, touched)
+    for leaf in all_leaves(write):
+        used |= {leaf.by} | ({leaf.attribute} if not leaf.entity else set())
+        _check(r, path, write, leaf, touched, inputs)
+        for value in values_of(leaf):
             used |= _value(r, (*path, "checks"), value, inputs)
     for name in sorted(inputs - used):
         owner, _, plain = name.rpartition(".")
@@ -260,9 +266,23 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             r.say(codes.WHOSE, (*path, "inputs"), message, fix, name)
 
 
-def _check(r: Reporter, path: Path, write: Write, check: Check, touched: list[Entity], inputs: set[str]) -> None:
+def _unique_value(r: Reporter, path: Path, check: Uniqueness, touched: list[Entity]) -> None:
     place = (*path, "checks")
-    if not check.entity and check.attribute in inputs and check.op:
+    if not check.entity or _known_entity(r, place, check.entity):
+        _known_attribute(r, place, check.entity, check.attribute, touched)
+
+
+def _known_attribute(r: Reporter, place: Path, entity: str, name: str, touched: list[Entity]) -> None:
+    """An attribute of the entity that a condition names, or of one of the write's."""
+    named = r.workload.entity(entity) if entity else None
+    candidates = [named] if named else touched
+    if name and candidates and not any(one.attribute(name) for one in candidates):
+        _unknown_attribute(r, place, name, candidates)
+
+
+def _check(r: Reporter, path: Path, write: Write, check: Leaf, touched: list[Entity], inputs: set[str]) -> None:
+    place = (*path, "checks")
+    if not check.entity and check.attribute in inputs and isinstance(check, Comparison):
         if attribute_of_input(r.workload, write, check.attribute) is None:
             message = (
                 f"nothing says what `{check.attribute}` is: it is no attribute, and no change or condition uses it"
@@ -270,12 +290,8 @@ def _check(r: Reporter, path: Path, write: Write, check: Check, touched: list[En
             fix = "compare it with an attribute, or add it to one: `update Stock (pieces -= n)`"
             r.say(codes.UNKNOWN_ATTRIBUTE, place, message, fix, check.attribute)
         return  # a condition on an input
-    if check.entity and not _known_entity(r, place, check.entity):
-        return
-    named = r.workload.entity(check.entity) if check.entity else None
-    candidates = [named] if named else touched
-    if check.attribute and candidates and not any(e.attribute(check.attribute) for e in candidates):
-        _unknown_attribute(r, place, check.attribute, candidates)
+    if not check.entity or _known_entity(r, place, check.entity):
+        _known_attribute(r, place, check.entity, check.attribute, touched)
 
 
 def _value(r: Reporter, path: Path, value: Value | None, inputs: set[str]) -> set[str]:

@@ -8,8 +8,16 @@ from msgspec.structs import replace
 
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter
+from prejoin.workload.conditions import params_of
 from prejoin.workload.lookup import changes, unaddressed
-from prejoin.workload.model import Action, ChangeOp, Entity, Input, Verb, Write
+from prejoin.workload.model import (
+    Action,
+    ChangeOp,
+    Entity,
+    Input,
+    Verb,
+    Write,
+)
 from prejoin.workload.optional_inputs import is_optional, source_of, with_optional_inputs
 
 _NEW = (Verb.CREATE, Verb.PUT)
@@ -31,7 +39,7 @@ def _problems(r: Reporter, write: Write, one: Input) -> Iterator[tuple[str, str]
     required = f"take the `?` away: `{name}`"
     if one.many:
         yield "and it is a list", f"write `{name}[]`: a list may be empty"
-    if any(value.param == name for check in write.checks for value in check.values):
+    if any(name in params_of(check) for check in write.checks):
         yield "and a condition compares with it", required
     if not one.many and not _is_change(r, write, name):
         yield "and no change takes its value", f"{required}, or write two patterns"

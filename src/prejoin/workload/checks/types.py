@@ -15,18 +15,19 @@ from msgspec.structs import replace
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.conditions import all_leaves, leaves
 from prejoin.workload.constants import constant
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.values import write_comparison, write_constant
 from prejoin.workload.grammar.writes import write_actions
-from prejoin.workload.lookup import alternatives, bindings, changes
+from prejoin.workload.lookup import alternatives, bindings, changes, touched_entities
 from prejoin.workload.model import (
     RANGES,
     Action,
     Attribute,
     Change,
     ChangeOp,
-    Check,
+    Comparison,
     Entity,
     Input,
     Op,
@@ -48,11 +49,12 @@ _READ_FIX = (
     "keep the result of the comparison as an attribute that each write sets, such as `missing` or `isLow`, and ask for "
     "that; or read more and compare in your code"
 )
-_CONDITION_FIX = (
-    "keep the difference as an attribute that each write changes, such as `available`, and compare that: "
-    "`available >= amount`; or give the value as an input"
+_OTHER_ITEM_FIX = (
+    "DynamoDB compares attributes of one item: give the value as an input, and compare it with both; or keep a copy of "
+    "it in the item"
 )
-_SAME_FIX = "give the value as an input, or keep the result of the comparison as an attribute that each write sets"
+_RELATIONS = frozenset({Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE})
+"""The operators that compare two attributes."""
 _CHANGE_FIX = "give the value as an input, or write a constant"
 _NOTHING = frozenset({"null", "none", "nil"})
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d{1,3})?\Z", re.ASCII)
@@ -207,11 +209,28 @@ def _input(r: Reporter, path: Path, one: Input, a: Attribute, entities: tuple[st
     if one.many and one.op is not Op.EQ:
         r.say(codes.CONTRADICTION, path, f"`{a.name}[]` is a list of values and has an operator", f"write `{a.name}[]`")
     for value in one.values:
+        if value.attribute is not None:
+            _related_filter(r, path, one, a, value.attribute, entities)
+            continue
         if _is_nothing(r, path, value, a, _absence_fix(a.name, one.op)):
             continue
         if not _compares_attributes(r, path, value, a, entities, _READ_FIX):
             _constant(r, path, value, _compared(a, one.op), partial=one.op in {Op.BEGINS_WITH, Op.CONTAINS})
     _check_bounds(r, path, one.op, one.values, a)
+
+
+def _related_filter(r: Reporter, path: Path, one: Input, a: Attribute, name: str, entities: tuple[str, ...]) -> None:
+    """A read that compares two attributes: no key can do that, so it has to be a filter, of one entity."""
+    if not one.filter:
+        message = f"`{name}` is an attribute, and no key compares two attributes"
+        fix = f"write `filter {a.name} {one.op} {name}`: the others are read and discarded; or {_READ_FIX}"
+        r.say(codes.CONSTANT, path, message, fix, name)
+    elif len(entities) > 1:
+        message = f"`{a.name} {one.op} {name}` is about one entity, and the read has {len(entities)}"
+        r.say(codes.CONSTANT, path, message, _READ_FIX, name)
+    else:
+        entity = r.workload.entity(entities[0]) if entities else None
+        _related(r, path, one.op, a, entity.attribute(name) if entity else None, name)
 
 
 def _write(r: Reporter, path: Path, write: Write) -> None:
@@ -247,39 +266,57 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             first_value = action.verb is Verb.UPSERT and change.op is ChangeOp.SET and not attribute.id
             if action.updates and not (first_value and attribute.mutable is False):
                 _changeable(r, place, write, action, entity, attribute)
-    for check in write.checks:
-        names = (
-            (check.entity,)
-            if check.entity
-            else tuple(dict.fromkeys((*write.entities, *(a.entity for a in write.actions))))
+    for leaf in all_leaves(write):
+        if isinstance(leaf, Comparison):
+            _comparison(r, (*path, "checks"), write, leaf)
+
+
+def _comparison(r: Reporter, path: Path, write: Write, check: Comparison) -> None:
+    """A comparison in a condition of a write."""
+    names = (check.entity,) if check.entity else tuple(entity.name for entity in touched_entities(r.workload, write))
+    attribute = _meant(r, names, check.attribute)
+    if any(check in leaves(test) for test in input_checks(write)):
+        attribute = attribute_of_input(r.workload, write, check.attribute)
+    if attribute is None:
+        return
+    op, values = check.op, check.values
+    entity = r.workload.entity(check.entity)
+    for value in values:
+        if value.attribute is not None:
+            _related(r, path, op, attribute, entity.attribute(value.attribute) if entity else None, value.attribute)
+            continue
+        if _is_nothing(r, path, value, attribute, _absence_fix(check.attribute, op)):
+            continue
+        if _compares_attributes(r, path, value, attribute, names, _OTHER_ITEM_FIX):
+            continue
+        _constant(r, path, value, _compared(attribute, op), partial=op in {Op.BEGINS_WITH, Op.CONTAINS})
+    if unfit := _unfit(op, values, attribute):
+        r.say(codes.UNFIT_TYPE, path, *unfit, check.attribute)
+    _check_range(r, path, op, values, attribute)
+    _check_bounds(r, path, op, values, attribute)
+    if _passed(attribute, op, values) and write.id not in r.out_of_scope:
+        _check_expired(r, path, write, check)
+
+
+def _related(r: Reporter, path: Path, op: Op, a: Attribute, other: Attribute | None, name: str) -> None:
+    """A comparison of two attributes of one item. DynamoDB compares values of the same type."""
+    if other is None:
+        r.say(
+            codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}`", "name an attribute of the same item", name
         )
-        attribute = _meant(r, names, check.attribute) if check.attribute else None
-        if not check.entity and check in input_checks(write):
-            attribute = attribute_of_input(r.workload, write, check.attribute)
-        if attribute:
-            for value in check.values:
-                if _is_nothing(r, (*path, "checks"), value, attribute, _absence_fix(check.attribute, check.op)):
-                    continue
-                if _compares_attributes(
-                    r,
-                    (*path, "checks"),
-                    value,
-                    attribute,
-                    names,
-                    _CONDITION_FIX if attribute.type.numeric else _SAME_FIX,
-                ):
-                    continue
-                compared = _compared(attribute, check.op)
-                _constant(r, (*path, "checks"), value, compared, partial=check.op in {Op.BEGINS_WITH, Op.CONTAINS})
-            if check.op is not None and (unfit := _unfit(check.op, check.values, attribute)):
-                r.say(codes.UNFIT_TYPE, (*path, "checks"), *unfit, check.attribute)
-            _check_range(r, (*path, "checks"), check.op, check.values, attribute)
-            _check_bounds(r, (*path, "checks"), check.op, check.values, attribute)
-            if _passed(attribute, check.op, check.values) and write.id not in r.out_of_scope:
-                _check_expired(r, (*path, "checks"), write, check)
+        return
+    if op not in _RELATIONS:
+        message = f"`{op}` compares `{a.name}` with an input or a constant, and `{name}` is an attribute"
+        fix = f"write comparisons, such as `{a.name} >= {name}`; or give the value as an input"
+        r.say(codes.UNFIT_TYPE, path, message, fix, name)
+        return
+    is_comparable = a.type.kind is other.type.kind or (a.type.numeric and other.type.numeric)
+    if not is_comparable or not a.type.scalar or a.ttl is not other.ttl:
+        message = f"`{a.name}` is {a.type} and `{name}` is {other.type}: DynamoDB compares values of one type"
+        r.say(codes.UNFIT_TYPE, path, message, "keep both with the same type", name)
 
 
-def _check_expired(r: Reporter, path: Path, write: Write, check: Check) -> None:
+def _check_expired(r: Reporter, path: Path, write: Write, check: Comparison) -> None:
     """A condition that is true only for expired items, which updates and deletes do not find.
 
     A put replaces an item without looking for it, so that `put Lock` with `expiresAt <= now` takes a lock over.
@@ -440,7 +477,7 @@ def _compares_attributes(
     other = next((e for e in map(r.workload.entity, holders) if e and e.attribute(name)), None)
     if other is None or (_problem(const, a) is None and not _is_bare_word(r, path, const)):
         return False
-    message = f"`{const}` is an attribute, and `{a.name}` can be compared only with an input or a constant"
+    message = f"`{const}` is no attribute of the item whose `{a.name}` is compared"
     if fix is _CHANGE_FIX:
         message = f"`{const}` is an attribute, and `{a.name}` can be set only to an input or a constant"
     quoted = "" if a.type.kind is not Kind.STRING else f'; the text itself is written `"{const}"`'

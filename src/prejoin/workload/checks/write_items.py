@@ -5,8 +5,18 @@ from __future__ import annotations
 from prejoin.protocol import limits
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.conditions import all_leaves, is_of_whole_item, leaves, tests_of
+from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import having_attribute, target, touched_entities
-from prejoin.workload.model import Action, Check, CheckKind, Entity, Verb, Write
+from prejoin.workload.model import (
+    Absence,
+    Action,
+    Entity,
+    Leaf,
+    Presence,
+    Verb,
+    Write,
+)
 from prejoin.workload.read_result import Path
 from prejoin.workload.targets import (
     NEW,
@@ -30,8 +40,9 @@ def check_write_items(r: Reporter) -> None:
             _long_lists(r, path, write)
             _children_of_given_items(r, path, write)
             _contradictions(r, path, write)
-            for check in write.checks:
-                _whose(r, path, write, check)
+            for leaf in all_leaves(write):
+                _whose(r, path, write, leaf)
+            _several_items(r, path, write)
             _open_references(r, path, write)
 
 
@@ -151,22 +162,33 @@ def _is_same_item(r: Reporter, write: Write, one: Action, other: Action) -> bool
 def _contradictions(r: Reporter, path: Path, write: Write) -> None:
     """Conditions with which an action can never be done."""
     for action in actions_of(r.workload, write):
-        kinds = {check.kind for check in checks_of(write, action) if not check.attribute}
+        whole = [check for check in checks_of(write, action) if is_of_whole_item(check)]
+        exists = any(isinstance(check, Presence) for check in whole)
+        is_absent = any(isinstance(check, Absence) for check in whole)
         name = action.entity
-        if {CheckKind.EXISTS, CheckKind.NOT_EXISTS} <= kinds:
+        if exists and is_absent:
             message, fix = f"`{name} exists` and `{name} not exists` exclude each other", "leave one of them out"
-        elif action.verb is Verb.CREATE and CheckKind.EXISTS in kinds:
+        elif action.verb is Verb.CREATE and exists:
             message = f"`create {name}` is refused if there is one, and `{name} exists` if there is none"
             fix = f"write `put {name}` to replace an existing one, or `update {name} (…)`; or leave the condition out"
-        elif action.verb in (Verb.UPDATE, Verb.DELETE) and CheckKind.NOT_EXISTS in kinds:
+        elif action.verb in (Verb.UPDATE, Verb.DELETE) and is_absent:
             message = f"`{action.verb} {name}` needs an item, and `{name} not exists` is refused if there is one"
             fix = f"write `create {name}`, or `upsert {name} (…)`; or leave the condition out"
+        elif action.verb is Verb.CREATE and _has_whole_part(write, action):
+            message = f"`create {name}` is refused if there is one, so no part of a condition can be about that"
+            fix = f"leave that part out; or write `put {name}`, which may replace an existing one"
         else:
             continue
         r.say(codes.CONTRADICTION, (*path, "checks"), message, fix, name)
 
 
-def _whose(r: Reporter, path: Path, write: Write, check: Check) -> None:
+def _has_whole_part(write: Write, action: Action) -> bool:
+    """Whether a part of a condition, beside others, says that the item exists or does not."""
+    combined = [check for check in checks_of(write, action) if not is_of_whole_item(check)]
+    return any(not leaf.attribute for check in combined for leaf in leaves(check))
+
+
+def _whose(r: Reporter, path: Path, write: Write, check: Leaf) -> None:
     name = check.attribute or check.entity
     if (check.entity and check.attribute) or r.workload.entity(check.entity) or not name:
         return
@@ -174,6 +196,21 @@ def _whose(r: Reporter, path: Path, write: Write, check: Check) -> None:
     if len(owners) > 1:
         message = f"{name_list(owners)} have `{name}`, and the condition does not say which of them it is about"
         r.say(codes.WHOSE_CONDITION, (*path, "checks"), message, f"write `{owners[0]}.{name}`", name)
+
+
+def _several_items(r: Reporter, path: Path, write: Write) -> None:
+    """An `or` or a `not (…)` whose parts are about several items, or about an item and an input."""
+    inputs = frozenset(one.attribute for one in write.inputs)
+    for test in tests_of(write):
+        items = {(leaf.entity, leaf.by) for leaf in leaves(test)}
+        if len(items) < 2:
+            continue
+        names = [by or entity or "inputs" for entity, by in items]
+        text = write_checks((test,), inputs)
+        about = " and ".join(f"`{name}`" for name in sorted(names))
+        message = f"`{text}` is about {about}, and DynamoDB checks a condition for one item"
+        fix = "write one row for each case, with the same items and one of the conditions"
+        r.say(codes.SEVERAL_ITEMS, (*path, "checks"), message, fix)
 
 
 def _open_references(r: Reporter, path: Path, write: Write) -> None:
@@ -192,7 +229,7 @@ def _open_references(r: Reporter, path: Path, write: Write) -> None:
             continue
         bound = links(r.workload, write, action, entity)
         changed = {change.attribute for change in action.changes}
-        compared = {check.attribute for check in checks_of(write, action)}
+        compared = {leaf.attribute for check in checks_of(write, action) for leaf in leaves(check)}
         for attribute in entity.attributes:
             name = attribute.name
             held = target(r.workload, attribute)

@@ -9,8 +9,14 @@ from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.bounds import must_be_positive
 from prejoin.workload.checks.reporter import Reporter
+from prejoin.workload.conditions import leaves
 from prejoin.workload.grammar.writes import write_checks
-from prejoin.workload.model import Check, Op, Verb, Write
+from prejoin.workload.model import (
+    Comparison,
+    Op,
+    Verb,
+    Write,
+)
 from prejoin.workload.read_result import Path
 from prejoin.workload.targets import actions_of, attribute_of_input, checked_items, checks_of, input_checks, is_absence
 
@@ -44,7 +50,9 @@ def _check_amounts(r: Reporter, path: Path, write: Write) -> None:
         if not must_be_positive(r.workload, write, change):
             continue
         for check in input_checks(write):
-            if change.value and check.attribute == change.value.param and _is_never_positive(r, write, check):
+            if not isinstance(check, Comparison) or not change.value:
+                continue
+            if check.attribute == change.value.param and _is_never_positive(r, write, check):
                 text = write_checks((check,), frozenset())
                 name = check.attribute
                 message = (
@@ -54,7 +62,7 @@ def _check_amounts(r: Reporter, path: Path, write: Write) -> None:
                 r.say(codes.CONTRADICTION, (*path, "checks"), message, fix, name)
 
 
-def _is_never_positive(r: Reporter, write: Write, check: Check) -> bool:
+def _is_never_positive(r: Reporter, write: Write, check: Comparison) -> bool:
     const = check.values[0].const if check.values else None
     if const is None or check.op not in (Op.LT, Op.LE):
         return False
@@ -77,7 +85,8 @@ def _check_absent_items(r: Reporter, path: Path, write: Write) -> None:
     inputs = frozenset(one.attribute for one in write.inputs)
     for name, checks, fix in groups:
         for check in checks if is_absence(checks) else ():
-            if check.attribute:
+            names = [leaf.attribute for leaf in leaves(check) if leaf.attribute]
+            if names:
                 text = write_checks((check,), inputs)
                 message = f"`{text}` is about the stored {name}, and with `{name} not exists` there is none"
-                r.say(codes.CONTRADICTION, (*path, "checks"), message, f"{fix}leave one of them out", check.attribute)
+                r.say(codes.CONTRADICTION, (*path, "checks"), message, f"{fix}leave one of them out", names[0])

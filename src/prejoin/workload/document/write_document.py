@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from prejoin.workload.conditions import leaves, values_of
 from prejoin.workload.document.markdown import escape_cell, write_row
 from prejoin.workload.document.read_document import read_document
 from prejoin.workload.document.tables import COLLECTIONS, DELETES, NAME, READS, WRITES
@@ -15,7 +16,15 @@ from prejoin.workload.grammar.quantities import write_cardinality, write_rate, w
 from prejoin.workload.grammar.statements import write_pin, write_relationship, write_tenant
 from prejoin.workload.grammar.values import write_history
 from prejoin.workload.grammar.writes import write_actions, write_checks
-from prejoin.workload.model import Context, Decision, Entity, ItemCollection, Read, Workload, Write
+from prejoin.workload.model import (
+    Context,
+    Decision,
+    Entity,
+    ItemCollection,
+    Read,
+    Workload,
+    Write,
+)
 from prejoin.workload.shorthand import with_implied_names
 from prejoin.workload.tenants import contract, expand
 
@@ -167,7 +176,7 @@ def _attribute_names(p: Read | Write, workload: Workload) -> frozenset[str]:
     names = {attribute.name for entity in entities if entity for attribute in entity.attributes}
     checks = () if isinstance(p, Read) else p.checks
     values = [value for one in p.inputs for value in one.values]
-    values += [value for check in checks for value in check.values]
+    values += [value for check in checks for leaf in leaves(check) for value in values_of(leaf)]
     values += [change.value for action in actions for change in action.changes if change.value]
     # An input that is missing is written `:name`, which only a name that is not among them is.
     return frozenset(names) - {value.param for value in values if value.param}

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 
-from prejoin.workload.grammar.lexer import WORD, CellTokens, TokenKind, quote
+from prejoin.workload.grammar.lexer import WORD, CellTokens, TokenKind, quote, write_name
 from prejoin.workload.grammar.quantities import SPANS, write_span
 from prejoin.workload.model import ARITY, History, Op, Value
+
+
+class BareWord(str):
+    """The text of a constant without quotes. It may be the name of an attribute: `write_out` decides."""
+
+    __slots__ = ()
+
 
 OP_FIX = "the operators are = <> < <= > >= between begins_with in contains exists and `not exists`"
 HISTORY_FIX = "write `20 versions`, `90 days`, `20 versions, 90 days` or `all versions`"
@@ -116,9 +123,11 @@ def _value(tokens: CellTokens, inputs: frozenset[str]) -> Value:
         raise tokens.inexact(
             "a value is missing", "write a constant, in quotes if it has spaces, or an input's name", token
         )
-    if token.named and token.text in inputs:
+    is_qualified = token.named and tokens.next.text == "." and _touches(tokens) and tokens.peek().named
+    if token.named and token.text in inputs and not is_qualified:
         return Value(param=token.text)
-    text = sign + (token.text.replace("_", "") if token.kind is TokenKind.NUMBER else token.text)
+    is_number = token.kind is TokenKind.NUMBER
+    text = sign + (token.text.replace("_", "") if is_number else token.text)
     # Dates, times and hyphenated words are constants without quotes: 2024-01-15, in-progress.
     while (
         tokens.next.text in {"-", ":", "."}
@@ -129,7 +138,7 @@ def _value(tokens: CellTokens, inputs: frozenset[str]) -> Value:
     if tokens.next.text == "+" and _touches(tokens) and _TIME.match(text):
         message = f"the time `{text}` has an offset, and is not in quotes"
         raise tokens.inexact(message, f'write it in quotes, `"{text}+02:00"`')
-    return Value(const=text)
+    return Value(const=text if is_number else BareWord(text))
 
 
 def read_constant(tokens: CellTokens, fix: str) -> str:
@@ -138,7 +147,7 @@ def read_constant(tokens: CellTokens, fix: str) -> str:
     value = _value(tokens, frozenset())
     if value.const is None:
         raise tokens.inexact(f"`{token.raw}` is not a constant", fix, token)
-    return value.const
+    return str(value.const)
 
 
 def _touches(tokens: CellTokens) -> bool:
@@ -209,13 +218,18 @@ def write_history(history: History) -> str:
     return ", ".join([*count, *span]) or "all versions"
 
 
-def write_value(value: Value, inputs: frozenset[str]) -> str:
+def write_value(value: Value, inputs: frozenset[str], owner: str = "") -> str:
+    """A value as written. `owner` is what an attribute of the same item is named after, if an input has its name."""
+    if value.attribute is not None:
+        return write_name(f"{owner}.{value.attribute}" if value.attribute in inputs and owner else value.attribute)
     if value.now is not None:
         if value.now == 0:
             return "now"
         return f"now {'-' if value.now < 0 else '+'} {write_span(abs(value.now))}"
     if value.param is not None:
         return value.param if value.param in inputs and WORD.match(value.param) else f":`{value.param}`"
+    if isinstance(value.const, BareWord):
+        return write_name(value.const)
     return write_constant(value.const or "", inputs)
 
 
@@ -235,13 +249,13 @@ def _plain_number(const: str) -> bool:
     return digits and (not dot or (fraction.isascii() and fraction.isdigit()))
 
 
-def write_comparison(op: Op, values: tuple[Value, ...], inputs: frozenset[str]) -> str:
-    """An operator with its values.
+def write_comparison(op: Op, values: tuple[Value, ...], inputs: frozenset[str], owner: str = "") -> str:
+    """An operator with its values. `owner` is what attributes of the same item are named after.
 
     >>> write_comparison(Op.GE, (Value(now=-604_800),), frozenset())
     '>= now - 7 days'
     """
-    written = [write_value(v, inputs) for v in values]
+    written = [write_value(v, inputs, owner) for v in values]
     if op is Op.IN:
         return f"in ({', '.join(written)})" if written else "in"
     if op is Op.BETWEEN:

@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import assert_never
 
 from prejoin.workload.grammar.lexer import CellTokens, write_name
 from prejoin.workload.grammar.values import read_op, read_values, write_comparison, write_value
-from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, Op, Value, Verb
+from prejoin.workload.model import (
+    Absence,
+    Action,
+    AllOf,
+    AnyOf,
+    Change,
+    ChangeOp,
+    Comparison,
+    Condition,
+    Leaf,
+    Negation,
+    Op,
+    Presence,
+    Test,
+    Uniqueness,
+    Value,
+    Verb,
+)
 
 ACTION_FIX = (
     "write what happens to each item, separated by semicolons: `create Order`, `create OrderItem[]` (several), "
@@ -18,12 +37,9 @@ CHANGE_FIX = (
 )
 CHECK_FIX = (
     "write conditions, separated by semicolons: `User exists`, `Order not exists`, `email unique`, "
-    "`stock >= quantity`, `status = PENDING`"
+    "`stock >= quantity`, `status = PENDING`, `status = FREE or heldUntil < now`, `not (status = SOLD)`"
 )
-OR_FIX = (
-    "all conditions of a row have to hold: write one row for each case, with the same items and one of the conditions; "
-    "or, for values of one attribute, `status in (OPEN, DRAFT)`"
-)
+_UNIQUE_FIX = "write it as a condition of its own, after a semicolon: `email unique`"
 ARITHMETIC_FIX = (
     "keep the result as an attribute, such as `due`, which each write changes (`due -= amount`), and compare that: "
     "`due >= amount`"
@@ -129,43 +145,93 @@ def _write_change(change: Change, inputs: frozenset[str]) -> str:
     return f"{name} {change.op} {value}" if value else f"{name}{'?' * change.optional}"
 
 
-def read_checks(text: str, inputs: frozenset[str]) -> tuple[Check, ...]:
-    """The conditions of a write.
+def read_checks(text: str, inputs: frozenset[str]) -> tuple[Condition, ...]:
+    """The conditions of a write, all of which have to be true. `and` binds tighter than `or`, as in Python.
 
-    >>> [check.kind.value for check in read_checks("User exists; stock >= quantity", frozenset({"quantity"}))]
-    ['exists', 'compare']
+    >>> [type(one).__name__ for one in read_checks("User exists; stock >= quantity", frozenset({"quantity"}))]
+    ['Presence', 'Comparison']
+    >>> condition = read_checks("status = FREE or status = HELD and heldUntil < now", frozenset())[0]
+    >>> write_checks((condition,), frozenset())
+    'status = FREE or (status = HELD and heldUntil < now)'
     """
     tokens = CellTokens(text)
-    checks: list[Check] = []
+    checks: list[Condition] = []
     tokens.separators()
     while not tokens.done:
-        checks += _check(tokens, inputs)
-        if tokens.next.text.lower() == "or":
-            raise tokens.inexact("`or` is not supported in conditions", OR_FIX)
-        _refuse_arithmetic(tokens)
+        checks += _alternatives(tokens, inputs)
         if not tokens.separators() and not tokens.word("and"):
             tokens.expect_end(CHECK_FIX)
     return tuple(checks)
 
 
-def _check(tokens: CellTokens, inputs: frozenset[str]) -> list[Check]:
-    if kind := _presence(tokens):
-        return [Check(kind)]
+def _alternatives(tokens: CellTokens, inputs: frozenset[str]) -> Sequence[Condition]:
+    """Conditions with `or` between them. Without one, the conditions that have to be true together."""
+    first = _conjunction(tokens, inputs)
+    if tokens.next.text.lower() != "or":
+        return first
+    parts = [_all_of(tokens, first)]
+    while tokens.word("or"):
+        parts.append(_all_of(tokens, _conjunction(tokens, inputs)))
+    return [AnyOf(tuple(parts))]
+
+
+def _conjunction(tokens: CellTokens, inputs: frozenset[str]) -> list[Condition]:
+    """Conditions with `and` between them."""
+    found = [*_factor(tokens, inputs)]
+    _refuse_arithmetic(tokens)
+    while tokens.word("and"):
+        found += _factor(tokens, inputs)
+        _refuse_arithmetic(tokens)
+    return found
+
+
+def _factor(tokens: CellTokens, inputs: frozenset[str]) -> Sequence[Condition]:
+    """One condition: in parentheses, after `not`, or without either."""
+    is_presence = tokens.peek().text.lower() in ("exists", "exist")
+    if not is_presence and tokens.word("not"):
+        if tokens.next.text != "(":
+            message = "`not` stands before a condition in parentheses"
+            raise tokens.inexact(message, CHECK_FIX)
+        return [Negation(_all_of(tokens, _factor(tokens, inputs)))]
+    if not tokens.sign("("):
+        return _check(tokens, inputs)
+    inside = _alternatives(tokens, inputs)
+    if not tokens.sign(")"):
+        raise tokens.inexact("the parenthesis is not closed", "write `(a = 1 or b = 2)`")
+    return inside
+
+
+def _all_of(tokens: CellTokens, conditions: Sequence[Condition]) -> Test:
+    """Conditions that have to be true together, as one."""
+    tests: list[Test] = []
+    for condition in conditions:
+        if isinstance(condition, Uniqueness):
+            raise tokens.inexact(f"`{condition.attribute} unique` cannot be a part of another condition", _UNIQUE_FIX)
+        tests.append(condition)
+    return tests[0] if len(tests) == 1 else AllOf(tuple(tests))
+
+
+def _check(tokens: CellTokens, inputs: frozenset[str]) -> list[Condition]:
+    if is_there := _presence(tokens):
+        return [is_there()]
     if tokens.peek().named and tokens.word("unique"):
-        return [Check(CheckKind.UNIQUE, *_split(tokens.name("an attribute")))]
+        entity, attribute = _split(tokens.name("an attribute"))
+        return [Uniqueness(entity, attribute)]
     names = _names(tokens)
     _refuse_arithmetic(tokens)
-    if kind := _presence(tokens):
-        return [Check(kind, *_split(name, whole=True)) for name in names]
+    if is_there := _presence(tokens):
+        places = [_split(name, whole=True) for name in names]
+        return [is_there(entity=entity, attribute=attribute) for entity, attribute in places]
     if any(tokens.words(phrase) for phrase in ("must be unique", "both unique", "is unique", "are unique", "unique")):
-        return [Check(CheckKind.UNIQUE, *_split(name)) for name in names]
+        return [Uniqueness(*_split(name)) for name in names]
     start = tokens.next
     must_be = tokens.words("must be")
     op = read_op(tokens) or (Op.EQ if must_be else None)
     values = read_values(tokens, op, inputs) if op else ()
     if op is None or not values:
         raise tokens.inexact(f"`{tokens.text.strip()}` is not an exact condition", CHECK_FIX, start)
-    return [Check(CheckKind.COMPARE, *_split(name), op, values) for name in names]
+    places = [_split(name) for name in names]
+    return [Comparison(entity=entity, attribute=attribute, op=op, values=values) for entity, attribute in places]
 
 
 def _refuse_arithmetic(tokens: CellTokens) -> None:
@@ -175,11 +241,12 @@ def _refuse_arithmetic(tokens: CellTokens) -> None:
         raise tokens.inexact(message, ARITHMETIC_FIX)
 
 
-def _presence(tokens: CellTokens) -> CheckKind | None:
+def _presence(tokens: CellTokens) -> type[Presence | Absence] | None:
+    """Takes `exists` or `not exists`."""
     for phrase in ("not exists", "must not exist", "does not exist"):
         if tokens.words(phrase):
-            return CheckKind.NOT_EXISTS
-    return CheckKind.EXISTS if tokens.words("exists") or tokens.words("must exist") else None
+            return Absence
+    return Presence if tokens.words("exists") or tokens.words("must exist") else None
 
 
 def _names(tokens: CellTokens) -> list[str]:
@@ -197,14 +264,44 @@ def _split(name: str, whole: bool = False) -> tuple[str, str]:
     return (entity, attribute) if dot else (name, "") if whole else ("", name)
 
 
-def write_checks(checks: tuple[Check, ...], inputs: frozenset[str]) -> str:
-    return "; ".join(_write_check(c, inputs) for c in checks)
+def write_checks(checks: Sequence[Condition], inputs: frozenset[str]) -> str:
+    """The conditions of a write as written, with semicolons between them."""
+    return "; ".join(write_condition(check, inputs) for check in checks)
 
 
-def _write_check(check: Check, inputs: frozenset[str]) -> str:
-    owner = "" if check.implied else check.by or check.entity
-    parts = [part for part in (owner, check.attribute) if part]
+def write_condition(condition: Condition, inputs: frozenset[str]) -> str:
+    """A condition as written. Parts that have parts themselves are in parentheses."""
+    match condition:
+        case Presence() | Absence() | Comparison():
+            return _write_leaf(condition, inputs)
+        case AnyOf():
+            return " or ".join(_write_part(part, inputs) for part in condition.parts)
+        case AllOf():
+            return " and ".join(_write_part(part, inputs) for part in condition.parts)
+        case Negation():
+            return f"not ({write_condition(condition.part, inputs)})"
+        case Uniqueness():
+            parts = [part for part in (condition.entity, condition.attribute) if part]
+            return f"{write_name('.'.join(parts))} unique"
+        case _:
+            assert_never(condition)
+
+
+def _write_part(part: Test, inputs: frozenset[str]) -> str:
+    text = write_condition(part, inputs)
+    return f"({text})" if isinstance(part, AnyOf | AllOf) else text
+
+
+def _write_leaf(leaf: Leaf, inputs: frozenset[str]) -> str:
+    owner = "" if leaf.implied else leaf.by or leaf.entity
+    parts = [part for part in (owner, leaf.attribute) if part]
     name = write_name(".".join(parts)) if parts else ""
-    if check.kind is CheckKind.COMPARE and check.op:
-        return f"{name} {write_comparison(check.op, check.values, inputs)}"
-    return f"{name} {check.kind}".strip()
+    match leaf:
+        case Presence():
+            return f"{name} exists".strip()
+        case Absence():
+            return f"{name} not exists".strip()
+        case Comparison():
+            return f"{name} {write_comparison(leaf.op, leaf.values, inputs, leaf.by or leaf.entity)}"
+        case _:
+            assert_never(leaf)
