@@ -51,7 +51,7 @@ EXPECTED = {
     },
     "onetable_overview": {"PJ511": 1, "PJ524": 4, "PJ534": 4, "PJ571": 4, "PJ590": 1},
     "seed_music_ranking": {
-        "PJ514": 1, "PJ515": 2, "PJ520": 2, "PJ521": 1, "PJ524": 3, "PJ539": 1, "PJ540": 1, "PJ550": 5, "PJ551": 3,
+        "PJ514": 1, "PJ515": 2, "PJ520": 2, "PJ521": 1, "PJ524": 3, "PJ539": 1, "PJ540": 1, "PJ551": 3, "PJ564": 6,
         "PJ555": 1, "PJ561": 6, "PJ571": 1, "PJ583": 1, "PJ587": 1, "PJ590": 1,
     },
 }  # fmt: skip
@@ -75,8 +75,8 @@ KNOWN = [
     ("seed_music_ranking", "PJ520", "`email` of User"),
     ("seed_music_ranking", "PJ515", "`score`"),
     ("seed_music_ranking", "PJ515", "`averageScore`"),
-    ("seed_music_ranking", "PJ550", "AP-021 writes GlobalRating without `songKey`"),
-    ("seed_music_ranking", "PJ550", "AP-030 writes Song without `score`"),
+    ("seed_music_ranking", "PJ564", "AP-021 writes GlobalRating without `averageScore`, `songKey`"),
+    ("seed_music_ranking", "PJ564", "AP-030 writes Song without `score`"),
     ("seed_music_ranking", "PJ539", "AP-001 is a Query"),
     ("seed_music_ranking", "PJ583", "no pattern reads Song/title copy in GSI2"),
     ("seed_music_ranking", "PJ514", "`averageScore:floor`"),

@@ -319,7 +319,8 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "also reads",
     ),
     ("PJ546", ((LISTED, "| of a book | memberId, filter book | Collection | -"),), (), "filters by `book`"),
-    ("PJ550", (("memberId, dueOn, loanId, loanState", "memberId, loanId, loanState"),), (), "without `dueOn`"),
+    ("PJ550", (("memberId, dueOn, loanId, loanState", "memberId, dueOn, loanState"),), (), "without `loanId`"),
+    ("PJ564", (("memberId, dueOn, loanId, loanState", "memberId, loanId, loanState"),), (), "without `dueOn`"),
     (
         "PJ551",
         (("memberId, dueOn, loanId, loanState", "memberId, dueOn, loanId, loanState"),),

@@ -148,11 +148,16 @@ FIXED: dict[str, list[Fix]] = {
     "PJ545": [((), next(c for c in CASES if c[0] == "PJ545")[2][1:])],
     "PJ546": [
         (
-            ((LISTED, "| of a book | memberId, book | Collection | -"),),
+            (
+                (LISTED, "| of a book | memberId, book | Collection | -"),
+                ("| back | memberId, dueOn, loanId,", "| back | memberId, book, dueOn, loanId,"),
+                ("| forget | memberId, dueOn, loanId |", "| forget | memberId, book, dueOn, loanId |"),
+            ),
             ((LOAN, 'sk: ["LOAN#{book}#{dueOn}#{loanId}"]'),),
         )
     ],
     "PJ550": [SOUND],
+    "PJ564": [SOUND],
     "PJ551": [
         (
             (("memberId, dueOn, loanId, loanState", "memberId, dueOn, loanId, book, loanState"),),

@@ -11,7 +11,7 @@ from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer, nearest
 from prejoin.design.checks.report import Report
-from prejoin.design.checks.writes import finds, known_to
+from prejoin.design.checks.writes import finds
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.heat import hot_loads
 from prejoin.design.explain.phrases import count
@@ -98,7 +98,7 @@ def _questions(r: Report) -> dict[str, Lookup]:
             base = r.base(action.entity)
             if base is None:
                 continue
-            first = finds(r, action, base, known_to(r, write, action, base.entity))
+            first = finds(r, write, action, base)
             if first and first.equal:
                 found[f"{write.id} {action.entity}"] = first
     return found

@@ -10,7 +10,7 @@ from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
 from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
-from prejoin.design.mapping.addressing import leaves
+from prejoin.design.mapping.addressing import leaves, sought
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, UpdateClause
 from prejoin.keys import Lookup, Template, fields_of
@@ -18,12 +18,10 @@ from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.values import write_value
-from prejoin.workload.lookup import bare_name, chain, changes, gives_object, identified
+from prejoin.workload.lookup import changes, identified
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
 from prejoin.workload.optional_inputs import is_optional
-from prejoin.workload.targets import checked_items, known_of_checked, search_attributes
-
-_MAKES = frozenset({Verb.CREATE, Verb.PUT})
+from prejoin.workload.targets import NEW, checked_items, known, known_of_checked, search_attributes
 
 
 def check_writes(r: Report) -> None:
@@ -34,12 +32,9 @@ def check_writes(r: Report) -> None:
             base = r.base(action.entity)
             if entity is None or base is None:
                 continue
-            known = known_to(r, write, action, entity)
-            if action.many and action.verb not in _MAKES:
-                known = search_attributes(r.workload, write, action)
-            _addressed(r, write, action, base, known)
+            _addressed(r, write, action, base)
             if action.updates:
-                _index_keys(r, write, action, entity, known)
+                _index_keys(r, write, action, entity)
             if operation and operation.requests:
                 _as_written(r, write, action, entity, operation)
         _looked_at(r, write)
@@ -51,56 +46,33 @@ def check_writes(r: Report) -> None:
             _counters(r, write, operation)
 
 
-def known_to(r: Report, write: Write, action: Action, entity: Entity) -> frozenset[str]:
-    """The attributes of an item that a write knows: by name, by another attribute with the same value, or generated."""
-    every = frozenset(a.name for a in entity.attributes)
-    given = {bare_name(i.attribute) for i in write.inputs}
-    if action.verb in _MAKES or gives_object(write, entity):
-        return every
-    whole = [found for name in given if (found := r.workload.entity(name))]
-    given |= {a.name for found in whole for a in found.attributes}
-    ids = dict(zip((a.name for a in entity.id), action.by, strict=False))
-    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
-    referred = {
-        place
-        for other in map(r.workload.entity, touched)
-        if other
-        for a in other.attributes
-        if a.name in given
-        for place in chain(r.workload, other, a)
-    }
-    constants = {i.attribute for i in write.inputs if i.values and i.op is Op.EQ}
-    return frozenset(
-        a.name
-        for a in entity.attributes
-        if a.name in given | constants
-        or ids.get(a.name) in given
-        or len(a.type.values) == 1
-        or (entity.name, a.name) in referred
-    )
-
-
-def finds(r: Report, action: Action, base: BoundKey, known: frozenset[str]) -> Lookup | None:
+def finds(r: Report, write: Write, action: Action, base: BoundKey) -> Lookup | None:
     """The question that finds an item before it is written, if its key is not known."""
-    if action.verb in _MAKES or action.verb is Verb.EXPIRE or set(base.form.attributes) <= known:
+    entity = base.entity
+    is_known = set(base.form.attributes) <= known(r.workload, write, action)
+    if action.verb in NEW or action.verb is Verb.EXPIRE or is_known:
         return None
-    keyed = {a for key in r.keys if key.item.entity == base.entity.name for a in key.form.attributes}
-    changed = {change.attribute for change in action.changes}
-    return Lookup.of(base.entity.name, equal=sorted(known & keyed - changed), needs=sorted(base.form.attributes))
+    forms = [key.form for key in r.keys]
+    names = sought(write, action, forms, entity, search_attributes(r.workload, write, action))
+    keyed = {name for form in forms if form.entity == entity.name for name in form.attributes}
+    return Lookup.of(entity.name, equal=sorted(names & keyed), needs=sorted(base.form.attributes))
 
 
-def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: frozenset[str]) -> None:
-    ask = finds(r, action, base, known)
+def _addressed(r: Report, write: Write, action: Action, base: BoundKey) -> None:
+    ask = finds(r, write, action, base)
     if ask is None:
         return
-    lacking = sorted(set(base.form.attributes) - known)
-    found = answer(r.keys, ask) if ask.equal else None
+    lacking = sorted(set(base.form.attributes) - known(r.workload, write, action))
+    answered = answer(r.keys, ask) if ask.equal else None
+    found = answered.plan if answered else None
     if action.many and found:
-        _check_consistent(r, write, base.entity, found.plan.slot)
+        _check_consistent(r, write, base.entity, found.slot)
         return  # a list is read, then its items are written one by one
-    first = f"it has to be found first, in {found.plan.slot}" if found else "no key finds it first"
+    # The caller is assumed to know the id of a single item.
+    is_reached = found is not None or (not action.many and set(lacking) <= {a.name for a in base.entity.id})
+    first = f"it has to be found first, in {found.slot}" if found else "no key finds it first"
     r.say(
-        codes.KEY_NOT_GIVEN,
+        codes.KEY_NOT_GIVEN if is_reached else codes.NOT_REACHED,
         f"{write.id} writes {base.entity.name} without {name_list(lacking)} of its key `{base.text}`; {first}",
         f"give {name_list(lacking)} too",
         write.id,
@@ -120,11 +92,11 @@ def _looked_at(r: Report, write: Write) -> None:
     """Conditions on an item that is not written, and that the write does not identify."""
     for item in checked_items(r.workload, write):
         entity = item.entity
-        known = known_of_checked(r.workload, write, item)
-        made_up = any(a.generated for a in entity.id if a.name in known)  # unique by itself
-        if made_up or item.must_be_absent or identified(entity, known):
+        known_names = known_of_checked(r.workload, write, item)
+        made_up = any(a.generated for a in entity.id if a.name in known_names)  # unique by itself
+        if made_up or item.must_be_absent or identified(entity, known_names):
             continue
-        names = sorted({a.name for a in entity.id} - known)
+        names = sorted({a.name for a in entity.id} - known_names)
         lacking = name_list(names)
         which = "it does not say which one is meant, and fails if there are several"
         r.say(
@@ -135,7 +107,8 @@ def _looked_at(r: Report, write: Write) -> None:
         )
 
 
-def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: frozenset[str]) -> None:
+def _index_keys(r: Report, write: Write, action: Action, entity: Entity) -> None:
+    known_names = known(r.workload, write, action)
     changing = changes(write, action, entity)
     changed = {change.attribute for change in changing}
     sure = [change for change in changing if not is_optional(write, change)]
@@ -150,7 +123,7 @@ def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: 
         if key.slot != TABLE and key.slot not in moved:
             moved.append(key.slot)
         for form in key.forms:
-            rest = set(form.attributes) - known - changed
+            rest = set(form.attributes) - known_names - changed
             if isinstance(form, Template) and changed & set(form.attributes) and rest:
                 lacking.setdefault(tuple(sorted(rest)), []).append(f"{form.text}` in {key.slot}")
     for more, places in lacking.items():
