@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, assert_never
 
 from prejoin.proof.data import Values
 from prejoin.types import Kind
@@ -128,11 +128,17 @@ def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> boo
     >>> compare(Op.NE, None, ["DONE"]), compare(Op.EQ, None, ["DONE"])
     (True, False)
     """
-    if value is None or op in (Op.EXISTS, Op.NOT_EXISTS):
-        return op in (Op.NE, Op.NOT_EXISTS) if value is None else op is Op.EXISTS
-    if many or op is Op.IN:
+    if value is None:
+        return op in (Op.NE, Op.NOT_EXISTS)
+    if many and op not in (Op.EXISTS, Op.NOT_EXISTS):
         return value in asked
     match op:
+        case Op.EXISTS:
+            return True
+        case Op.NOT_EXISTS:
+            return False
+        case Op.IN:
+            return value in asked
         case Op.EQ:
             return bool(value == asked[0])
         case Op.NE:
@@ -152,7 +158,7 @@ def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> boo
         case Op.CONTAINS:
             return asked[0] in value
         case _:
-            raise AssertionError(op)
+            assert_never(op)
 
 
 def _by(name: str) -> Callable[[Values], Any]:
@@ -190,5 +196,20 @@ def _moment(moment: datetime, attribute: Attribute) -> Any:
             return moment.date()
         case Kind.STRING:
             return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
-        case _:
+        case (
+            Kind.NUMBER
+            | Kind.INTEGER
+            | Kind.DECIMAL
+            | Kind.BOOLEAN
+            | Kind.BINARY
+            | Kind.UUID
+            | Kind.ULID
+            | Kind.LIST
+            | Kind.MAP
+            | Kind.SET
+            | Kind.ENUM
+            | Kind.CONTENT
+        ):
             return int(moment.timestamp())
+        case _:
+            assert_never(attribute.type.kind)

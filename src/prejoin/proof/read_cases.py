@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from prejoin.proof.brute_force import BruteForce
 from prejoin.proof.data import Values
@@ -90,8 +90,10 @@ def _given(sample: SampleTable, brute_force: BruteForce, one: Input, name: str, 
             return value[:1] if isinstance(value, str) else min(value, key=str, default="")
         case Op.IN:
             return [value]
-        case _:
+        case Op.EQ | Op.NE | Op.LT | Op.LE | Op.GT | Op.GE | Op.EXISTS | Op.NOT_EXISTS:
             return value
+        case _:
+            assert_never(one.op)
 
 
 def _range(one: Input, value: Any) -> Any:
@@ -101,8 +103,10 @@ def _range(one: Input, value: Any) -> Any:
             return (value, value)
         case Op.IN:
             return [value]
-        case _:
+        case Op.EQ | Op.NE | Op.LT | Op.LE | Op.GT | Op.GE | Op.BEGINS_WITH | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
             return value
+        case _:
+            assert_never(one.op)
 
 
 def _all(sample: SampleTable, brute_force: BruteForce, one: Input, name: str) -> list[Any]:
@@ -146,8 +150,10 @@ def _whole(sample: SampleTable, brute_force: BruteForce, one: Input, name: str) 
             return ""
         case Op.GT | Op.GE:
             return values[0]
-        case _:
+        case Op.LT | Op.LE | Op.EQ | Op.NE | Op.IN | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
             return values[-1]
+        case _:
+            assert_never(one.op)
 
 
 def _never(sample: SampleTable, brute_force: BruteForce, best: Inputs) -> Inputs:

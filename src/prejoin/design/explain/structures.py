@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.heat import hot_loads
@@ -87,6 +88,8 @@ def _projection_words(workload: Workload, design: Design, slot: Slot, patterns: 
                     f"It projects all attributes (ALL): {listed(whole)} {verb(whole, 'returns', 'return')} whole items."
                 )
             return f"It projects all attributes (ALL): {_all_the_same(workload, design, slot)}."
+        case _:
+            assert_never(slot.projection.kind)
 
 
 def _twin_words(workload: Workload, design: Design, slot: Slot, patterns: Sequence[str]) -> Iterator[str]:

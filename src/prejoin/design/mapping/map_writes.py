@@ -454,8 +454,10 @@ def _conditions(write: Write, action: Action, design: Design) -> tuple[str, ...]
             return tuple(dict.fromkeys((f"attribute_exists({key})", *own)))
         case Verb.UPSERT if own and not any(f"exists({key})" in text for text in own):
             return tuple(dict.fromkeys(f"attribute_not_exists({key}) or {text}" for text in own))
-        case _:
+        case Verb.PUT | Verb.UPSERT | Verb.DELETE | Verb.EXPIRE:
             return tuple(dict.fromkeys(own))
+        case _:
+            assert_never(action.verb)
 
 
 def _condition(test: Test, write: Write, design: Design) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from sqlglot import exp
 
@@ -192,12 +193,29 @@ class ConditionReader:
     def _is_constant(self, text: str, place: Place) -> bool:
         if not self._few(place):
             return False
-        match self._column(place).type.kind:
+        kind = self._column(place).type.kind
+        match kind:
             case Kind.ENUM | Kind.BOOLEAN:
                 return True
             case Kind.INTEGER:
                 return text in ("0", "1")
-        return bool(_WORD.fullmatch(text)) and (self.statement.calls > 2 or text.isupper())
+            case (
+                Kind.STRING
+                | Kind.NUMBER
+                | Kind.DECIMAL
+                | Kind.BINARY
+                | Kind.DATE
+                | Kind.DATETIME
+                | Kind.UUID
+                | Kind.ULID
+                | Kind.LIST
+                | Kind.MAP
+                | Kind.SET
+                | Kind.CONTENT
+            ):
+                return bool(_WORD.fullmatch(text)) and (self.statement.calls > 2 or text.isupper())
+            case _:
+                assert_never(kind)
 
     def _text(self, text: str, place: Place) -> str:
         if self._column(place).type.kind is Kind.BOOLEAN:

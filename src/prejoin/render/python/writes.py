@@ -6,6 +6,7 @@ New items are parameters as objects. Other values are taken from these objects i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -635,10 +636,12 @@ class _WriteMethod:
                 function = "add" if attribute.type.kind is Kind.SET else "appended"
                 self.module.imports.name("prejoin", function)
                 return f"{name} = {function}({name}, {more})"
-            case _:
+            case ChangeOp.SET:
                 if change.value is not None:
                     return f"{name} = {self.sources.value(change.value, entity.name, attribute, loop)}"
                 return f"{name} = {self.sources.new_value(entity, attribute, loop)}"
+            case _:
+                assert_never(change.op)
 
     def _amount(self, change: Change, entity: Entity, attribute: Attribute, loop: Loop | None) -> str:
         if change.value is None:

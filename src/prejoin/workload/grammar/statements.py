@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import assert_never
 
 from prejoin.workload.grammar.lexer import CellTokens, Inexact, write_name
 from prejoin.workload.model import (
@@ -283,6 +284,8 @@ def write_pin(pin: Pin) -> str:
         case OwnTable():
             need = "needs its own" if len(pin.entities) == 1 else "need their own"
             return f"{' and '.join(map(write_name, pin.entities))} {need} {' and '.join(pin.needs)}"
+        case _:
+            assert_never(pin)
 
 
 def _structure(word: str) -> str:
