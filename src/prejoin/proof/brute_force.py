@@ -11,10 +11,31 @@ from prejoin.proof.data import Values
 from prejoin.types import Kind
 from prejoin.workload.constants import constant
 from prejoin.workload.lookup import alternatives, bindings
-from prejoin.workload.model import Attribute, Combine, Direction, Entity, Input, Op, Read, Result, Value, Workload
+from prejoin.workload.model import Attribute, Combine, Direction, Entity, Input, Op, Read, Result, Sort, Value, Workload
 
 Found = list[tuple[str, Values]]
 """Items, each with its entity."""
+
+
+def _asked_entities(read: Read) -> tuple[str, ...]:
+    """The entities that the inputs are about. A join follows the others from the items of the first."""
+    match read.combine:
+        case Combine.JOIN:
+            return read.entities[:1]
+        case Combine.COLLECTION | None:
+            return read.entities
+        case _:
+            assert_never(read.combine)
+
+
+def _order_of(read: Read) -> tuple[Sort, ...]:
+    match read.result:
+        case Result.COUNT:  # what is only counted has no order
+            return ()
+        case Result.ONE | Result.MANY | None:
+            return read.sort
+        case _:
+            assert_never(read.result)
 
 
 class BruteForce:
@@ -23,11 +44,9 @@ class BruteForce:
     def __init__(self, read: Read, workload: Workload, now: datetime) -> None:
         self.read = read
         self.now = now
-        self.entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
+        self.entities = _asked_entities(read)
         self.bound = {i: bindings(workload, self.entities, i.attribute) for i in read.inputs}
-        # What is only counted has no order.
-        order = () if read.result is Result.COUNT else read.sort
-        self.sorts = [(bindings(workload, self.entities, s.attribute), s.direction) for s in order]
+        self.sorts = [(bindings(workload, self.entities, s.attribute), s.direction) for s in _order_of(read)]
         self._described = [entity for entity in map(workload.entity, self.entities) if entity]
 
     def answer(self, items: Mapping[str, Sequence[Values]], inputs: Mapping[str, Any]) -> Found:

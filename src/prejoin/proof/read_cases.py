@@ -27,10 +27,13 @@ def read_cases(sample: SampleTable, brute_force: BruteForce) -> list[Inputs]:
     if not taken:
         return [_never(sample, brute_force, {})]
     found = [(len(brute_force.answer(sample.items, given)), given) for given in taken]
-    if brute_force.read.result is Result.ONE:  # a method for one item refuses several
-        found.sort(key=lambda one: (one[0] != 1, one[0]))
-    else:
-        found.sort(key=lambda one: -one[0])
+    match brute_force.read.result:
+        case Result.ONE:  # a method for one item refuses several
+            found.sort(key=lambda one: (one[0] != 1, one[0]))
+        case Result.MANY | Result.COUNT | None:
+            found.sort(key=lambda one: -one[0])
+        case _:
+            assert_never(brute_force.read.result)
     best = found[0][1]
     if not best:
         return [best]

@@ -741,6 +741,8 @@ class WriteModel:
                     return bool(low <= high < value)
                 case Side.INVERTED:
                     return bool(high <= value <= low and high < low)
+                case _:
+                    assert_never(side)
 
         return self._test_of_values(check, attribute, [variable], slot, test)
 

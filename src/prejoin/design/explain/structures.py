@@ -13,7 +13,7 @@ from prejoin.design.explain.phrases import coded, listed, money, natural_order, 
 from prejoin.design.layout.index_keys import is_natural_index, other_form
 from prejoin.design.layout.projection import WORTH, twin_of, with_projections, without_index
 from prejoin.design.model import Design, Projection, ProjectionKind, Slot
-from prejoin.workload.model import Combine, Consistency, Read, Result, Workload
+from prejoin.workload.model import Combine, Read, Result, Workload
 
 
 def indexes(workload: Workload, design: Design, keys: Sequence[AboutKey], costs: Costs) -> tuple[AboutIndex, ...]:
@@ -168,7 +168,7 @@ def _not_an_index(workload: Workload, own: AboutKey, others: Sequence[AboutKey])
 
 
 def _strong(pattern: object) -> bool:
-    return isinstance(pattern, Read) and pattern.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL)
+    return isinstance(pattern, Read) and pattern.is_consistent
 
 
 def _several(pattern: object) -> bool:

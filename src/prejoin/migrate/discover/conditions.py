@@ -25,7 +25,6 @@ _OPS: dict[type[exp.Expr], Op] = {
     exp.GT: Op.GT,
     exp.GTE: Op.GE,
 }
-_FLIPPED = {Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE, Op.GE: Op.LE}
 _SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86_400, "WEEK": 604_800, "MONTH": 2_592_000}
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 
@@ -99,7 +98,7 @@ class ConditionReader:
         if isinstance(left, exp.Placeholder) and isinstance(right, exp.Placeholder):
             return None  # 1 = 1
         if not isinstance(left, exp.Column) and isinstance(right, exp.Column):
-            left, right, op = right, left, _FLIPPED.get(op, op)
+            left, right, op = right, left, op.flipped or op
         place = self._place(left)
         if isinstance(right, exp.Any) and op is Op.EQ:  # PostgreSQL: id = ANY($1)
             inner = right.find(exp.Placeholder)

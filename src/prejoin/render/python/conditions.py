@@ -194,7 +194,7 @@ def comparison(
         case Op.EQ | Op.NE:
             return f"{at} {_SIGN[op]} {values[0]}"
         case Op.BETWEEN | Op.BEGINS_WITH | Op.CONTAINS | Op.EXISTS:
-            function = op.value
+            function = op.value  # the client's functions have the names of the operators
             module.imports.name("prejoin", function)
             return call(function, at, *values)
         case _:

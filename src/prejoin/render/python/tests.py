@@ -624,11 +624,22 @@ class _Test:
                 bounds.append(self._constant(other, attribute))
                 continue
             if other.param not in values:
-                way = {Op.LT: 1, Op.GT: -1, Op.NE: 1}.get(op, 0)
-                values[other.param] = neighbour(value, way, attribute) if way else value
+                values[other.param] = self._compared_value(op, value, attribute)
                 texts[other.param] = self._literal(values[other.param])
             bounds.append(values[other.param])
         return _Comparison(op, tuple(bounds), is_true)
+
+    def _compared_value(self, op: Op, value: object, attribute: Attribute) -> object:
+        """Another value for which the comparison of the value with it is true; for some operators, the same value."""
+        match op:
+            case Op.LT | Op.NE:
+                return neighbour(value, 1, attribute)
+            case Op.GT:
+                return neighbour(value, -1, attribute)
+            case Op.EQ | Op.LE | Op.GE | Op.BETWEEN | Op.BEGINS_WITH | Op.IN | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
+                return value
+            case _:
+                assert_never(op)
 
     def _comparison(
         self,
