@@ -21,8 +21,9 @@ _NO_INPUTS: frozenset[str] = frozenset()
 def read_inputs(text: str) -> tuple[Input, ...]:
     """Read the inputs of a pattern.
 
-    >>> read_inputs("status = PENDING, createdAt last 7 days")[1]
-    Input(attribute='createdAt', op=<Op.GE: '>='>, values=(Value(const=None, param=None, now=-604800),), ...)
+    >>> one = read_inputs("status = PENDING, createdAt last 7 days")[1]
+    >>> one.attribute, one.op.value, one.values[0].now
+    ('createdAt', '>=', -604800)
     """
     tokens = CellTokens(text)
     inputs = []

@@ -266,10 +266,11 @@ class Application:
         self._call(code, "AP-112", tenant, {**one.key, "count": self.time})
         (plays,) = one.values["plays"]
         one.values["plays"] = frozenset({plays + self.time})
-        mark = one.mark
+        sides, mark = one.sides, one.mark
         self._finish(code, one, "play")
         if code.version.design.counter("Track") is not None:
-            one.mark = mark  # it was added to a shard, and the item was not written
+            # It was added to a shard of each side that the code writes, and the item was not written.
+            one.sides, one.mark = sides & code.writes, mark
 
     def _change_attribute(self, code: Code, tenant: str) -> None:
         """Sets an attribute that no access pattern writes, with the client."""
