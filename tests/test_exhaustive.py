@@ -126,6 +126,27 @@ def test_each_match_over_the_model_ends_in_assert_never() -> None:
     assert silent == NOT_A_MEMBER
 
 
+NEVER = "    case _:\n        assert_never(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("cases", "is_exhaustive"),
+    [
+        ("    case Op.EQ | Op.NE:\n        pass\n" + NEVER, True),
+        ("    case Op.EQ if y:\n        pass\n    case Op.EQ:\n        pass\n" + NEVER, True),
+        ("    case Op.EQ:\n        pass\n", False),
+        ("    case Op.EQ:\n        pass\n    case _:\n        pass\n", False),
+        ("    case Op.EQ:\n        pass\n    case _ if y:\n        pass\n" + NEVER, False),
+        ("    case Presence() | AnyOf():\n        pass\n    case other:\n        pass\n", False),
+    ],
+)
+def test_a_silent_case_is_found(cases: str, is_exhaustive: bool) -> None:
+    statement = ast.parse(f"match x:\n{cases}").body[0]
+    assert isinstance(statement, ast.Match)
+    assert is_over_model(statement)
+    assert (ends_in_assert_never(statement) and not has_silent_case(statement)) is is_exhaustive
+
+
 def test_each_enum_of_the_model_is_listed() -> None:
     unions = {"Leaf", "Test", "Condition", "Pin"}
     assert {*MUST_KNOW, *NOT_MATCHED} - unions == ENUMS

@@ -104,15 +104,14 @@ class Taste:
                 case RelationshipKind.ONE_TO_MANY:
                     if parent and parent is not entity:
                         via = [name for name in one.via if entity.attribute(name)]
-                        ids = [a.name for a in parent.id]
-                        found.append(self._roots(entity, via) if via else self._roots(parent, ids))
+                        parent_id = [a.name for a in parent.id]
+                        found.append(self._roots(entity, via) if via else self._roots(parent, parent_id))
                 case RelationshipKind.ONE_TO_ONE | RelationshipKind.MANY_TO_MANY | RelationshipKind.HIERARCHY:
                     pass
                 case _:
                     assert_never(one.kind)
-        own_ids = {a.name for a in entity.id}
-        is_given = any(own_ids <= one for _, one in self._given(entity.name))
-        if found or not any(a.generated for a in entity.id) or is_given:
+        ids = {a.name for a in entity.id}
+        if found or not any(a.generated for a in entity.id) or any(ids <= one for _, one in self._given(entity.name)):
             return found
         tenant = common_tenant(self._workload, entity.name)
         held = [a.name for a in entity.id if a.references and a.name not in tenant]
