@@ -9,7 +9,6 @@ from prejoin.types import SCALARS, Kind, Type
 from prejoin.workload.grammar.inputs import is_membership
 from prejoin.workload.grammar.lexer import WORD
 from prejoin.workload.model import (
-    ARITY,
     Absence,
     Accept,
     Action,
@@ -201,7 +200,7 @@ def values(inputs: list[str] | None) -> st.SearchStrategy[Value]:
 @st.composite
 def comparisons(draw: st.DrawFn, inputs: list[str] | None) -> tuple[Op, tuple[Value, ...]]:
     op = draw(st.sampled_from(Op))
-    arity = draw(st.integers(1, 3)) if op is Op.IN else ARITY.get(op, 1)
+    arity = draw(st.integers(1, 3)) if op is Op.IN else op.arity
     return op, tuple(draw(values(inputs)) for _ in range(arity))
 
 

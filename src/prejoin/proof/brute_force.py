@@ -5,16 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, assert_never
 
 from prejoin.proof.data import Values
 from prejoin.types import Kind
 from prejoin.workload.constants import constant
 from prejoin.workload.lookup import alternatives, bindings
-from prejoin.workload.model import Attribute, Combine, Direction, Entity, Input, Op, Read, Result, Value, Workload
+from prejoin.workload.model import Attribute, Combine, Direction, Entity, Input, Op, Read, Result, Sort, Value, Workload
 
 Found = list[tuple[str, Values]]
 """Items, each with its entity."""
+
+
+def _asked_entities(read: Read) -> tuple[str, ...]:
+    """The entities that the inputs are about. A join follows the others from the items of the first."""
+    match read.combine:
+        case Combine.JOIN:
+            return read.entities[:1]
+        case Combine.COLLECTION | None:
+            return read.entities
+        case _:
+            assert_never(read.combine)
+
+
+def _order_of(read: Read) -> tuple[Sort, ...]:
+    match read.result:
+        case Result.COUNT:  # what is only counted has no order
+            return ()
+        case Result.ONE | Result.MANY | None:
+            return read.sort
+        case _:
+            assert_never(read.result)
 
 
 class BruteForce:
@@ -23,11 +44,9 @@ class BruteForce:
     def __init__(self, read: Read, workload: Workload, now: datetime) -> None:
         self.read = read
         self.now = now
-        self.entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
+        self.entities = _asked_entities(read)
         self.bound = {i: bindings(workload, self.entities, i.attribute) for i in read.inputs}
-        # What is only counted has no order.
-        order = () if read.result is Result.COUNT else read.sort
-        self.sorts = [(bindings(workload, self.entities, s.attribute), s.direction) for s in order]
+        self.sorts = [(bindings(workload, self.entities, s.attribute), s.direction) for s in _order_of(read)]
         self._described = [entity for entity in map(workload.entity, self.entities) if entity]
 
     def answer(self, items: Mapping[str, Sequence[Values]], inputs: Mapping[str, Any]) -> Found:
@@ -128,11 +147,17 @@ def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> boo
     >>> compare(Op.NE, None, ["DONE"]), compare(Op.EQ, None, ["DONE"])
     (True, False)
     """
-    if value is None or op in (Op.EXISTS, Op.NOT_EXISTS):
-        return op in (Op.NE, Op.NOT_EXISTS) if value is None else op is Op.EXISTS
-    if many or op is Op.IN:
+    if value is None:
+        return op in (Op.NE, Op.NOT_EXISTS)
+    if many and op not in (Op.EXISTS, Op.NOT_EXISTS):
         return value in asked
     match op:
+        case Op.EXISTS:
+            return True
+        case Op.NOT_EXISTS:
+            return False
+        case Op.IN:
+            return value in asked
         case Op.EQ:
             return bool(value == asked[0])
         case Op.NE:
@@ -152,7 +177,7 @@ def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> boo
         case Op.CONTAINS:
             return asked[0] in value
         case _:
-            raise AssertionError(op)
+            assert_never(op)
 
 
 def _by(name: str) -> Callable[[Values], Any]:
@@ -190,5 +215,20 @@ def _moment(moment: datetime, attribute: Attribute) -> Any:
             return moment.date()
         case Kind.STRING:
             return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
-        case _:
+        case (
+            Kind.NUMBER
+            | Kind.INTEGER
+            | Kind.DECIMAL
+            | Kind.BOOLEAN
+            | Kind.BINARY
+            | Kind.UUID
+            | Kind.ULID
+            | Kind.LIST
+            | Kind.MAP
+            | Kind.SET
+            | Kind.ENUM
+            | Kind.CONTENT
+        ):
             return int(moment.timestamp())
+        case _:
+            assert_never(attribute.type.kind)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import combinations
-from typing import Any
+from typing import Any, assert_never
 
 from prejoin.proof.brute_force import compare
 from prejoin.types import Kind
@@ -235,6 +235,34 @@ def _candidates(
             return _collections(attribute, constants, draw, drawn, steps)
         case Kind.INTEGER | Kind.NUMBER | Kind.DECIMAL if is_ordered:
             return _numbers(attribute, constants, limits, steps)
+        case (
+            Kind.STRING
+            | Kind.NUMBER
+            | Kind.INTEGER
+            | Kind.DECIMAL
+            | Kind.BINARY
+            | Kind.DATE
+            | Kind.DATETIME
+            | Kind.UUID
+            | Kind.ULID
+            | Kind.MAP
+            | Kind.CONTENT
+        ):
+            return _compared_and_drawn(attribute, constants, is_ordered, draw, drawn, steps)
+        case _:
+            assert_never(kind)
+
+
+def _compared_and_drawn(
+    attribute: Attribute,
+    constants: Sequence[Any],
+    is_ordered: bool,
+    draw: Callable[[Attribute], Any],
+    drawn: dict[Kind, list[Any]],
+    steps: int,
+) -> list[Any]:
+    """The constants that an attribute is compared with, their neighbours, and values that are drawn."""
+    kind = attribute.type.kind
     compared = [value for value in constants if _is_like(value, kind)]
     near = [neighbour for value in compared for neighbour in _neighbours(value, steps) if kind is not Kind.ULID]
     own = [draw(attribute) for _ in range(max(_FEWEST, steps) if kind is Kind.ULID else _FEWEST)]
@@ -347,7 +375,10 @@ def _is_like(value: Any, kind: Kind) -> bool:
             return isinstance(value, str)
         case Kind.BINARY:
             return isinstance(value, bytes)
-    return not isinstance(value, str | int | bool | Decimal)
+        case Kind.BOOLEAN | Kind.UUID | Kind.LIST | Kind.MAP | Kind.SET | Kind.CONTENT:
+            return not isinstance(value, str | int | bool | Decimal)
+        case _:
+            assert_never(kind)
 
 
 def _is_within(unknown: Unknown, value: Any, bounds: Callable[[Attribute], tuple[int | None, int | None]]) -> bool:

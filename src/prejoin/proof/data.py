@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, assert_never
 
 from msgspec.structs import replace
 
@@ -381,6 +381,8 @@ class DataGenerator:
                 return LargeValue.of(chance.randbytes(8))
             case Kind.MAP:
                 return {letter: chance.choice(_WORDS) for letter in string.ascii_lowercase[:2]}
+            case _:
+                assert_never(type_.kind)
 
 
 def scaled(cardinality: Cardinality | None) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, assert_never
 
 from prejoin.types import Kind
 
@@ -111,5 +111,7 @@ def edge_values_of(kind: Kind, now: datetime) -> Sequence[Any]:
             return (uuid.UUID(int=0), uuid.UUID(int=1), uuid.UUID(int=2**128 - 1), uuid.UUID(int=16))
         case Kind.ULID:
             return ("0" * 26, "0" * 25 + "1", "7" + "Z" * 25)
-        case _:
+        case Kind.BOOLEAN | Kind.LIST | Kind.MAP | Kind.SET | Kind.ENUM | Kind.CONTENT:
             return ()
+        case _:
+            assert_never(kind)

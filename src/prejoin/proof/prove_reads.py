@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, assert_never
 
 from prejoin.design.mapping.map_reads import followed, map_read, varying
 from prejoin.design.model import TABLE, Operation, Request
@@ -84,6 +84,17 @@ class _Answer:
         return len(self.items) + sum(map(len, self.joined)) if self.number is None else self.number
 
 
+def _most_items(read: Read) -> int | None:
+    """The number of items after which a read without a list of ids may stop."""
+    match read.result:
+        case Result.ONE:
+            return 1
+        case Result.MANY | Result.COUNT | None:
+            return read.limit or read.page
+        case _:
+            assert_never(read.result)
+
+
 class _ReadCheck:
     """A read, the method that does it, and the brute-force answer."""
 
@@ -123,8 +134,7 @@ class _ReadCheck:
             return "" if len(expected) > 1 else "too many items were found"
         if answer.number is not None:
             return "" if answer.number == len(expected) else f"{answer.number} counted instead of {len(expected)}"
-        limit = 1 if read.result is Result.ONE and not self.many else read.limit or read.page
-        wrong = difference(answer.items, self.shown(answer, expected), None if self.many else limit)
+        wrong = difference(answer.items, self.shown(answer, expected), None if self.many else _most_items(read))
         if not wrong and self.shows_order(answer):
             wrong = self.brute_force.disorder(answer.items, expected)
         for name, named in zip(read.entities[1:], answer.joined, strict=False):

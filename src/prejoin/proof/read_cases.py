@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from prejoin.proof.brute_force import BruteForce
 from prejoin.proof.data import Values
@@ -27,10 +27,13 @@ def read_cases(sample: SampleTable, brute_force: BruteForce) -> list[Inputs]:
     if not taken:
         return [_never(sample, brute_force, {})]
     found = [(len(brute_force.answer(sample.items, given)), given) for given in taken]
-    if brute_force.read.result is Result.ONE:  # a method for one item refuses several
-        found.sort(key=lambda one: (one[0] != 1, one[0]))
-    else:
-        found.sort(key=lambda one: -one[0])
+    match brute_force.read.result:
+        case Result.ONE:  # a method for one item refuses several
+            found.sort(key=lambda one: (one[0] != 1, one[0]))
+        case Result.MANY | Result.COUNT | None:
+            found.sort(key=lambda one: -one[0])
+        case _:
+            assert_never(brute_force.read.result)
     best = found[0][1]
     if not best:
         return [best]
@@ -90,8 +93,10 @@ def _given(sample: SampleTable, brute_force: BruteForce, one: Input, name: str, 
             return value[:1] if isinstance(value, str) else min(value, key=str, default="")
         case Op.IN:
             return [value]
-        case _:
+        case Op.EQ | Op.NE | Op.LT | Op.LE | Op.GT | Op.GE | Op.EXISTS | Op.NOT_EXISTS:
             return value
+        case _:
+            assert_never(one.op)
 
 
 def _range(one: Input, value: Any) -> Any:
@@ -101,8 +106,10 @@ def _range(one: Input, value: Any) -> Any:
             return (value, value)
         case Op.IN:
             return [value]
-        case _:
+        case Op.EQ | Op.NE | Op.LT | Op.LE | Op.GT | Op.GE | Op.BEGINS_WITH | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
             return value
+        case _:
+            assert_never(one.op)
 
 
 def _all(sample: SampleTable, brute_force: BruteForce, one: Input, name: str) -> list[Any]:
@@ -146,8 +153,10 @@ def _whole(sample: SampleTable, brute_force: BruteForce, one: Input, name: str) 
             return ""
         case Op.GT | Op.GE:
             return values[0]
-        case _:
+        case Op.LT | Op.LE | Op.EQ | Op.NE | Op.IN | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
             return values[-1]
+        case _:
+            assert_never(one.op)
 
 
 def _never(sample: SampleTable, brute_force: BruteForce, best: Inputs) -> Inputs:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import Design
@@ -28,7 +28,24 @@ from prejoin.table.codec.values import Json
 from prejoin.table.errors import TableError
 from prejoin.transport import Transport
 from prejoin.workload.contents import contents_of
-from prejoin.workload.model import Accept, Entity, OutOfScope, Workload
+from prejoin.workload.model import (
+    Accept,
+    AtMost,
+    ContentPlace,
+    CounterShards,
+    Entity,
+    FixedKey,
+    IndexKeys,
+    Minimise,
+    Naming,
+    OutOfScope,
+    OwnTable,
+    Spread,
+    Under,
+    Unproven,
+    Without,
+    Workload,
+)
 
 REFUSALS = (TableError, DynamoDBError, KeyValueError)
 """The errors of requests that the client or DynamoDB refuses."""
@@ -185,6 +202,24 @@ class SampleTable:
                     operation = self.design.operation(pattern)
                     if operation is not None and not operation.served:
                         found[pattern] = f"{operation.problem}, which the document accepts"
+                case (
+                    Under()
+                    | AtMost()
+                    | Without()
+                    | Spread()
+                    | CounterShards()
+                    | ContentPlace()
+                    | FixedKey()
+                    | Minimise()
+                    | IndexKeys()
+                    | Unproven()
+                    | Naming()
+                    | OwnTable()
+                    | None
+                ):
+                    pass
+                case _:
+                    assert_never(decision.pin)
         return found
 
     @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 from msgspec.structs import replace
 
@@ -582,12 +582,14 @@ class _CaseBuilder:
                         more = self.values[self.root(self.model.new_value(slot, change))]
                     old = after.get(name, set() if attribute.type.kind is Kind.SET else [])
                     sets[name] = after[name] = old | set(more) if isinstance(old, set) else [*old, *more]
-                case _:
+                case ChangeOp.SET:
                     if change.value is not None:
                         new = self._value(slot, change.value, attribute)
                     else:
                         new = self.values[self.root(self.model.new_value(slot, change))]
                     sets[name] = after[name] = new
+                case _:
+                    assert_never(change.op)
         changed = Changes(sets, adds, frozenset(removes))
         return WriteStep(action, entity, slot.before if slot.is_stored else None, after, changed)
 

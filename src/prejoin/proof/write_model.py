@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
+from typing import Any, assert_never
 
 from msgspec.structs import replace
 
@@ -312,8 +312,10 @@ class WriteModel:
                 creates = self.variation.is_other and not exists
                 can_create = not slot.action.many and slot.entity.name not in self.operation.found_first
                 return is_compared or (not (creates and can_create) and not is_broken)
-            case _:
+            case Verb.UPDATE | Verb.DELETE | Verb.EXPIRE:
                 return not is_broken
+            case _:
+                assert_never(slot.action.verb)
 
     def is_done(self, slot: Slot) -> bool:
         """Whether the call finds an item as an earlier call has left it."""
@@ -739,6 +741,8 @@ class WriteModel:
                     return bool(low <= high < value)
                 case Side.INVERTED:
                     return bool(high <= value <= low and high < low)
+                case _:
+                    assert_never(side)
 
         return self._test_of_values(check, attribute, [variable], slot, test)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import (
@@ -71,8 +71,10 @@ def _has_least_value(check: Comparison) -> bool:
             return check.values[0].const is not None
         case Op.IN:
             return all(value.const is not None for value in check.values)
-        case _:
+        case Op.NE | Op.LT | Op.LE | Op.BEGINS_WITH | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
             return False
+        case _:
+            assert_never(check.op)
 
 
 def is_amount_allowed(workload: Workload, write: Write, name: str, value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import assert_never
 
 from prejoin.types import Kind, Type
 
@@ -37,8 +38,19 @@ def constant(text: str, type_: Type) -> object:
             return uuid.UUID(text)
         case Kind.LIST | Kind.SET if type_.of:
             return constant(text, type_.of)  # one element: a read looks for one, a write adds one
-        case _:
+        case (
+            Kind.STRING
+            | Kind.ULID
+            | Kind.ENUM
+            | Kind.BINARY
+            | Kind.MAP
+            | Kind.CONTENT
+            | Kind.LIST
+            | Kind.SET  # without a declared type of the elements
+        ):
             return text
+        case _:
+            assert_never(type_.kind)
 
 
 def constant_or_text(text: str, type_: Type) -> object:

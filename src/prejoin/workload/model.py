@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
@@ -195,12 +195,41 @@ class Op(StrEnum):
     EXISTS = "exists"
     NOT_EXISTS = "not exists"
 
+    @property
+    def arity(self) -> int:
+        """The number of values; IN takes one or more."""
+        match self:
+            case Op.EXISTS | Op.NOT_EXISTS:
+                return 0
+            case Op.EQ | Op.NE | Op.LT | Op.LE | Op.GT | Op.GE | Op.BEGINS_WITH | Op.CONTAINS | Op.IN:
+                return 1
+            case Op.BETWEEN:
+                return 2
+            case _:
+                assert_never(self)
+
+    @property
+    def flipped(self) -> Op | None:
+        """The operator with the sides exchanged: `a < b` is `b > a`. None if they cannot be exchanged."""
+        match self:
+            case Op.EQ | Op.NE:
+                return self
+            case Op.LT:
+                return Op.GT
+            case Op.LE:
+                return Op.GE
+            case Op.GT:
+                return Op.LT
+            case Op.GE:
+                return Op.LE
+            case Op.BETWEEN | Op.BEGINS_WITH | Op.IN | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
+                return None
+            case _:
+                assert_never(self)
+
 
 RANGES = frozenset({Op.LT, Op.LE, Op.GT, Op.GE, Op.BETWEEN, Op.BEGINS_WITH})
 """Operators that a sort key can answer."""
-
-ARITY = {Op.BETWEEN: 2, Op.EXISTS: 0, Op.NOT_EXISTS: 0}
-"""The number of values of an operator, if it is not one; IN takes any number."""
 
 
 class Value(Model, frozen=True):
@@ -281,7 +310,19 @@ class Per(StrEnum):
 
     @property
     def seconds(self) -> int:
-        return {"s": 1, "min": 60, "h": 3600, "day": 86_400, "month": 2_592_000}[self.value]
+        match self:
+            case Per.SECOND:
+                return 1
+            case Per.MINUTE:
+                return 60
+            case Per.HOUR:
+                return 3600
+            case Per.DAY:
+                return 86_400
+            case Per.MONTH:
+                return 2_592_000
+            case _:
+                assert_never(self)
 
 
 class Rate(Model, frozen=True):
@@ -320,6 +361,17 @@ class Read(Model, frozen=True):
     """The attribute that a join follows, if there are several."""
     verbatim: dict[str, str] = {}
     """Text in a column that could not be read exactly, or in a column of the author's own."""
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether it has to see all earlier writes, which an index and a copy of an item do not promise."""
+        match self.consistency:
+            case Consistency.STRONG | Consistency.TRANSACTIONAL:
+                return True
+            case Consistency.EVENTUAL | None:
+                return False
+            case _:
+                assert_never(self.consistency)
 
 
 class Verb(StrEnum):
@@ -366,7 +418,13 @@ class Action(Model, frozen=True):
     @property
     def updates(self) -> bool:
         """Whether it changes an item in part: an update, or an upsert."""
-        return self.verb in (Verb.UPDATE, Verb.UPSERT)
+        match self.verb:
+            case Verb.UPDATE | Verb.UPSERT:
+                return True
+            case Verb.CREATE | Verb.PUT | Verb.DELETE | Verb.EXPIRE:
+                return False
+            case _:
+                assert_never(self.verb)
 
 
 class ItemTest(Model, frozen=True, kw_only=True):

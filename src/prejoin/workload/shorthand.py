@@ -55,7 +55,6 @@ from prejoin.workload.targets import actions_of, checked_items, links
 from prejoin.workload.tenants import own_id
 
 _NEW = (Verb.CREATE, Verb.PUT)
-_TURNED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 """The operators that have the same meaning with both sides exchanged."""
 
 
@@ -149,7 +148,10 @@ def _with_inputs_right(workload: Workload, write: Write) -> list[Condition]:
     inputs = {one.attribute for one in write.inputs}
 
     def turned(leaf: Leaf) -> Leaf:
-        if not isinstance(leaf, Comparison) or leaf.entity or leaf.attribute not in inputs or leaf.op not in _TURNED:
+        if not isinstance(leaf, Comparison) or leaf.entity or leaf.attribute not in inputs:
+            return leaf
+        flipped = leaf.op.flipped
+        if flipped is None:
             return leaf
         word = leaf.values[0].const
         if not isinstance(word, BareWord):
@@ -160,7 +162,7 @@ def _with_inputs_right(workload: Workload, write: Write) -> list[Condition]:
         # With `paid` of the same item, `paid < total` compares two attributes.
         if not own or any(owner.attribute(leaf.attribute) for owner in own):
             return leaf
-        return Comparison(entity=entity, attribute=name, op=_TURNED[leaf.op], values=(Value(param=leaf.attribute),))
+        return Comparison(entity=entity, attribute=name, op=flipped, values=(Value(param=leaf.attribute),))
 
     return [with_leaves(check, turned) for check in write.checks]
 

@@ -227,7 +227,7 @@ def _hot_reads(workload: Workload, design: Design) -> int:
             facet = facets.get((request.entities[0], copy, request.slot))
             if facet is None:
                 continue  # it is said already that there is nothing to read
-            each = {Call.TRANSACT_GET: 2.0}.get(request.call, 1.0 if request.consistent else 0.5)
+            each = 2.0 if request.call is Call.TRANSACT_GET else 1.0 if request.consistent else 0.5
             pages = Estimates(design, workload).pages(operation, request)
             units = sum(page.times * each * max(1, -(-page.size // 4096)) for page in pages)
             found += round(units * _busiest_calls(workload, facet, read, created=False), 6) > 3000

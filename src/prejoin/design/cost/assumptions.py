@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from operator import mul
+from typing import assert_never
 
 from prejoin.types import Kind
 from prejoin.workload.contents import contents_of
@@ -32,8 +33,6 @@ from prejoin.workload.model import (
     Write,
 )
 
-RATES = {Level.HOT: 200.0, Level.WARM: 10.0, Level.COLD: 0.1}
-"""Calls a second for each level."""
 RATE = 1.0
 """Calls a second if the document gives no rate."""
 ITEMS = 10_000
@@ -68,10 +67,7 @@ COUNTER = 150
 """Bytes of a shard of a counter: its key and the numbers."""
 CONTENT = 1024 * 1024
 """Bytes of a content beside an item."""
-_SIZES = {Kind.UUID: 36, Kind.ULID: 26, Kind.DATE: 10, Kind.DATETIME: 27, Kind.BOOLEAN: 1, Kind.CONTENT: 160}
-_SIZE = 20
-_LARGE = {Kind.LIST: 200, Kind.MAP: 200, Kind.SET: 100, Kind.BINARY: 200}
-_FLEXIBLE = frozenset({Kind.STRING, *_LARGE})
+_FLEXIBLE = frozenset({Kind.STRING, Kind.LIST, Kind.MAP, Kind.SET, Kind.BINARY})
 """Types of any size: they share the declared size of an item that the other attributes leave."""
 KEY_SIZE = 100
 """Bytes of the keys and the type of an item."""
@@ -90,8 +86,21 @@ def per_second(rate: Rate | None) -> float:
     if rate.value is not None:
         return rate.value / Per(rate.per).seconds
     if rate.level is not None:
-        return RATES[rate.level]
+        return _rate_of(rate.level)
     return rate.weight if rate.weight is not None else RATE
+
+
+def _rate_of(level: Level) -> float:
+    """Calls a second for a level."""
+    match level:
+        case Level.HOT:
+            return 200.0
+        case Level.WARM:
+            return 10.0
+        case Level.COLD:
+            return 0.1
+        case _:
+            assert_never(level)
 
 
 def peak(rate: Rate | None) -> float:
@@ -168,7 +177,32 @@ def _value_size(attribute: Attribute) -> int:
     kind = attribute.type.kind
     if kind is Kind.ENUM and attribute.type.values:
         return max(map(len, attribute.type.values))
-    return _SIZES.get(kind) or _LARGE.get(kind) or _SIZE
+    return _usual_size(kind)
+
+
+def _usual_size(kind: Kind) -> int:
+    """Bytes of a value of a kind."""
+    match kind:
+        case Kind.STRING | Kind.NUMBER | Kind.INTEGER | Kind.DECIMAL | Kind.ENUM:
+            return 20
+        case Kind.UUID:
+            return 36
+        case Kind.ULID:
+            return 26
+        case Kind.DATE:
+            return 10
+        case Kind.DATETIME:
+            return 27
+        case Kind.BOOLEAN:
+            return 1
+        case Kind.CONTENT:
+            return 160
+        case Kind.LIST | Kind.MAP | Kind.BINARY:
+            return 200
+        case Kind.SET:
+            return 100
+        case _:
+            assert_never(kind)
 
 
 # --- Numbers --------------------------------------------------------------------------------------------------------
@@ -504,12 +538,20 @@ def kept_by(workload: Workload, read: Read, one: Input) -> float:
     for name in read.entities:
         entity = workload.entity(name)
         attribute = bindings(workload, read.entities, one.attribute).get(name)
-        if entity and attribute and one.op is Op.EQ:
-            return 1 / values_of(workload, entity, attribute)
-        if entity and attribute and one.op is Op.CONTAINS:  # a word is as rare as a value of a plain attribute
-            return 1 / min(VALUES, values_of(workload, entity, attribute))
-        if entity and attribute and one.op is Op.IN and one.values:
-            return min(1.0, len(one.values) / values_of(workload, entity, attribute))
+        if entity is None or not attribute:
+            continue
+        match one.op:
+            case Op.EQ:
+                return 1 / values_of(workload, entity, attribute)
+            case Op.CONTAINS:  # a word is as rare as a value of a plain attribute
+                return 1 / min(VALUES, values_of(workload, entity, attribute))
+            case Op.IN:
+                if one.values:
+                    return min(1.0, len(one.values) / values_of(workload, entity, attribute))
+            case Op.NE | Op.LT | Op.LE | Op.GT | Op.GE | Op.BETWEEN | Op.BEGINS_WITH | Op.EXISTS | Op.NOT_EXISTS:
+                pass
+            case _:
+                assert_never(one.op)
     return KEPT
 
 

@@ -29,7 +29,6 @@ from prejoin.workload.model import (
     RANGES,
     Accept,
     Combine,
-    Consistency,
     Entity,
     Input,
     Model,
@@ -106,7 +105,7 @@ def excess(read: Read, workload: Workload, tested: Sequence[Input] = ()) -> Exce
     kept = kept_by_all(workload, read, left)
     limit = read.limit or read.page
     part = min(1.0, limit / kept / found) if limit else 1.0
-    consistency = STRONG if read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL} else EVENTUAL
+    consistency = STRONG if read.is_consistent else EVENTUAL
     total = size * part
     if read.paginated and not limit:
         total = min(total, PAGE_SIZE)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from hashlib import sha256
+from typing import assert_never
 
 import msgspec
 
@@ -238,8 +239,10 @@ def _typed(type_: Type, seed: str, number: int) -> object:
             return {_typed(type_.of, seed, number)} if type_.of else {_WORDS[0]}
         case Kind.MAP:
             return {"key": _WORDS[0]}
-        case _:
+        case Kind.STRING:
             return _WORDS[(number - 1) % len(_WORDS)]
+        case _:
+            assert_never(type_.kind)
 
 
 def _moment(number: int) -> datetime:

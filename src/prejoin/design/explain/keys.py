@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -215,3 +216,5 @@ def _why(part: KeyPart) -> str:
             return "from the id of a parent or a decided key"
         case Because.SPREAD:
             return "to spread the writes"
+        case _:
+            assert_never(part.because)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from typing import assert_never
 
 from prejoin.design.explain.phrases import count, listed
 from prejoin.design.model import (
@@ -20,7 +21,6 @@ from prejoin.design.model import (
 )
 from prejoin.workload.model import Op
 
-_DONE = {Did.PUT: "puts", Did.UPDATE: "updates", Did.DELETE: "deletes", Did.CHECK: "checks"}
 _WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.TRANSACT_WRITE})
 
 
@@ -114,7 +114,21 @@ def _action(action: ItemAction, key: str, inputs: Collection[str]) -> str:
         return f"updates {what}, or creates it"
     if any(test.or_absent for test in action.tests):
         return f"updates {what}{conditions}, or creates it if it does not exist"
-    return f"{_DONE[action.action]} {what}{conditions}"
+    return f"{_verb_of(action.action)} {what}{conditions}"
+
+
+def _verb_of(effect: Did) -> str:
+    match effect:
+        case Did.PUT:
+            return "puts"
+        case Did.UPDATE:
+            return "updates"
+        case Did.DELETE:
+            return "deletes"
+        case Did.CHECK:
+            return "checks"
+        case _:
+            assert_never(effect)
 
 
 def _plain(text: str, condition: ItemCondition, key: str, inputs: Collection[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.heat import hot_loads
@@ -12,7 +13,7 @@ from prejoin.design.explain.phrases import coded, listed, money, natural_order, 
 from prejoin.design.layout.index_keys import is_natural_index, other_form
 from prejoin.design.layout.projection import WORTH, twin_of, with_projections, without_index
 from prejoin.design.model import Design, Projection, ProjectionKind, Slot
-from prejoin.workload.model import Combine, Consistency, Read, Result, Workload
+from prejoin.workload.model import Combine, Read, Result, Workload
 
 
 def indexes(workload: Workload, design: Design, keys: Sequence[AboutKey], costs: Costs) -> tuple[AboutIndex, ...]:
@@ -87,6 +88,8 @@ def _projection_words(workload: Workload, design: Design, slot: Slot, patterns: 
                     f"It projects all attributes (ALL): {listed(whole)} {verb(whole, 'returns', 'return')} whole items."
                 )
             return f"It projects all attributes (ALL): {_all_the_same(workload, design, slot)}."
+        case _:
+            assert_never(slot.projection.kind)
 
 
 def _twin_words(workload: Workload, design: Design, slot: Slot, patterns: Sequence[str]) -> Iterator[str]:
@@ -165,7 +168,7 @@ def _not_an_index(workload: Workload, own: AboutKey, others: Sequence[AboutKey])
 
 
 def _strong(pattern: object) -> bool:
-    return isinstance(pattern, Read) and pattern.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL)
+    return isinstance(pattern, Read) and pattern.is_consistent
 
 
 def _several(pattern: object) -> bool:

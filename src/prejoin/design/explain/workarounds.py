@@ -184,7 +184,7 @@ def _again(workload: Workload, read: Read) -> float:
 
 def _scan(workload: Workload, design: Design, read: Read) -> Workaround:
     """A Scan of the smallest slot that holds all items of the read."""
-    consistent = read.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL)
+    consistent = read.is_consistent
     places = {TABLE: 0.0}
     for slot in design.indexes:
         whole = slot.projection.kind is ProjectionKind.ALL and not consistent

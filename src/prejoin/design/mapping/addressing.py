@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 from prejoin import keys
 from prejoin.design.mapping.facets import ending, held_by
@@ -99,8 +100,10 @@ def unknown(write: Write, action: Action, entity: Entity, design: Design, names:
                 needed |= _of_copy(copy, held(copy, design, entity), design, entity, touched, settled - optional)
             for guard in guards:
                 needed |= guard | ends if touched & guard else guard if touched & ends else set()
-        case _:
+        case Verb.CREATE | Verb.EXPIRE:
             pass
+        case _:
+            assert_never(action.verb)
     return needed - names - attributes_of(item.facets[0])
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from itertools import combinations
+from typing import assert_never
 
 import msgspec
 
@@ -23,7 +24,6 @@ from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.values import write_comparison
 from prejoin.workload.lookup import alternatives, bare_name, bindings, equalities, foreign_parts, root, targets
 from prejoin.workload.model import (
-    ARITY,
     RANGES,
     Accept,
     Attribute,
@@ -45,8 +45,8 @@ _NONE: frozenset[str] = frozenset()
 def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operation:
     """The operation of a read with the facets of a table."""
     try:
-        named = read.entities[1:] if read.combine is Combine.JOIN else ()
-        others = [_fetch(read, workload, facets, name) for name in named]
+        _, joined = _asked_and_joined(read)
+        others = [_fetch(read, workload, facets, name) for name in joined]
         found = _planned(read, workload, facets)
         if (tested := [i for i in read.inputs if is_membership(i) and is_filtered(i, found)]) and (
             over := excess(read, workload, tested)
@@ -65,9 +65,31 @@ def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operati
     return Operation(read.id, tuple(requests))
 
 
+def _asked_and_joined(read: Read) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The entities that the inputs of a read find, and those that it follows from the items found."""
+    match read.combine:
+        case Combine.JOIN:
+            return read.entities[:1], read.entities[1:]
+        case Combine.COLLECTION | None:
+            return read.entities, ()
+        case _:
+            assert_never(read.combine)
+
+
+def _is_counted(read: Read) -> bool:
+    """Whether a read returns the number of the items, without attributes and order."""
+    match read.result:
+        case Result.COUNT:
+            return True
+        case Result.ONE | Result.MANY | None:
+            return False
+        case _:
+            assert_never(read.result)
+
+
 def with_sums(operation: Operation, read: Read, workload: Workload, design: Design) -> Operation:
     """The operation with the requests that sum the sharded counters of the items it returns."""
-    if read.result is Result.COUNT or not operation.served:
+    if _is_counted(read) or not operation.served:
         return operation
     sums = []
     for counter in design.counters:
@@ -237,8 +259,8 @@ def ask_of(read: Read, workload: Workload) -> Lookup:
 
 
 def _ask_of(read: Read, workload: Workload) -> Lookup:
-    entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
-    for other in read.entities[1:] if read.combine is Combine.JOIN else ():
+    entities, joined = _asked_and_joined(read)
+    for other in joined:
         _links(read, workload, other)  # without a reference there is nothing to follow, whatever the keys are
     names: dict[str, str] = {}
     roles: list[tuple[str, str, str]] = []
@@ -248,7 +270,7 @@ def _ask_of(read: Read, workload: Workload) -> Lookup:
         for entity, attribute in bindings(workload, entities, one).items():
             if attribute != name and (entity, name, attribute) not in roles:
                 roles.append((entity, name, attribute))
-    counted = read.result is Result.COUNT
+    counted = _is_counted(read)
     given = [i for i in read.inputs if i.op is Op.EQ and not i.filter]
     ranges = [i for i in read.inputs if i.op in RANGES and not i.filter and not i.optional]
     if len(ranges) > 1:
@@ -279,7 +301,7 @@ def _ask_of(read: Read, workload: Workload) -> Lookup:
         within=(names[ranges[0].attribute], ranges[0].op.value) if ranges else None,
         # A count has no order.
         order=[_order(s.attribute, s.direction, names, workload, entities) for s in read.sort if not counted],
-        consistent=read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL},
+        consistent=read.is_consistent,
         filtered=[names[i.attribute] for i in given if i.optional or may_filter] + [one.attribute for one in only],
         needs=_needs(read, workload, entities),
         roles=roles,
@@ -318,13 +340,13 @@ def _needs(read: Read, workload: Workload, entities: tuple[str, ...]) -> list[st
 
     None for all attributes. A count wants none, but that of several entities collects their items.
     """
-    if not read.needs and (read.result is not Result.COUNT or len(entities) > 1):
+    if not read.needs and (not _is_counted(read) or len(entities) > 1):
         return None
     wanted = [*wanted_of(read, workload, entities)]
     # An optional input may become a filter, depending on the keys.
     wanted += [bare_name(i.attribute) for i in read.inputs if i.filter or i.optional or i.op not in {Op.EQ, *RANGES}]
-    if read.combine is Combine.JOIN:
-        wanted += [link.own.name for name in read.entities[1:] for link in followed(read, workload, name)]
+    _, joined = _asked_and_joined(read)
+    wanted += [link.own.name for name in joined for link in followed(read, workload, name)]
     return list(dict.fromkeys(wanted))
 
 
@@ -396,7 +418,7 @@ def _request(found: Plan, read: Read) -> Request:
         reverse=found.reverse,
         limit=read.limit or read.page,
         consistent=found.lookup.consistent,
-        count=read.result is Result.COUNT,
+        count=_is_counted(read),
         filters=tuple(
             group_text(group)
             for group in alternatives(read.inputs)
@@ -408,22 +430,26 @@ def _request(found: Plan, read: Read) -> Request:
 
 def _call(found: Plan, read: Read, many: bool) -> Call:
     call = Call(found.operation)
-    if read.consistency is Consistency.TRANSACTIONAL:
-        if call is Call.GET:
-            return Call.TRANSACT_GET
-        raise NotServedError(
-            "a transaction reads items by their keys, not a range of them",
-            "read it strongly, or by the ids of the items",
-        )
-    return Call.BATCH_GET if many and call is Call.GET else call
+    match read.consistency:
+        case Consistency.TRANSACTIONAL:
+            if call is Call.GET:
+                return Call.TRANSACT_GET
+            raise NotServedError(
+                "a transaction reads items by their keys, not a range of them",
+                "read it strongly, or by the ids of the items",
+            )
+        case Consistency.EVENTUAL | Consistency.STRONG | None:
+            return Call.BATCH_GET if many and call is Call.GET else call
+        case _:
+            assert_never(read.consistency)
 
 
 def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -> Request:
     """The second request of a join: the items by their keys, up to a hundred in one request."""
     links, other = _links(read, workload, name)
     wanted = wanted_of(read, workload, (name,)) if read.needs else ()
-    consistent = read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL}
-    ask = Lookup.of(name, equal=[link.other.name for link in links], consistent=consistent, needs=wanted or None)
+    given = [link.other.name for link in links]
+    ask = Lookup.of(name, equal=given, consistent=read.is_consistent, needs=wanted or None)
     found = keys.plan(facets, ask)
     missing = [a.name for a in other.id if a.name not in ask.equal] if links[0].other.id else []
     # A generated part of an id is unique by itself, so an index by it is enough.
@@ -446,7 +472,7 @@ def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -
         sk=keys.renamed(sort_condition(found), names),
         shards=found.shards,
         each=varying(links)[-1].own.name,
-        consistent=consistent,
+        consistent=read.is_consistent,
         attributes=wanted,
     )
 
@@ -510,7 +536,7 @@ def filter_text(one: Input) -> str:
     """
     name = bare_name(one.attribute)
     said = write_comparison(one.op, one.values, _NONE).rstrip()
-    return f"{name} {said}" if one.values or not ARITY.get(one.op, 1) else f"{name} {said} {{{name}}}"
+    return f"{name} {said}" if one.values or not one.op.arity else f"{name} {said} {{{name}}}"
 
 
 def group_text(group: Sequence[Input]) -> str:

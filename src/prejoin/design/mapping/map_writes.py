@@ -72,14 +72,35 @@ from prejoin.workload.targets import (
     unsettled_checks,
 )
 
-_DID = {
-    Verb.CREATE: Did.PUT,
-    Verb.PUT: Did.PUT,
-    Verb.UPDATE: Did.UPDATE,
-    Verb.UPSERT: Did.UPDATE,
-    Verb.DELETE: Did.DELETE,
-}
-_CALL = {Did.PUT: Call.PUT, Did.UPDATE: Call.UPDATE, Did.DELETE: Call.DELETE}
+
+def _effect_of(verb: Verb) -> Did:
+    """The effect of an action on the item of its entity."""
+    match verb:
+        case Verb.CREATE | Verb.PUT:
+            return Did.PUT
+        case Verb.UPDATE | Verb.UPSERT:
+            return Did.UPDATE
+        case Verb.DELETE:
+            return Did.DELETE
+        case Verb.EXPIRE:
+            raise AssertionError("no request expires an item")
+        case _:
+            assert_never(verb)
+
+
+def _single_call(effect: Did) -> Call:
+    """The call that writes one item, outside of a transaction."""
+    match effect:
+        case Did.PUT:
+            return Call.PUT
+        case Did.UPDATE:
+            return Call.UPDATE
+        case Did.DELETE:
+            return Call.DELETE
+        case Did.CHECK:
+            raise AssertionError("only a transaction checks an item")
+        case _:
+            assert_never(effect)
 
 
 def map_write(write: Write, workload: Workload, design: Design) -> Operation:
@@ -324,12 +345,13 @@ def _request(entities: tuple[str, ...], actions: list[ItemAction], many: bool = 
     """A single call for one item, a transaction for several. With `many`, one such request for each item."""
     first = actions[0]
     if len(actions) == 1 and first.action is not Did.CHECK and (many or not first.many):
-        return Request(_CALL[first.action], entities=entities, pk=first.pk, sk=_eq(first.sk), actions=tuple(actions))
+        call = _single_call(first.action)
+        return Request(call, entities=entities, pk=first.pk, sk=_eq(first.sk), actions=tuple(actions))
     return Request(Call.TRANSACT_WRITE, entities=entities, actions=tuple(actions))
 
 
 def _actions(write: Write, action: Action, entity: Entity, item: Item, design: Design) -> list[ItemAction]:
-    did = _DID[action.verb]
+    did = _effect_of(action.verb)
     changed = changes(write, action, entity)
     counter = design.counter(entity.name)
     spread = tuple(c for c in changed if counter and action.updates and c.attribute in counter.attributes)
@@ -454,8 +476,10 @@ def _conditions(write: Write, action: Action, design: Design) -> tuple[str, ...]
             return tuple(dict.fromkeys((f"attribute_exists({key})", *own)))
         case Verb.UPSERT if own and not any(f"exists({key})" in text for text in own):
             return tuple(dict.fromkeys(f"attribute_not_exists({key}) or {text}" for text in own))
-        case _:
+        case Verb.PUT | Verb.UPSERT | Verb.DELETE | Verb.EXPIRE:
             return tuple(dict.fromkeys(own))
+        case _:
+            assert_never(action.verb)
 
 
 def _condition(test: Test, write: Write, design: Design) -> str:
@@ -482,17 +506,25 @@ def _condition(test: Test, write: Write, design: Design) -> str:
 def _change(change: Change, write: Write, entity: Entity) -> str:
     inputs = frozenset(i.attribute for i in write.inputs)
     value = write_value(change.value, inputs) if change.value else f"{{{change.attribute}}}"
-    if change.op is ChangeOp.REMOVE:
-        return f"REMOVE {change.attribute}"
-    if is_optional(write, change):
+    if change.op is not ChangeOp.REMOVE and is_optional(write, change):
         return f"SET {change.attribute} = {{{source_of(change)}?}}"
-    if change.op is ChangeOp.SET:
-        return f"SET {change.attribute} = {value}"
-    attribute = entity.attribute(change.attribute)
-    if change.op is ChangeOp.APPEND and not (attribute and attribute.type.kind is Kind.SET):
-        # A missing list counts as empty.
-        return f"SET {change.attribute} = list_append(if_not_exists({change.attribute}, []), {value})"
-    return f"ADD {change.attribute} {'-' if change.op is ChangeOp.SUBTRACT else ''}{value}"
+    match change.op:
+        case ChangeOp.REMOVE:
+            return f"REMOVE {change.attribute}"
+        case ChangeOp.SET:
+            return f"SET {change.attribute} = {value}"
+        case ChangeOp.APPEND:
+            attribute = entity.attribute(change.attribute)
+            if attribute and attribute.type.kind is Kind.SET:
+                return f"ADD {change.attribute} {value}"
+            # A missing list counts as empty.
+            return f"SET {change.attribute} = list_append(if_not_exists({change.attribute}, []), {value})"
+        case ChangeOp.ADD:
+            return f"ADD {change.attribute} {value}"
+        case ChangeOp.SUBTRACT:
+            return f"ADD {change.attribute} -{value}"
+        case _:
+            assert_never(change.op)
 
 
 def _index_keys(knowledge: _Knowledge, item: Item, design: Design) -> list[str]:

@@ -20,7 +20,6 @@ from prejoin.design.solver.search import choose, problem_of
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import (
     AtMost,
-    Consistency,
     CounterShards,
     Decision,
     FixedKey,
@@ -132,7 +131,7 @@ def _statements(workload: Workload) -> Iterator[ConflictStatement]:
         if not (isinstance(pattern, Read) and excess(pattern, workload)):
             yield ConflictStatement("pattern", pattern.id)
     for read in workload.reads:
-        if read.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL):
+        if read.is_consistent:
             yield ConflictStatement("consistent", read.id)
     for decision in workload.decisions:
         if isinstance(decision.pin, _BINDING):

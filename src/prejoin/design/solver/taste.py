@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from math import log10
+from typing import assert_never
 
 from prejoin.design.cost.assumptions import count_by, per_second, size_of
 from prejoin.design.solver.candidates import Candidate, identifies, unique_keys
@@ -99,9 +100,16 @@ class Taste:
         found = []
         for one in (r for e in self._workload.entities for r in e.relationships if r.right == entity.name):
             parent = self._workload.entity(one.left)
-            if one.kind is RelationshipKind.ONE_TO_MANY and parent and parent is not entity:
-                via = [name for name in one.via if entity.attribute(name)]
-                found.append(self._roots(entity, via) if via else self._roots(parent, [a.name for a in parent.id]))
+            match one.kind:
+                case RelationshipKind.ONE_TO_MANY:
+                    if parent and parent is not entity:
+                        via = [name for name in one.via if entity.attribute(name)]
+                        parent_id = [a.name for a in parent.id]
+                        found.append(self._roots(entity, via) if via else self._roots(parent, parent_id))
+                case RelationshipKind.ONE_TO_ONE | RelationshipKind.MANY_TO_MANY | RelationshipKind.HIERARCHY:
+                    pass
+                case _:
+                    assert_never(one.kind)
         ids = {a.name for a in entity.id}
         if found or not any(a.generated for a in entity.id) or any(ids <= one for _, one in self._given(entity.name)):
             return found

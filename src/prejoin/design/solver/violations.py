@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 import msgspec
 
@@ -13,15 +14,21 @@ from prejoin.design.mapping.facets import usable_facets
 from prejoin.design.model import TABLE, Design, Item
 from prejoin.workload.lookup import root
 from prejoin.workload.model import (
+    Accept,
     AtMost,
     ContentPlace,
     CounterShards,
     Entity,
     FixedKey,
+    IndexKeys,
+    Minimise,
     Naming,
+    OutOfScope,
+    OwnTable,
     Pin,
     Spread,
     Under,
+    Unproven,
     Without,
     Workload,
 )
@@ -79,6 +86,21 @@ def violations(design: Design, workload: Workload) -> Iterator[Violation]:
                 if facet and (facet.pk, facet.sk) != ((pin.pk,), (pin.sk,) if pin.sk else ()):
                     key = " and ".join((*facet.pk, *facet.sk))
                     yield Violation(pin, (key,), pin.entity, facet.slot)
+            case (
+                Under()
+                | CounterShards()
+                | ContentPlace()
+                | Minimise()
+                | IndexKeys()
+                | Accept()
+                | OutOfScope()
+                | Unproven()
+                | OwnTable()
+                | None
+            ):
+                pass
+            case _:
+                assert_never(decision.pin)
 
 
 def _named(design: Design, what: str) -> str:
@@ -140,6 +162,23 @@ def ignored_decisions(design: Design, workload: Workload) -> Iterator[IgnoredDec
             case Under() as pin if not _lies_under(pin, workload, facets):
                 why = f"the partition of {pin.entity} is not made of the id of {pin.parent}, nor that of {pin.parent}"
                 yield IgnoredDecision(pin, why, f"key it by the id of {pin.parent}, or leave the decision out")
+            case CounterShards() | ContentPlace() | FixedKey() | Under():  # obeyed
+                pass
+            case (
+                AtMost()
+                | Without()
+                | Minimise()
+                | IndexKeys()
+                | Accept()
+                | OutOfScope()
+                | Unproven()
+                | Naming()
+                | OwnTable()
+                | None
+            ):
+                pass
+            case _:
+                assert_never(decision.pin)
 
 
 def _uncut(pin: Spread, entity: Entity, workload: Workload, facets: Sequence[keys.Facet]) -> tuple[str, str]:
@@ -203,6 +242,8 @@ def _is_other(pin: AtMost | Without | Spread, shards: int, bucket: str) -> bool:
             return bool(bucket) or shards not in (0, pin.shards)
         case Spread():  # it may be split into shards, too
             return bucket not in ("", pin.bucket)
+        case _:
+            assert_never(pin)
 
 
 def _name(one: Item | keys.Facet) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from sqlglot import exp
 
@@ -24,7 +25,6 @@ _OPS: dict[type[exp.Expr], Op] = {
     exp.GT: Op.GT,
     exp.GTE: Op.GE,
 }
-_FLIPPED = {Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE, Op.GE: Op.LE}
 _SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86_400, "WEEK": 604_800, "MONTH": 2_592_000}
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 
@@ -98,7 +98,7 @@ class ConditionReader:
         if isinstance(left, exp.Placeholder) and isinstance(right, exp.Placeholder):
             return None  # 1 = 1
         if not isinstance(left, exp.Column) and isinstance(right, exp.Column):
-            left, right, op = right, left, _FLIPPED.get(op, op)
+            left, right, op = right, left, op.flipped or op
         place = self._place(left)
         if isinstance(right, exp.Any) and op is Op.EQ:  # PostgreSQL: id = ANY($1)
             inner = right.find(exp.Placeholder)
@@ -192,12 +192,29 @@ class ConditionReader:
     def _is_constant(self, text: str, place: Place) -> bool:
         if not self._few(place):
             return False
-        match self._column(place).type.kind:
+        kind = self._column(place).type.kind
+        match kind:
             case Kind.ENUM | Kind.BOOLEAN:
                 return True
             case Kind.INTEGER:
                 return text in ("0", "1")
-        return bool(_WORD.fullmatch(text)) and (self.statement.calls > 2 or text.isupper())
+            case (
+                Kind.STRING
+                | Kind.NUMBER
+                | Kind.DECIMAL
+                | Kind.BINARY
+                | Kind.DATE
+                | Kind.DATETIME
+                | Kind.UUID
+                | Kind.ULID
+                | Kind.LIST
+                | Kind.MAP
+                | Kind.SET
+                | Kind.CONTENT
+            ):
+                return bool(_WORD.fullmatch(text)) and (self.statement.calls > 2 or text.isupper())
+            case _:
+                assert_never(kind)
 
     def _text(self, text: str, place: Place) -> str:
         if self._column(place).type.kind is Kind.BOOLEAN:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from sqlglot import exp
 
@@ -285,10 +286,16 @@ def _description(
 ) -> str:
     """A sentence, which methods of the generated code are named after."""
     together = combine is Combine.COLLECTION
-    first = names[0] if result is Result.ONE or together else plural(names[0])
-    what = f"Count {first}" if result is Result.COUNT else first
-    if limit and result is Result.MANY:
-        what = f"First {limit} {first}"
+    several = names[0] if together else plural(names[0])
+    match result:
+        case Result.ONE:
+            what = names[0]
+        case Result.COUNT:
+            what = f"Count {several}"
+        case Result.MANY:
+            what = f"First {limit} {several}" if limit else several
+        case _:
+            assert_never(result)
     if len(names) > 1:
         what += f" with {' and '.join(plural(n) for n in names[1:])}"
     by = [_input_words(one) for one in inputs]
@@ -303,16 +310,33 @@ def _description(
 def _input_words(one: Input) -> str:
     if one.op is Op.EQ and one.values and one.values[0].const is not None:
         return f"{one.attribute} {one.values[0].const}"
-    words = {
-        Op.BETWEEN: " range",
-        Op.LT: " below",
-        Op.LE: " up to",
-        Op.GT: " above",
-        Op.GE: " from",
-        Op.NE: " other than",
-    }
-    words |= {Op.EXISTS: " present", Op.NOT_EXISTS: " absent", Op.BEGINS_WITH: " prefix", Op.IN: " among"}
-    return one.attribute + ("s" if one.many else words.get(one.op, ""))
+    if one.many:
+        return f"{one.attribute}s"
+    match one.op:
+        case Op.EQ | Op.CONTAINS:
+            return one.attribute
+        case Op.BETWEEN:
+            return f"{one.attribute} range"
+        case Op.LT:
+            return f"{one.attribute} below"
+        case Op.LE:
+            return f"{one.attribute} up to"
+        case Op.GT:
+            return f"{one.attribute} above"
+        case Op.GE:
+            return f"{one.attribute} from"
+        case Op.NE:
+            return f"{one.attribute} other than"
+        case Op.EXISTS:
+            return f"{one.attribute} present"
+        case Op.NOT_EXISTS:
+            return f"{one.attribute} absent"
+        case Op.BEGINS_WITH:
+            return f"{one.attribute} prefix"
+        case Op.IN:
+            return f"{one.attribute} among"
+        case _:
+            assert_never(one.op)
 
 
 def _runnable(

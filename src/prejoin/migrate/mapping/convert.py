@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, assert_never
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -89,8 +89,18 @@ def converter(type_: Type, form: str = "", zone: tzinfo = UTC, members: Mapping[
             return content_value
         case Kind.INTEGER:
             return lambda value: value if type(value) is int and not form else _integer(value, form, zone)
-        case kind:
-            return _CONVERTERS[kind]
+        case Kind.DECIMAL:
+            return _decimal
+        case Kind.NUMBER:
+            return _number
+        case Kind.BOOLEAN:
+            return _boolean
+        case Kind.UUID:
+            return _uuid
+        case Kind.MAP:
+            return _map
+        case _:
+            assert_never(type_.kind)
 
 
 def _fail(value: Any, description: str) -> ConversionError:
@@ -337,12 +347,3 @@ def plain(value: Any) -> Any:
         case memoryview() | bytearray():
             return bytes(value)
     return _string(value, "")
-
-
-_CONVERTERS: Mapping[Kind, Converter] = {
-    Kind.DECIMAL: _decimal,
-    Kind.NUMBER: _number,
-    Kind.BOOLEAN: _boolean,
-    Kind.UUID: _uuid,
-    Kind.MAP: _map,
-}

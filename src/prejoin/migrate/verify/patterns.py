@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import sqlglot
 from sqlglot import exp
@@ -54,12 +54,18 @@ def compare_pattern(
     read = migration.found.document.workload.pattern(pattern)
     method = migration.package.methods.get(pattern)
     source = migration.mapping.patterns.get(pattern)
-    if isinstance(read, Read) and method is not None and read.combine is Combine.COLLECTION:
-        return _compare_collection(migration, snapshot, client, read, method, samples)
     if not isinstance(read, Read) or method is None:
         return PatternComparison(pattern, 0, skipped="it is no read, or the design does not serve it")
-    if len(read.entities) != 1 and read.combine is not Combine.JOIN:
-        return PatternComparison(pattern, 0, skipped="it reads several entities")
+    match read.combine:
+        case Combine.COLLECTION:
+            return _compare_collection(migration, snapshot, client, read, method, samples)
+        case Combine.JOIN:
+            pass
+        case None:
+            if len(read.entities) != 1:
+                return PatternComparison(pattern, 0, skipped="it reads several entities")
+        case _:
+            assert_never(read.combine)
     if not set(read.entities) <= set(migration.mapping.entities):
         return PatternComparison(pattern, 0, skipped="one of its entities is not mapped")
     if any(not joined_columns(migration, read, name) for name in read.entities[1:]):
@@ -345,7 +351,17 @@ def joined_columns(migration: Migration, read: Read, name: str) -> list[tuple[st
     return found
 
 
-_COMPARED = {Op.EQ: "=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">="}
+def _sql_operator(op: Op) -> str:
+    """The operator of SQL for a comparison with one value; empty if there is none that finds the same."""
+    match op:
+        case Op.EQ | Op.LT | Op.LE | Op.GT | Op.GE:
+            return op.value
+        case Op.NE:  # DynamoDB also finds items without the attribute
+            return ""
+        case Op.BETWEEN | Op.BEGINS_WITH | Op.IN | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
+            return ""
+        case _:
+            assert_never(op)
 
 
 def derived_sql(read: Read, rows: EntityRows, snapshot: SourceSnapshot) -> str:
@@ -359,9 +375,10 @@ def derived_sql(read: Read, rows: EntityRows, snapshot: SourceSnapshot) -> str:
     conditions = []
     for one in read.inputs:
         name = column(one.attribute)
-        if not name or one.constant or one.many or one.op not in _COMPARED:
+        sign = _sql_operator(one.op)
+        if not name or one.constant or one.many or not sign:
             return ""
-        conditions.append(f"{name} {_COMPARED[one.op]} :{one.attribute}")
+        conditions.append(f"{name} {sign} :{one.attribute}")
     order = [(column(s.attribute), s.direction) for s in read.sort]
     if read.combine or not conditions or not all(name for name, _ in order):
         return ""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from types import MappingProxyType
+from typing import assert_never
 
 from prejoin.design.cost.bill import PatternCost, pattern_cost
 from prejoin.design.cost.contents import contents
@@ -23,7 +24,7 @@ from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.quantities import write_span
 from prejoin.workload.grammar.values import write_history
 from prejoin.workload.grammar.writes import write_actions, write_checks
-from prejoin.workload.model import Consistency, Direction, Entity, Pattern, Read, Result, Sort, Workload
+from prejoin.workload.model import Direction, Entity, Pattern, Read, Result, Sort, Workload
 
 _BLOCK = re.compile(r"[#>|<=+*~\[-]|\d+[.)]|```|___")
 """Texts that begin a heading, a list, a quote, a table or a code block at the beginning of a line."""
@@ -256,25 +257,32 @@ def _given(read: Read) -> str:
     'one User, its name'
     """
     what = listed(map(write_title, read.entities)) or "items"
-    lead = {Result.ONE: "one ", Result.COUNT: "how many "}.get(read.result or Result.MANY, "")
-    if read.limit:
-        lead = f"the first {read.limit} of "
+    lead = f"the first {read.limit} of " if read.limit else _quantity(read)
     parts = [
         f"by {listed(_ordered(sort) for sort in read.sort)}" if read.sort else "",
         f"in pages{f' of {read.page}' if read.page else ''}" if read.paginated else "",
         f"{'its' if read.result is Result.ONE else 'their'} {listed(map(write_name, read.needs))}"
         if read.needs
         else "",
-        f"{read.consistency.lower()} consistency" if read.consistency and read.consistency in _SAID else "",
+        f"{read.consistency.lower()} consistency" if read.consistency and read.is_consistent else "",
     ]
     return ", ".join([lead + what, *(part for part in parts if part)])
 
 
+def _quantity(read: Read) -> str:
+    match read.result:
+        case Result.ONE:
+            return "one "
+        case Result.COUNT:
+            return "how many "
+        case Result.MANY | None:
+            return ""
+        case _:
+            assert_never(read.result)
+
+
 def _ordered(sort: Sort) -> str:
     return write_name(sort.attribute) + (" (descending)" if sort.direction is Direction.DESC else "")
-
-
-_SAID = frozenset({Consistency.STRONG, Consistency.TRANSACTIONAL})
 
 
 def _word(units: Units) -> str:

@@ -7,23 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import assert_never
 
 from prejoin.design.model import TABLE, Call, Design, Did, Operation, ProjectionKind, Request, Slot
 from prejoin.keys import fields_of
 from prejoin.workload.model import Model
 
-_ACTIONS = {
-    Call.GET: "GetItem",
-    Call.TRANSACT_GET: "GetItem",
-    Call.QUERY: "Query",
-    Call.BATCH_GET: "BatchGetItem",
-}
-_WRITES = {
-    Did.PUT: "PutItem",
-    Did.UPDATE: "UpdateItem",
-    Did.DELETE: "DeleteItem",
-    Did.CHECK: "ConditionCheckItem",
-}
 READS = frozenset({"GetItem", "Query", "BatchGetItem", "ConditionCheckItem"})
 """Actions that change nothing."""
 RETURNING = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
@@ -51,15 +40,34 @@ def grants_of(operation: Operation, design: Design) -> Iterator[Grant]:
     """The grants that an operation needs."""
     for request in operation.requests:
         slot = design.slot(request.slot)
-        if request.call in _ACTIONS and slot is not None:
-            yield _reading(operation, request, slot, design)
-        elif request.call is Call.BATCH_WRITE:
-            # All items of a batch are asked for together.
-            yield Grant("BatchWriteItem", keys=_together(leading_keys(a.pk) for a in request.actions))
-        else:
-            for action in request.actions:
-                yield Grant(_WRITES[action.action], keys=_limits(leading_keys(action.pk)))
-            yield from _restoring(request, design)
+        match request.call:
+            case Call.GET | Call.TRANSACT_GET | Call.QUERY | Call.BATCH_GET:
+                if slot is not None:
+                    yield _reading(operation, request, slot, design)
+            case Call.BATCH_WRITE:
+                # All items of a batch are asked for together.
+                yield Grant("BatchWriteItem", keys=_together(leading_keys(a.pk) for a in request.actions))
+            case Call.PUT | Call.UPDATE | Call.DELETE | Call.TRANSACT_WRITE:
+                for action in request.actions:
+                    yield Grant(_write_action(action.action), keys=_limits(leading_keys(action.pk)))
+                yield from _restoring(request, design)
+            case _:
+                assert_never(request.call)
+
+
+def _write_action(effect: Did) -> str:
+    """The action that IAM allows or denies for a write of one item, also in a transaction."""
+    match effect:
+        case Did.PUT:
+            return "PutItem"
+        case Did.UPDATE:
+            return "UpdateItem"
+        case Did.DELETE:
+            return "DeleteItem"
+        case Did.CHECK:
+            return "ConditionCheckItem"
+        case _:
+            assert_never(effect)
 
 
 def _restoring(request: Request, design: Design) -> Iterator[Grant]:
@@ -117,7 +125,9 @@ def _reading(operation: Operation, request: Request, slot: Slot, design: Design)
     alone = len(request.entities) == 1
     counts = request.count and alone
     attributes = ANY if counts else _attributes(operation, request, slot, design)
-    return Grant(_ACTIONS[request.call], request.slot, keys, attributes, counts)
+    # IAM allows a read in a transaction as GetItem.
+    action = Call.GET if request.call is Call.TRANSACT_GET else request.call
+    return Grant(action.value, request.slot, keys, attributes, counts)
 
 
 def _attributes(operation: Operation, request: Request, slot: Slot, design: Design) -> frozenset[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from prejoin.design.model import TABLE, Design, KeyAttribute, Projection, ProjectionKind, Slot
 from prejoin.render.pictures.drawing import Box, Drawing, Line, Shape, Words, legend
@@ -101,8 +102,10 @@ def _projected(projection: Projection) -> str:
             return "Holds whole items."
         case ProjectionKind.KEYS_ONLY:
             return "Holds keys only."
-        case _:
+        case ProjectionKind.INCLUDE:
             return f"Holds keys and {', '.join(projection.attributes)}."
+        case _:
+            assert_never(projection.kind)
 
 
 def _description(slot: Slot, partitions: Sequence[Partition]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from prejoin.workload.lookup import foreign_parts, target
 from prejoin.workload.model import Attribute, Entity, Relationship, RelationshipKind, Workload
@@ -53,26 +54,38 @@ def _said(workload: Workload, one: Relationship) -> Iterator[RelationLink]:
     left, right = workload.entity(one.left), workload.entity(one.right)
     if left is None or right is None:
         return
-    if one.kind is RelationshipKind.MANY_TO_MANY:
-        between = next((entity for name in one.via if (entity := workload.entity(name))), None)
-        if between is None:
-            yield RelationLink(one.left, one.right, one.via, mutual=True)
-            return
-        for side in dict.fromkeys((one.left, one.right)):
-            names = [a.name for a in between.attributes if a.referenced_entity == side]
-            links = [RelationLink(side, between.name, (name,)) for name in names]
-            yield from links or [RelationLink(side, between.name)]
+    match one.kind:
+        case RelationshipKind.MANY_TO_MANY:
+            yield from _links_between(workload, one)
+        case RelationshipKind.HIERARCHY:
+            yield RelationLink(one.left, one.right, one.via, optional=True)
+        case RelationshipKind.ONE_TO_ONE:
+            yield _link_to_child(one, right, many=False)
+        case RelationshipKind.ONE_TO_MANY:
+            yield _link_to_child(one, right, many=True)
+        case _:
+            assert_never(one.kind)
+
+
+def _links_between(workload: Workload, one: Relationship) -> Iterator[RelationLink]:
+    """The links of an N:N relationship: to the entity between the two sides, or one for both directions."""
+    between = next((entity for name in one.via if (entity := workload.entity(name))), None)
+    if between is None:
+        yield RelationLink(one.left, one.right, one.via, mutual=True)
         return
-    many = one.kind is not RelationshipKind.ONE_TO_ONE
-    if one.kind is RelationshipKind.HIERARCHY:
-        yield RelationLink(one.left, one.right, one.via, optional=True)
-        return
+    for side in dict.fromkeys((one.left, one.right)):
+        names = [a.name for a in between.attributes if a.referenced_entity == side]
+        links = [RelationLink(side, between.name, (name,)) for name in names]
+        yield from links or [RelationLink(side, between.name)]
+
+
+def _link_to_child(one: Relationship, right: Entity, many: bool) -> RelationLink:
     vias = [via for via in one.via if right.attribute(via)]
     if not vias and not one.via:
         vias = [a.name for a in right.attributes if a.referenced_entity == one.left][:1]
     via = tuple(vias) or one.via
     attribute = right.attribute(via[0]) if len(via) == 1 else None
-    yield RelationLink(one.left, one.right, via, many, optional=bool(attribute and attribute.optional))
+    return RelationLink(one.left, one.right, via, many, optional=bool(attribute and attribute.optional))
 
 
 def _referring(workload: Workload) -> Iterator[RelationLink]:

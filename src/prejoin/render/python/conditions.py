@@ -25,13 +25,6 @@ from prejoin.workload.model import (
 )
 
 _SIGN = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">="}
-_CALLS = {
-    Op.BETWEEN: "between",
-    Op.BEGINS_WITH: "begins_with",
-    Op.CONTAINS: "contains",
-    Op.IN: "one_of",
-    Op.EXISTS: "exists",
-}
 
 
 def value_text(value: Value, attribute: Attribute, module: RenderContext) -> str:
@@ -128,8 +121,10 @@ def failed_comparison(op: Op, left: str, values: Sequence[str], attribute: Attri
             failed = f"not {_stored_text(left, attribute)}.startswith({values[0]})"
         case Op.CONTAINS:
             failed = f"{values[0]} not in {left}"
-        case _:
+        case Op.LT | Op.LE | Op.GT | Op.GE:
             failed = f"{left} {_OPPOSITE[op]} {values[0]}"
+        case _:
+            assert_never(op)
     return f"{left} is None or {failed}" if attribute.optional else failed
 
 
@@ -155,8 +150,23 @@ def _stored_text(left: str, attribute: Attribute) -> str:
             return f"{left}.isoformat()"
         case Kind.DATE | Kind.UUID:
             return f"str({left})"
-        case _:
+        case (
+            Kind.STRING
+            | Kind.NUMBER
+            | Kind.INTEGER
+            | Kind.DECIMAL
+            | Kind.BOOLEAN
+            | Kind.BINARY
+            | Kind.ULID
+            | Kind.LIST
+            | Kind.MAP
+            | Kind.SET
+            | Kind.ENUM
+            | Kind.CONTENT
+        ):
             return left
+        case _:
+            assert_never(attribute.type.kind)
 
 
 def comparison(
@@ -167,13 +177,11 @@ def comparison(
     `given` is whether the values are parameters, and not constants; for `in`, one parameter that is a list.
     """
     at = f"o.{field}"
-    is_ordering = op in (Op.LT, Op.LE, Op.GT, Op.GE)
-    if is_ordering:
-        return f"{recorded_attribute(field, attribute, module)} {_SIGN[op]} {values[0]}"
-    if op in _CALLS:
-        module.imports.name("prejoin", _CALLS[op])
     match op:
+        case Op.LT | Op.LE | Op.GT | Op.GE:
+            return f"{recorded_attribute(field, attribute, module)} {_SIGN[op]} {values[0]}"
         case Op.IN:
+            module.imports.name("prejoin", "one_of")
             return call("one_of", at, values[0] if given else listing(values))
         case Op.NOT_EXISTS:
             module.imports.name("operator", "eq")
@@ -185,8 +193,12 @@ def comparison(
             return call(function, at, values[0])
         case Op.EQ | Op.NE:
             return f"{at} {_SIGN[op]} {values[0]}"
+        case Op.BETWEEN | Op.BEGINS_WITH | Op.CONTAINS | Op.EXISTS:
+            function = op.value  # the client's functions have the names of the operators
+            module.imports.name("prejoin", function)
+            return call(function, at, *values)
         case _:
-            return call(_CALLS[op], at, *values)
+            assert_never(op)
 
 
 def recorded_attribute(field: str, attribute: Attribute, module: RenderContext) -> str:

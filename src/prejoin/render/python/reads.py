@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from prejoin import keys
 from prejoin.design.mapping.map_reads import JoinLink, followed, is_filtered, is_tested, plan_read, varying, wanted_of
@@ -40,17 +41,6 @@ from prejoin.workload.model import (
 )
 from prejoin.workload.tenants import tenant_of
 
-_SUFFIX = {
-    Op.NE: "other_than",
-    Op.LT: "before",
-    Op.LE: "until",
-    Op.GT: "after",
-    Op.GE: "since",
-    Op.BEGINS_WITH: "prefix",
-    Op.CONTAINS: "containing",
-    Op.IN: "in",
-}
-_NUMBERS = {Op.LT: "below", Op.LE: "at_most", Op.GT: "above", Op.GE: "at_least"}
 _NO_VALUES = frozenset({Op.EXISTS, Op.NOT_EXISTS})
 _RESERVED = RESERVED | LOCAL | {"limit", "after", "now"}
 _COUNT = ReturnType(ReturnKind.COUNT)
@@ -90,6 +80,31 @@ class _InputCode:
         return comparison(self.input.op, self.field, self.values, self.attribute, module, given=not is_constant)
 
 
+def _word_of(op: Op, is_number: bool) -> str:
+    """The end of the name of a parameter that is not compared for equality: `placed_at_since`, `price_at_most`."""
+    match op:
+        case Op.NE:
+            return "other_than"
+        case Op.LT:
+            return "below" if is_number else "before"
+        case Op.LE:
+            return "at_most" if is_number else "until"
+        case Op.GT:
+            return "above" if is_number else "after"
+        case Op.GE:
+            return "at_least" if is_number else "since"
+        case Op.BEGINS_WITH:
+            return "prefix"
+        case Op.CONTAINS:
+            return "containing"
+        case Op.IN:
+            return "in"
+        case Op.EQ | Op.BETWEEN | Op.EXISTS | Op.NOT_EXISTS:
+            raise AssertionError(f"{op} has no parameter, or two, or one with the name of its attribute")
+        case _:
+            assert_never(op)
+
+
 class _ReadMethod:
     """Renders one read."""
 
@@ -97,7 +112,7 @@ class _ReadMethod:
         self.module = module
         self.read = read
         self.operation = operation
-        self.entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
+        self.entities = read.entities[:1] if self.joined else read.entities
         self.first = self.entities[0]
         found = read_plan(module, read)
         assert isinstance(found, keys.Plan)  # it is served
@@ -113,7 +128,13 @@ class _ReadMethod:
 
     @property
     def joined(self) -> bool:
-        return self.read.combine is Combine.JOIN
+        match self.read.combine:
+            case Combine.JOIN:
+                return True
+            case Combine.COLLECTION | None:
+                return False
+            case _:
+                assert_never(self.read.combine)
 
     @property
     def paged(self) -> bool:
@@ -147,17 +168,21 @@ class _ReadMethod:
             return self._collection()
         into = self._into()
         shown = into or cls
-        if read.result is Result.COUNT:
-            return self._count(cls), _COUNT
-        if self.many is not None:
-            first, result = self._each(cls, into), ReturnType(ReturnKind.LIST, shown)
-        elif self._gettable:
-            first, result = self._get(cls, into), ReturnType(ReturnKind.ONE, shown)
-        elif read.result is Result.ONE:
-            first = [self._query(cls, into, "page = ", "1"), "return page[0] if page else None"]
-            result = ReturnType(ReturnKind.ONE, shown)
-        else:
-            first, result = self._page(cls, into, shown)
+        match read.result:
+            case Result.COUNT:
+                return self._count(cls), _COUNT
+            case Result.ONE | Result.MANY | None if self.many is not None:
+                first, result = self._each(cls, into), ReturnType(ReturnKind.LIST, shown)
+            case Result.ONE:
+                result = ReturnType(ReturnKind.ONE, shown)
+                if self._gettable:
+                    first = self._get(cls, into)
+                else:
+                    first = [self._query(cls, into, "page = ", "1"), "return page[0] if page else None"]
+            case Result.MANY | None:
+                first, result = self._page(cls, into, shown)
+            case _:
+                assert_never(read.result)
         if not self.joined:
             return first, result
         return self._with_others(self._summed(first), result)
@@ -511,7 +536,7 @@ class _ReadMethod:
         elif one.many:
             named = [(plural(identifier(base, ())), InputValue(one.attribute, many=True))]
         elif one.op is not Op.EQ:
-            word = (_NUMBERS if attribute.type.numeric else {}).get(one.op) or _SUFFIX[one.op]
+            word = _word_of(one.op, attribute.type.numeric)
             named = [(f"{base} {word}", InputValue(one.attribute, many=one.op is Op.IN))]
         found: list[str] = []
         for text, meaning in named:

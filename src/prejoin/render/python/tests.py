@@ -301,8 +301,10 @@ class _Test:
                 return literal(next(iter(value)), self.imports)
             case Op.BEGINS_WITH if attribute.type.kind not in {Kind.STRING, Kind.ENUM, Kind.ULID}:
                 return literal(str(value)[:4], self.imports)
-            case _:
+            case Op.EQ | Op.LE | Op.GE | Op.BETWEEN | Op.BEGINS_WITH | Op.IN | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
                 return self._used(at)
+            case _:
+                assert_never(op)
 
     def _named(self, read: Read, name: str, first: _Item) -> _Item:
         """The item that the first one of a join refers to."""
@@ -622,11 +624,22 @@ class _Test:
                 bounds.append(self._constant(other, attribute))
                 continue
             if other.param not in values:
-                way = {Op.LT: 1, Op.GT: -1, Op.NE: 1}.get(op, 0)
-                values[other.param] = neighbour(value, way, attribute) if way else value
+                values[other.param] = self._compared_value(op, value, attribute)
                 texts[other.param] = self._literal(values[other.param])
             bounds.append(values[other.param])
         return _Comparison(op, tuple(bounds), is_true)
+
+    def _compared_value(self, op: Op, value: object, attribute: Attribute) -> object:
+        """Another value for which the comparison of the value with it is true; for some operators, the same value."""
+        match op:
+            case Op.LT | Op.NE:
+                return neighbour(value, 1, attribute)
+            case Op.GT:
+                return neighbour(value, -1, attribute)
+            case Op.EQ | Op.LE | Op.GE | Op.BETWEEN | Op.BEGINS_WITH | Op.IN | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
+                return value
+            case _:
+                assert_never(op)
 
     def _comparison(
         self,
@@ -713,8 +726,22 @@ class _Test:
                 return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
             case Kind.DECIMAL:
                 return Decimal(int(moment.timestamp()))
-            case _:
+            case (
+                Kind.NUMBER
+                | Kind.INTEGER
+                | Kind.BOOLEAN
+                | Kind.BINARY
+                | Kind.UUID
+                | Kind.ULID
+                | Kind.LIST
+                | Kind.MAP
+                | Kind.SET
+                | Kind.ENUM
+                | Kind.CONTENT
+            ):
                 return int(moment.timestamp())
+            case _:
+                assert_never(attribute.type.kind)
 
     def _amount(self, write: Write, source: str, attribute: Attribute) -> object:
         """A small amount that the input allows, of the type of the number that it is added to."""
@@ -828,6 +855,8 @@ class _Test:
             case ChangeOp.APPEND:
                 members = f"*{self._used(self._at(item, attribute.name))}, {'*' * (value is None)}{text}"
                 return f"== {{{members}}}" if attribute.type.kind is Kind.SET else f"== [{members}]"
+            case _:
+                assert_never(op)
 
     # --- Samples ----------------------------------------------------------------------------------------------------
 
@@ -972,6 +1001,8 @@ class _Comparison:
     def _holds(self, value: object) -> bool:
         bounds: Any = self.bounds
         given: Any = value
+        if given is None and self.op not in (Op.EXISTS, Op.NOT_EXISTS, Op.NE):
+            return False
         match self.op:
             case Op.EXISTS:
                 return given is not None
@@ -979,9 +1010,6 @@ class _Comparison:
                 return given is None
             case Op.NE:
                 return bool(given != bounds[0])
-        if given is None:
-            return False
-        match self.op:
             case Op.EQ:
                 return bool(given == bounds[0])
             case Op.IN:

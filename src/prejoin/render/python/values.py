@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import assert_never
 
 from prejoin.design.document.samples import SampleContent
 from prejoin.render.python.layout import Imports, quoted, string
@@ -13,13 +14,6 @@ from prejoin.types import Kind, Type
 from prejoin.workload.constants import constant
 from prejoin.workload.model import Attribute, Value
 
-_PLAIN = {
-    Kind.STRING: "str",
-    Kind.INTEGER: "int",
-    Kind.BOOLEAN: "bool",
-    Kind.BINARY: "bytes",
-    Kind.ULID: "str",
-}
 _UNITS = ((86_400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
 
 
@@ -52,8 +46,16 @@ def annotation(type_: Type, imports: Imports, enum: str = "") -> str:
             return f"list[{annotation(type_.of, imports) if type_.of else 'Any'}]"
         case Kind.SET:
             return f"set[{annotation(type_.of, imports) if type_.of else 'str'}]"
-        case kind:
-            return _PLAIN[kind]
+        case Kind.STRING | Kind.ULID:
+            return "str"
+        case Kind.INTEGER:
+            return "int"
+        case Kind.BOOLEAN:
+            return "bool"
+        case Kind.BINARY:
+            return "bytes"
+        case _:
+            assert_never(type_.kind)
 
 
 def literal(value: object, imports: Imports) -> str:
@@ -111,8 +113,23 @@ def moment_text(value: Value, attribute: Attribute, imports: Imports) -> str:
             return f"{inner}.date()"
         case Kind.STRING:
             return f'{inner}.isoformat(timespec="seconds").replace("+00:00", "Z")'
-        case _:
+        case (
+            Kind.NUMBER
+            | Kind.INTEGER
+            | Kind.DECIMAL
+            | Kind.BOOLEAN
+            | Kind.BINARY
+            | Kind.UUID
+            | Kind.ULID
+            | Kind.LIST
+            | Kind.MAP
+            | Kind.SET
+            | Kind.ENUM
+            | Kind.CONTENT
+        ):
             return f"int({inner}.timestamp())"
+        case _:
+            assert_never(attribute.type.kind)
 
 
 def _span(seconds: int) -> str:

@@ -6,6 +6,7 @@ New items are parameters as objects. Other values are taken from these objects i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -418,20 +419,24 @@ class _WriteMethod:
     def _can_be_refused(self, at: int, action: Action, entity: Entity) -> bool:
         """Whether DynamoDB may refuse the write of a single item, because of what the table holds."""
         design = self.module.design
-        if action.verb is Verb.CREATE:
-            return True
-        if is_spread(design.counters, self.write, action, entity):
+        if action.verb is not Verb.CREATE and is_spread(design.counters, self.write, action, entity):
             return False
-        if action.verb is Verb.PUT:
-            is_unique = any(guard.entity == entity.name for guard in design.guards)
-            return is_unique or bool(self._where(action, entity, None, []))
-        given = self.sources.given(at, action, entity, None)
-        known_values = {name for name, _ in given} - {*self.sources.base(entity)}
-        if action.verb is Verb.UPDATE or known_values or self._where(action, entity, None, given):
-            return True
-        changed = {change.attribute for change in changes(self.write, action, entity)}
-        takes_unique = any(g.entity == entity.name and changed & set(g.attributes) for g in design.guards)
-        return action.verb is Verb.UPSERT and (takes_unique or has_bounded_sum(self.write, action, entity))
+        match action.verb:
+            case Verb.CREATE:
+                return True
+            case Verb.PUT:
+                is_unique = any(guard.entity == entity.name for guard in design.guards)
+                return is_unique or bool(self._where(action, entity, None, []))
+            case Verb.UPDATE | Verb.UPSERT | Verb.DELETE | Verb.EXPIRE:
+                given = self.sources.given(at, action, entity, None)
+                known_values = {name for name, _ in given} - {*self.sources.base(entity)}
+                if action.verb is Verb.UPDATE or known_values or self._where(action, entity, None, given):
+                    return True
+                changed = {change.attribute for change in changes(self.write, action, entity)}
+                takes_unique = any(g.entity == entity.name and changed & set(g.attributes) for g in design.guards)
+                return action.verb is Verb.UPSERT and (takes_unique or has_bounded_sum(self.write, action, entity))
+            case _:
+                assert_never(action.verb)
 
     def _parents_first(self) -> list[int]:
         """The positions of the actions; a list that is found over another one comes after it."""
@@ -635,10 +640,12 @@ class _WriteMethod:
                 function = "add" if attribute.type.kind is Kind.SET else "appended"
                 self.module.imports.name("prejoin", function)
                 return f"{name} = {function}({name}, {more})"
-            case _:
+            case ChangeOp.SET:
                 if change.value is not None:
                     return f"{name} = {self.sources.value(change.value, entity.name, attribute, loop)}"
                 return f"{name} = {self.sources.new_value(entity, attribute, loop)}"
+            case _:
+                assert_never(change.op)
 
     def _amount(self, change: Change, entity: Entity, attribute: Attribute, loop: Loop | None) -> str:
         if change.value is None:

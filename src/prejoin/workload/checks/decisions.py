@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator
+from typing import assert_never
 
 from prejoin.keys import Separator, Template, TemplateError
 from prejoin.keys.template.separator import SEPARATORS
@@ -14,6 +15,7 @@ from prejoin.workload.contents import CONTENT
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import (
     Accept,
+    AtMost,
     ContentPlace,
     CounterShards,
     FixedKey,
@@ -27,6 +29,7 @@ from prejoin.workload.model import (
     Spread,
     Under,
     Unproven,
+    Without,
 )
 from prejoin.workload.read_result import Path
 
@@ -77,8 +80,10 @@ def _about(pin: Pin) -> Hashable:
             return ("unproven", pin.pattern)
         case Under():
             return ("under", pin.entity)
-        case _:
+        case AtMost() | Without() | OwnTable():
             return None
+        case _:
+            assert_never(pin)
 
 
 def _problems(r: Reporter, pin: Pin, separator: str) -> Iterator[tuple[str, str]]:
@@ -111,10 +116,13 @@ def _problems(r: Reporter, pin: Pin, separator: str) -> Iterator[tuple[str, str]
             if attribute and attribute.type != CONTENT:
                 fix = f"give it the type `content`, or a size of more than {ITEM_SIZE // KB} KB"
                 yield f"`{pin.entity}.{pin.attribute}` is in its item, because it is no large content", fix
-        case Under() if pin.entity == pin.parent:
-            yield f"`{pin.entity}` cannot live under itself", "name the entity that it belongs to"
-        case _:
+        case Under():
+            if pin.entity == pin.parent:
+                yield f"`{pin.entity}` cannot live under itself", "name the entity that it belongs to"
+        case AtMost() | Without() | Spread() | CounterShards() | Minimise() | IndexKeys() | OutOfScope() | Unproven():
             pass
+        case _:
+            assert_never(pin)
 
 
 def _key(r: Reporter, pin: FixedKey, separator: str) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import assert_never
 
 from prejoin.diagnostics import Code
 from prejoin.keys import fields_of
@@ -14,12 +15,16 @@ from prejoin.workload.grammar.lexer import WORD
 from prejoin.workload.lookup import EITHER, bare_name, bindings, changes, suggest, target, undecided
 from prejoin.workload.model import (
     Accept,
+    AtMost,
     Comparison,
     ContentPlace,
     CounterShards,
     Entity,
     FixedKey,
+    IndexKeys,
     Leaf,
+    Minimise,
+    Naming,
     OutOfScope,
     OwnTable,
     Pattern,
@@ -365,5 +370,7 @@ def _decisions(r: Reporter) -> None:
                     _known_entity(r, path, name)
             case Accept() | OutOfScope() | Unproven():
                 _known_pattern(r, path, decision.pin.pattern)
-            case _:
+            case AtMost() | Minimise() | IndexKeys() | Naming() | None:
                 pass
+            case _:
+                assert_never(decision.pin)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from math import ceil, floor
-from typing import Any
+from typing import Any, assert_never
 
 from msgspec.structs import replace
 
@@ -161,11 +161,19 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
         if attribute and not attribute.type.scalar:
             message = f"`{attribute.name}` is {attribute.type}, which has no order"
             r.say(codes.UNFIT_TYPE, (*path, "sort"), message, "sort by a string, a number or a date")
-    if read.result is Result.ONE and read.paginated:
-        r.say(codes.CONTRADICTION, (*path, "paginated"), "a `Single` has no pages", "write `No`, or `Collection`")
-    if read.result is Result.COUNT and (read.needs or read.sort):
-        what = "attributes" if read.needs else "order"
-        r.say(codes.CONTRADICTION, (*path, "result"), f"a `Count` has no {what}", "leave it out, or write `Collection`")
+    match read.result:
+        case Result.ONE:
+            if read.paginated:
+                fix = "write `No`, or `Collection`"
+                r.say(codes.CONTRADICTION, (*path, "paginated"), "a `Single` has no pages", fix)
+        case Result.COUNT:
+            if read.needs or read.sort:
+                what, fix = "attributes" if read.needs else "order", "leave it out, or write `Collection`"
+                r.say(codes.CONTRADICTION, (*path, "result"), f"a `Count` has no {what}", fix)
+        case Result.MANY | None:
+            pass
+        case _:
+            assert_never(read.result)
 
 
 def _alternatives(r: Reporter, read: Read, group: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
@@ -429,8 +437,23 @@ def _check_bounds(r: Reporter, path: Path, op: Op | None, values: tuple[Value, .
         return
     first, last = numbers[0], numbers[-1]
     # The nearest whole numbers for which the comparison is true.
-    lowest = {Op.GE: ceil(first), Op.GT: floor(first) + 1, Op.BETWEEN: ceil(first)}.get(op) if op else None
-    highest = {Op.LE: floor(first), Op.LT: ceil(first) - 1, Op.BETWEEN: floor(last)}.get(op) if op else None
+    lowest: int | None = None
+    highest: int | None = None
+    match op:
+        case Op.GE:
+            lowest = ceil(first)
+        case Op.GT:
+            lowest = floor(first) + 1
+        case Op.LE:
+            highest = floor(first)
+        case Op.LT:
+            highest = ceil(first) - 1
+        case Op.BETWEEN:
+            lowest, highest = ceil(first), floor(last)
+        case Op.EQ | Op.NE | Op.IN | Op.BEGINS_WITH | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS | None:
+            pass
+        case _:
+            assert_never(op)
     if most is not None and lowest is not None and lowest > most:
         bound, fix = f"at most {most}", f"raise the bound: `max {lowest}`"
     elif least is not None and highest is not None and highest < least:

@@ -5,18 +5,28 @@ Only if exactly one entity has that name in another case or number. Tables must 
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from msgspec.structs import replace
 
 from prejoin.workload.model import (
+    Accept,
+    AtMost,
     ContentPlace,
     Context,
     CounterShards,
     Decision,
     Entity,
     FixedKey,
+    IndexKeys,
+    Minimise,
+    Naming,
+    OutOfScope,
+    OwnTable,
     Relationship,
     Spread,
     Under,
+    Unproven,
     Without,
     Workload,
 )
@@ -82,5 +92,7 @@ def _decision(decision: Decision, exact: _Exact) -> Decision:
             return replace(decision, pin=replace(pin, entity=exact(pin.entity), parent=exact(pin.parent)))
         case Without() | Spread() | CounterShards() | ContentPlace() | FixedKey() as pin:
             return replace(decision, pin=replace(pin, entity=exact(pin.entity)))
-        case _:
+        case AtMost() | Minimise() | IndexKeys() | Accept() | OutOfScope() | Unproven() | Naming() | OwnTable() | None:
             return decision
+        case _:
+            assert_never(decision.pin)

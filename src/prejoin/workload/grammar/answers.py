@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import assert_never
 
 from prejoin.workload.grammar.lexer import CellTokens, Inexact, TokenKind, write_name
 from prejoin.workload.model import Combine, Consistency, Direction, Result, Sort
@@ -120,8 +121,13 @@ def read_combine(text: str) -> tuple[Combine | bool, str]:
             tokens = CellTokens(via)
             name = tokens.name("the attribute that the join follows")
             tokens.expect_end(COMBINE_FIX)
-            if combine is Combine.JOIN:
-                return combine, name
+            match combine:
+                case Combine.JOIN:
+                    return combine, name
+                case Combine.COLLECTION:  # it follows no attribute
+                    pass
+                case _:
+                    assert_never(combine)
     return read_yes_no(text, COMBINE_FIX), ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import assert_never
 
 from prejoin.workload.grammar.lexer import CellTokens, Inexact, write_name
 from prejoin.workload.model import (
@@ -97,8 +98,13 @@ def _via(text: str) -> tuple[str, ...]:
 
 
 def write_relationship(r: Relationship) -> str:
-    hierarchy = r.kind is RelationshipKind.HIERARCHY
-    head = f"{write_name(r.left)} hierarchy" if hierarchy else f"{write_name(r.left)} {r.kind} {write_name(r.right)}"
+    match r.kind:
+        case RelationshipKind.HIERARCHY:
+            head = f"{write_name(r.left)} hierarchy"
+        case RelationshipKind.ONE_TO_ONE | RelationshipKind.ONE_TO_MANY | RelationshipKind.MANY_TO_MANY:
+            head = f"{write_name(r.left)} {r.kind} {write_name(r.right)}"
+        case _:
+            assert_never(r.kind)
     via = f" via {' + '.join(write_name(v) for v in r.via)}" if r.via else ""
     role = f" as {write_name(r.role)}" if r.role else ""
     return head + via + role + (f" - {r.text}" if r.text else "")
@@ -283,6 +289,8 @@ def write_pin(pin: Pin) -> str:
         case OwnTable():
             need = "needs its own" if len(pin.entities) == 1 else "need their own"
             return f"{' and '.join(map(write_name, pin.entities))} {need} {' and '.join(pin.needs)}"
+        case _:
+            assert_never(pin)
 
 
 def _structure(word: str) -> str:

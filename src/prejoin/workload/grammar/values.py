@@ -6,7 +6,7 @@ import re
 
 from prejoin.workload.grammar.lexer import WORD, CellTokens, TokenKind, quote, write_name
 from prejoin.workload.grammar.quantities import SPANS, write_span
-from prejoin.workload.model import ARITY, History, Op, Value
+from prejoin.workload.model import History, Op, Value
 
 
 class BareWord(str):
@@ -54,7 +54,7 @@ def read_values(tokens: CellTokens, op: Op, inputs: frozenset[str]) -> tuple[Val
     """
     if op is Op.IN:
         return _listed(tokens, inputs)
-    if ARITY.get(op) == 0 or not _value_is_next(tokens):
+    if op.arity == 0 or not _value_is_next(tokens):
         return ()
     first = _value(tokens, inputs)
     if op is not Op.BETWEEN:

@@ -140,9 +140,13 @@ def _write_change(change: Change, inputs: frozenset[str]) -> str:
     if name in {ChangeOp.REMOVE, ChangeOp.APPEND}:
         name = f"`{name}`"
     value = write_value(change.value, inputs) if change.value else ""
-    if change.op in {ChangeOp.REMOVE, ChangeOp.APPEND}:
-        return f"{change.op} {name}" + (f" = {value}" if value else "")
-    return f"{name} {change.op} {value}" if value else f"{name}{'?' * change.optional}"
+    match change.op:
+        case ChangeOp.REMOVE | ChangeOp.APPEND:
+            return f"{change.op} {name}" + (f" = {value}" if value else "")
+        case ChangeOp.SET | ChangeOp.ADD | ChangeOp.SUBTRACT:
+            return f"{name} {change.op} {value}" if value else f"{name}{'?' * change.optional}"
+        case _:
+            assert_never(change.op)
 
 
 def read_checks(text: str, inputs: frozenset[str]) -> tuple[Condition, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import cast
+from typing import assert_never, cast
 
 from msgspec.structs import replace
 
@@ -264,8 +264,15 @@ def _likely_result(w: Workload, read: Read) -> str:
 
 def take_result(w: Workload, p: Pattern, text: str) -> Pattern:
     result, needs, limit = read_result(text)
-    if result is not Result.MANY:
-        p = replace(p, sort=(), paginated=False if result is Result.ONE else None, page=None)
+    match result:
+        case Result.ONE:
+            p = replace(p, sort=(), paginated=False, page=None)
+        case Result.COUNT:
+            p = replace(p, sort=(), paginated=None, page=None)
+        case Result.MANY:
+            pass
+        case _:
+            assert_never(result)
     return replace(p, result=result, needs=needs, limit=limit)
 
 
