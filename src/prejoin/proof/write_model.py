@@ -921,9 +921,14 @@ def is_simple(check: Test) -> bool:
 
 
 def _is_said(slot: Slot, name: str, source: str) -> bool:
-    """Whether a condition says that an attribute is equal to an input. Then it is broken as a condition."""
-    comparisons = [check for check in slot.checks if isinstance(check, Comparison) and check.op is Op.EQ]
-    return any(check.attribute == name and check.values[0].param == source for check in comparisons)
+    """Whether a condition compares an attribute with an input. Then the condition decides whether they are equal.
+
+    An id names the item, whatever a condition says of it.
+    """
+    comparisons = [leaf for check in slot.checks for leaf in leaves(check) if isinstance(leaf, Comparison)]
+    own = [leaf for leaf in comparisons if leaf.attribute == name and any(v.param == source for v in leaf.values)]
+    is_fact = any(leaf in slot.checks and leaf.op is Op.EQ for leaf in own)
+    return is_fact or (bool(own) and not any(name == attribute.name for attribute in slot.entity.id))
 
 
 def is_unique(entity: Entity, name: str) -> bool:
