@@ -594,7 +594,7 @@ class _Test:
                 texts[name] = self._literal(value)
 
     def _give_unneeded_inputs(self, write: Write, texts: dict[str, str], values: dict[str, object]) -> None:
-        """Gives a value to inputs of conditions that are true without them: `me` in `expiresAt < now or ownerId = me`."""
+        """Gives a value to inputs of conditions that are true without them: `me` in `status = FREE or ownerId = me`."""
         workload = self.module.workload
         names = [param.meaning.input for param in self.method.params if isinstance(param.meaning, InputValue)]
         for leaf in all_leaves(write):
