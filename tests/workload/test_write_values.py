@@ -7,6 +7,7 @@ import pytest
 from prejoin.diagnostics import Severity
 from prejoin.workload.files import read_text
 from prejoin.workload.lookup import changes
+from prejoin.workload.targets import known
 
 DOCUMENT = """# Seats
 
@@ -341,3 +342,59 @@ def test_a_time_with_an_offset_is_in_quotes() -> None:
                 inputs="seatId", items=items.format(time), conditions=condition.format(time), transaction="No"
             )
             assert [d.fix for d in read_text(text, "md").diagnostics if d.severity is Severity.ERROR] == fixes
+
+
+def test_a_part_that_only_expired_items_fulfil() -> None:
+    """Beside an `or` it is superfluous. `not (…)` of it is true for all items that are found."""
+    document = DOCUMENT.replace("`tags` (set of string", "`endsAt` (integer, ttl, mutable)\n  - `tags` (set of string")
+    expected = {
+        "n = 5 or endsAt < now": {"PJ221"},
+        "not (endsAt < now)": set(),
+        "n = 5 and not (endsAt <= now)": set(),
+        "n = 5 and endsAt < now": {"PJ212"},
+        "(n = 5 or n = 6) and endsAt < now": {"PJ212"},
+        "endsAt < now or endsAt between now - 7 days and now": {"PJ212"},
+        "not (endsAt > now)": set(),
+    }
+    for items in ("update Seat (n = 7)", "delete Seat"):
+        for condition, wanted in expected.items():
+            text = document.format(inputs="seatId", items=items, conditions=condition, transaction="No")
+            codes = {d.code for d in read_text(text, "md").diagnostics} & {"PJ212", "PJ221"}
+            assert codes == wanted, (items, condition)
+
+
+# --- Constants and attributes -------------------------------------------------------------------------------------------
+
+
+def test_a_quoted_constant_may_have_the_name_of_an_attribute_that_is_compared_beside_it() -> None:
+    document = DOCUMENT.replace(
+        "`n` (integer, mutable)", "`n` (integer, mutable)\n  - `nick` (string, optional, mutable)"
+    )
+    document = document.replace(
+        "`n` (integer, mutable)", "`n` (integer, mutable)\n  - `label` (string, optional, mutable)"
+    )
+    for condition in (
+        'label = "nick" or nick = "x"',
+        'nick exists; label <> "nick"',
+        'not (nick in ("label", "a or b"))',
+    ):
+        text = document.format(inputs="seatId", items="update Seat (n = 7)", conditions=condition, transaction="No")
+        assert [d for d in read_text(text, "md").diagnostics if d.severity is Severity.ERROR] == [], condition
+    text = document.format(inputs="seatId", items="update Seat (n = 7)", conditions="n < n", transaction="No")
+    errors = [d for d in read_text(text, "md").diagnostics if d.severity is Severity.ERROR]
+    assert [(d.code, d.message) for d in errors] == [("PJ207", "`n` is compared with itself")]
+
+
+def test_an_input_that_a_condition_compares_is_not_the_value_of_its_attribute() -> None:
+    """`n <= n` compares the stored number with the input; only `n = n`, on its own, says that they are equal."""
+    known_values = {
+        "Seat.n = n": True,
+        "Seat.n <= n": False,
+        "Seat.n = n or share = 1": False,
+        "not (Seat.n = n)": False,
+    }
+    for condition, is_known in known_values.items():
+        text = DOCUMENT.format(inputs="seatId, n", items="delete Seat", conditions=condition, transaction="No")
+        workload = read_text(text, "md").workload
+        write = next(one for one in (*workload.writes, *workload.deletes) if one.checks)
+        assert ("n" in known(workload, write, write.actions[0])) is is_known, condition

@@ -40,6 +40,7 @@ from prejoin.workload.model import (
     Op,
     Presence,
     Test,
+    Value,
     Verb,
     Write,
 )
@@ -630,6 +631,7 @@ class WriteModel:
         if tried.place != slot.place and tried.place[0] >= 0:
             tried = Variation()
         absent = {self._own_variable(slot, name) for name in tried.names}
+        found_until = self._times_of_found(slot)
 
         def fits(*values: Any) -> bool:
             by_variable = dict(zip(variables, values, strict=True))
@@ -639,6 +641,9 @@ class WriteModel:
 
             if any(by_variable.get(variable) is not None for variable in absent):
                 return False
+            expiries = [(by_variable.get(variable), now) for variable, now in found_until]
+            if any(expiry is not None and expiry <= now for expiry, now in expiries):
+                return False
             if is_true(test, truth) is (tried.kind in (Break.CONDITION, Break.ATTRIBUTE)):
                 return False
             if tried.decisive is None:
@@ -647,6 +652,16 @@ class WriteModel:
             return is_as_wanted and is_decisive(test, tried.decisive, truth)
 
         return Constraint(self.text(test), variables, fits, constants)
+
+    def _times_of_found(self, slot: Slot) -> list[tuple[Variable, Any]]:
+        """The time to live of an item that a write has to find, with the time of the call: an expired one is not found.
+
+        A put replaces an item without looking for it.
+        """
+        if slot.compares_new or slot.action.verb in (Verb.CREATE, Verb.PUT):
+            return []
+        ending = [attribute for attribute in slot.entity.attributes if attribute.ttl]
+        return [(stored(slot.place, a.name), value_of(Value(now=0), a, self.sample.now)) for a in ending]
 
     def _own_variable(self, slot: Slot, name: str) -> Variable:
         return given(slot.place, name) if slot.compares_new else stored(slot.place, name)
@@ -925,9 +940,14 @@ def is_simple(check: Test) -> bool:
 
 
 def _is_said(slot: Slot, name: str, source: str) -> bool:
-    """Whether a condition says that an attribute is equal to an input. Then it is broken as a condition."""
-    comparisons = [check for check in slot.checks if isinstance(check, Comparison) and check.op is Op.EQ]
-    return any(check.attribute == name and check.values[0].param == source for check in comparisons)
+    """Whether a condition compares an attribute with an input. Then the condition decides whether they are equal.
+
+    An id names the item, whatever a condition says of it.
+    """
+    comparisons = [leaf for check in slot.checks for leaf in leaves(check) if isinstance(leaf, Comparison)]
+    own = [leaf for leaf in comparisons if leaf.attribute == name and any(v.param == source for v in leaf.values)]
+    is_fact = any(leaf in slot.checks and leaf.op is Op.EQ for leaf in own)
+    return is_fact or (bool(own) and not any(name == attribute.name for attribute in slot.entity.id))
 
 
 def is_unique(entity: Entity, name: str) -> bool:

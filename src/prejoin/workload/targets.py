@@ -169,10 +169,11 @@ def _item_links(workload: Workload, write: Write, action: Action, entity: Entity
     changed = _changed(write, action, entity)
     # A condition gives the current value of an attribute under another name, or as a constant.
     said = {name for name, value in said_equal(write, action, entity).items() if value.param != name}
+    compared = _compared_with_own_input(write, action, entity)
     own: dict[str, str] = {}
     for attribute in entity.attributes:
         name = attribute.name
-        is_own = name in inputs and name not in changed and name not in said
+        is_own = name in inputs and name not in changed and name not in said and name not in compared
         if is_own and means(workload, write, entity, attribute):
             own[name] = name
     if action.by:
@@ -188,6 +189,20 @@ def _item_links(workload: Workload, write: Write, action: Action, entity: Entity
                 if (entity.name, part.name) in places or alone:
                     own.setdefault(part.name, name)
     return own
+
+
+def _compared_with_own_input(write: Write, action: Action, entity: Entity) -> set[str]:
+    """The attributes that conditions compare with the input of their name, and that may differ from it.
+
+    With `Seat.holderId = holderId or heldUntil < now` the holder may be another one, with `rank < rank` it always is.
+    """
+    compared: set[str] = set()
+    for check in checks_of(write, action):
+        for leaf in leaves(check):
+            if any(value.param == leaf.attribute for value in values_of(leaf)):
+                compared.add(leaf.attribute)
+    ids = {attribute.name for attribute in entity.id}
+    return compared - ids - said_equal(write, action, entity).keys()
 
 
 def _changed(write: Write, action: Action, entity: Entity) -> set[str]:

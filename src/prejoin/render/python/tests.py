@@ -45,10 +45,10 @@ from prejoin.render.python.seed import maker
 from prejoin.render.python.values import literal
 from prejoin.types import Kind
 from prejoin.workload.bounds import is_amount_allowed, is_bounded, is_within, room_for, usual_amount
-from prejoin.workload.conditions import is_of_whole_item, operator_of, values_of, ways_to_hold
+from prejoin.workload.conditions import all_leaves, is_of_whole_item, operator_of, values_of, ways_to_hold
 from prejoin.workload.constants import constant
 from prejoin.workload.contents import contents_of
-from prejoin.workload.lookup import bindings, can_be_input, changes, target
+from prejoin.workload.lookup import bindings, can_be_input, changes, target, touched_entities
 from prejoin.workload.model import (
     Action,
     Attribute,
@@ -438,6 +438,7 @@ class _Test:
                 before.values = dict(item.values)
                 self._fulfil(checks, before, texts, values)
                 replaced.append(before)
+        self._give_unneeded_inputs(write, texts, values)
         for action, item in there:
             self._make_room(write, action, item, values)
         if mismatch:
@@ -593,6 +594,21 @@ class _Test:
             if value != values.get(name):
                 values[name] = value
                 texts[name] = self._literal(value)
+
+    def _give_unneeded_inputs(self, write: Write, texts: dict[str, str], values: dict[str, object]) -> None:
+        """Gives a value to inputs of conditions that are true without them: `me` in `status = FREE or ownerId = me`."""
+        workload = self.module.workload
+        names = [param.meaning.input for param in self.method.params if isinstance(param.meaning, InputValue)]
+        for leaf in all_leaves(write):
+            compared = [value.param for value in values_of(leaf) if value.param is not None]
+            for name in [leaf.attribute, *compared] if not leaf.entity else compared:
+                attribute = attribute_of_input(workload, write, name)
+                if name not in names or name in texts or attribute is None:
+                    continue
+                owners = [workload.entity(leaf.entity), *touched_entities(workload, write), *workload.entities]
+                owner = next(one for one in owners if one and one.attribute(attribute.name))
+                values[name] = _input_like(self._second(owner, attribute), operator_of(leaf), attribute)
+                texts[name] = self._literal(values[name])
 
     def _input_value(
         self, write: Write, name: str, value: object, comparisons: Sequence[_Comparison], attribute: Attribute

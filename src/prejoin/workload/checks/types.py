@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import islice
 from math import ceil, floor
 from typing import Any, assert_never
 
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
-from prejoin.workload.conditions import all_leaves, leaves
+from prejoin.workload.conditions import all_leaves, leaves, tests_of, ways_to_hold
 from prejoin.workload.constants import constant
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.values import write_comparison, write_constant
@@ -30,9 +31,11 @@ from prejoin.workload.model import (
     Comparison,
     Entity,
     Input,
+    Leaf,
     Op,
     Read,
     Result,
+    Test,
     Value,
     Verb,
     Write,
@@ -56,6 +59,9 @@ _OTHER_ITEM_FIX = (
 _RELATIONS = frozenset({Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE})
 """The operators that compare two attributes."""
 _CHANGE_FIX = "give the value as an input, or write a constant"
+_OPERATOR_FOLLOWS = r"\s*(?:[=<>!]|(?:between|in|begins_with|contains|exists|not|must|is|unique)\b)"
+_MOST_WAYS = 100
+"""The ways in which a condition can be true that are looked at."""
 _NOTHING = frozenset({"null", "none", "nil"})
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d{1,3})?\Z", re.ASCII)
 
@@ -277,6 +283,8 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
     for leaf in all_leaves(write):
         if isinstance(leaf, Comparison):
             _comparison(r, (*path, "checks"), write, leaf)
+    for test in tests_of(write) if write.id not in r.out_of_scope else ():
+        _check_expired(r, (*path, "checks"), write, test)
 
 
 def _comparison(r: Reporter, path: Path, write: Write, check: Comparison) -> None:
@@ -302,8 +310,6 @@ def _comparison(r: Reporter, path: Path, write: Write, check: Comparison) -> Non
         r.say(codes.UNFIT_TYPE, path, *unfit, check.attribute)
     _check_range(r, path, op, values, attribute)
     _check_bounds(r, path, op, values, attribute)
-    if _passed(attribute, op, values) and write.id not in r.out_of_scope:
-        _check_expired(r, path, write, check)
 
 
 def _related(r: Reporter, path: Path, op: Op, a: Attribute, other: Attribute | None, name: str) -> None:
@@ -324,19 +330,32 @@ def _related(r: Reporter, path: Path, op: Op, a: Attribute, other: Attribute | N
         r.say(codes.UNFIT_TYPE, path, message, "keep both with the same type", name)
 
 
-def _check_expired(r: Reporter, path: Path, write: Write, check: Comparison) -> None:
-    """A condition that is true only for expired items, which updates and deletes do not find.
+def _check_expired(r: Reporter, path: Path, write: Write, test: Test) -> None:
+    """A condition with a part that is true only for expired items, which updates and deletes do not find.
 
-    A put replaces an item without looking for it, so that `put Lock` with `expiresAt <= now` takes a lock over.
+    A put replaces an item without looking for it, so that `put Lock` with `expiresAt <= now` takes a lock over. Beside
+    an `or` such a part is superfluous, and `not (expiresAt < now)` is true for all items that are found.
     """
-    message = f"`{check.attribute}` is the TTL attribute, and an expired item is not found"
+    ways = list(islice(ways_to_hold(test), _MOST_WAYS))
+    asking = [[leaf for leaf, is_true in way if is_true and _asks_for_expired(r, write, leaf)] for way in ways]
+    leaf = next((leaf for leaves_of_way in asking for leaf in leaves_of_way), None)
+    if leaf is None:
+        return
+    message = f"`{leaf.attribute}` is the TTL attribute, and an expired item is not found"
     fix = "leave the condition out: `create` replaces an item that has expired, and nothing else finds it"
-    verbs = {action.verb for action in write.actions if action.entity == (check.entity or write.first_entity)}
-    if verbs & _WHOLE:
-        r.say(codes.ASKS_EXPIRED, path, message, fix, check.attribute)
+    verbs = {action.verb for action in write.actions if action.entity == (leaf.entity or write.first_entity)}
+    if verbs & _WHOLE or not all(asking):
+        r.say(codes.ASKS_EXPIRED, path, message, fix, leaf.attribute)
         return
     fix += "; or compare another attribute, without `ttl`"
-    r.say(codes.CONTRADICTION, path, f"{message}: the condition is never true", fix, check.attribute)
+    r.say(codes.CONTRADICTION, path, f"{message}: the condition is never true", fix, leaf.attribute)
+
+
+def _asks_for_expired(r: Reporter, write: Write, leaf: Leaf) -> bool:
+    """Whether a comparison is true only for expired items."""
+    names = (leaf.entity,) if leaf.entity else tuple(entity.name for entity in touched_entities(r.workload, write))
+    attribute = _meant(r, names, leaf.attribute)
+    return isinstance(leaf, Comparison) and attribute is not None and _passed(attribute, leaf.op, leaf.values)
 
 
 def _unfit(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str] | None:
@@ -501,6 +520,9 @@ def _compares_attributes(
     if other is None or (_problem(const, a) is None and not _is_bare_word(r, path, const)):
         return False
     message = f"`{const}` is no attribute of the item whose `{a.name}` is compared"
+    if name == a.name and (not dot or owner in entities):
+        message = f"`{a.name}` is compared with itself"
+        fix = fix if fix is _CHANGE_FIX else "compare it with another attribute, an input or a constant"
     if fix is _CHANGE_FIX:
         message = f"`{const}` is an attribute, and `{a.name}` can be set only to an input or a constant"
     quoted = "" if a.type.kind is not Kind.STRING else f'; the text itself is written `"{const}"`'
@@ -509,12 +531,16 @@ def _compares_attributes(
 
 
 def _is_bare_word(r: Reporter, path: Path, const: str) -> bool:
-    """Whether a constant stands in its cell without quotes. In YAML and JSON a constant is marked as one."""
+    """Whether a constant stands in its cell without quotes. In YAML and JSON a constant is marked as one.
+
+    A word before an operator is the attribute that is compared: `name = "nick" or nick = "x"` has no bare `nick`.
+    """
     cell = r.places.find(path)
     word = re.escape(const)
     if cell is None:
         return False
-    return bool(re.search(rf"(?<![\w.]){word}(?![\w.])", re.sub(rf"""["'“”]{word}["'“”]""", "", cell.text)))
+    unquoted = re.sub(rf"""["'“”]{word}["'“”]""", "", cell.text)
+    return bool(re.search(rf"(?<![\w.]){word}(?![\w.])(?!{_OPERATOR_FOLLOWS})", unquoted))
 
 
 def _is_nothing(r: Reporter, path: Path, value: Value, a: Attribute, fix: str) -> bool:
