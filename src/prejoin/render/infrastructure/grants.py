@@ -59,17 +59,27 @@ def grants_of(operation: Operation, design: Design) -> Iterator[Grant]:
         else:
             for action in request.actions:
                 yield Grant(_WRITES[action.action], keys=_limits(leading_keys(action.pk)))
-            yield from _restoring(request, design)
+            for versions, items in _versioned(request, design):
+                # An item that has the id of a deleted one gets the number after the last version of that one.
+                yield Grant("Query", keys=versions)
+                yield Grant("GetItem", keys=items)
+                yield Grant("UpdateItem", keys=items)
 
 
-def _restoring(request: Request, design: Design) -> Iterator[Grant]:
-    """The grants of those who write versions: to read and compare them, and to restore one."""
+def restoring_grants(operation: Operation, design: Design) -> Iterator[Grant]:
+    """The grants to read and compare the versions that an operation writes, and to restore one."""
+    for request in operation.requests:
+        for versions, items in _versioned(request, design):
+            yield Grant("GetItem", keys=versions)
+            yield Grant("PutItem", keys=items)
+
+
+def _versioned(request: Request, design: Design) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """The partitions of the versions that a request writes, each with those of the items themselves."""
     for action in request.actions:
         item = design.item(action.target.entity)
         if action.target.history and item is not None:
-            versions = _limits(leading_keys(action.pk))
-            yield from (Grant("GetItem", keys=versions), Grant("Query", keys=versions))
-            yield Grant("PutItem", keys=_limits(leading_keys(item.facets[0].pk[0])))
+            yield _limits(leading_keys(action.pk)), _limits(leading_keys(item.facets[0].pk[0]))
 
 
 def merged(grants: Iterable[Grant]) -> tuple[Grant, ...]:
