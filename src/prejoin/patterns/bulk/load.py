@@ -20,7 +20,7 @@ from prejoin.table.write.actions import whole_item
 from prejoin.table.write.batch import insert_many, put_many, write_requests
 from prejoin.table.write.execute import prepare, write_one
 from prejoin.table.write.from_call import insert_write, put_write
-from prejoin.table.write.model import key_texts
+from prejoin.table.write.model import Write, key_texts
 
 from .job import MOST, BulkOptions, BulkProgress, Job, run_job
 

@@ -91,8 +91,8 @@ class Large(Pattern):
 
     Any write of the item stores a content that is in memory: `db.insert(Document("1", LargeValue.of(data)))`. For files
     and streams, `store_large` writes a content that nobody refers to yet, and any write of the item then refers to it.
-    So readers see the old content or the new one. `write_large` does both, and deletes the old content; `read_large` and
-    `stream_large` read.
+    So readers see the old content or the new one. `write_large` does both, and deletes the old content. `read_large`
+    and `stream_large` read.
 
     Cost: in parts a write unit for each KB and half a read unit for each 4 KB, after compression.
 

@@ -12,11 +12,11 @@ import msgspec
 from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.model import TABLE, Design
 from prejoin.workload.lookup import suggest
-from prejoin.workload.model import Model, Workload
+from prejoin.workload.model import Model, Workload, Write
 
 from .contents import content_folders, content_operations, content_uses, object_actions
 from .errors import InfrastructureError
-from .grants import READS, RETURNING, Grant, grants_of, merged, restoring_grants
+from .grants import READS, RETURNING, Grant, checking_grants, grants_of, merged, restoring_grants
 from .options import Encryption, Infrastructure, Role
 
 EVERYTHING = Role("Application")
@@ -147,6 +147,10 @@ def _policies(role: Role, name: str, workload: Workload, design: Design, options
     uses = tuple(content_uses(workload, design, run, whole=whole))
     operations += content_operations(uses, design)
     grants = [grant for operation in operations for grant in grants_of(operation, design)]
+    for pattern in run:
+        operation = design.operation(pattern.id)
+        if isinstance(pattern, Write) and operation is not None:
+            grants += checking_grants(pattern, operation)
     if whole:
         grants += [grant for operation in operations for grant in restoring_grants(operation, design)]
     statements = statements_of(grants)
@@ -189,6 +193,9 @@ def _patterns(role: Role, workload: Workload, design: Design) -> Iterator[str]:
         operation = design.operation(id_)
         if operation is None:
             known = [pattern.id for pattern in workload.patterns]
+            if id_ in known:
+                problem = f"the role {role.name} names {id_}, which is not a pattern of this table"
+                raise InfrastructureError(problem, "leave it out")
             near = suggest(id_, known)
             hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
             raise InfrastructureError(f"the role {role.name} names {id_}, which is no access pattern", hint)

@@ -76,15 +76,15 @@ def prepare(schema: Schema, table: str, write: Write) -> Steps[Write]:
 
 def _prepare_all(schema: Schema, table: str, writes: Sequence[Write], token: str | None) -> Steps[Sequence[Write]]:
     if token is None:
-        ready: list[Write] = []
-        for write in writes:
-            ready.append((yield from prepare(schema, table, write)))
+        ready = list(writes)
+        for at, write in enumerate(writes):
+            ready[at] = yield from prepare(schema, table, write)
         return ready
     for write in writes:
         if any(pattern.prepare(schema, table, write) is not None for pattern in write.entity.patterns):
             raise TableError(
-                f"this transaction stores a large content of {write.entity.tag} under a new id, so a repetition with the "
-                "same token would differ. Call store_large before, or leave out the token and use `once`"
+                f"this transaction stores a large content of {write.entity.tag} under a new id, so a repetition with "
+                "the same token would differ. Call store_large before, or leave out the token and use `once`"
             )
     return writes
 
