@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from prejoin import CodecError, SchemaError
 from prejoin.table.codec.codec import Codec
-from prejoin.table.codec.values import decode_any, encode_any
+from prejoin.table.codec.values import codec_for, decode_any, encode_any
 from prejoin.types import Kind, Type
 
 
@@ -273,3 +273,9 @@ def test_numbers_that_others_wrote_are_read_exactly() -> None:
     assert codec.decode({**item, "whole": {"N": "3.0"}}).whole == 3
     with pytest.raises(CodecError, match="is not an integer"):
         codec.decode({**item, "whole": {"N": "1.00000000000000000001"}})
+
+
+def test_errors_show_the_beginning_of_a_long_value() -> None:
+    with pytest.raises(CodecError) as problem:
+        codec_for(int).encode("x" * 2_000_000)
+    assert str(problem.value) == f"'{'x' * 199}… is not an integer"

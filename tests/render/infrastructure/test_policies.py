@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.solutions import solve
 
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, Slot
@@ -413,3 +414,71 @@ def test_a_projecting_role_reads_no_other_attribute() -> None:
                     assert not allowed(policy, attacked(request, Select="ALL_ATTRIBUTES"))
                     assert not allowed(policy, attacked(request, Select="ALL_PROJECTED_ATTRIBUTES"))
     assert tried
+
+
+DESK = """# Desk
+
+## Entities
+
+### Ticket
+
+- **Attributes**:
+  - `ticketId` (string, natural)
+  - `status` (OPEN | DONE, mutable)
+  - `body` (content, mutable, 60 KB)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result |
+| --- | --- | --- | --- | --- |
+| AP-001 | Ticket | a ticket | ticketId | Single |
+| AP-002 | Ticket | its status | ticketId | Single (status) |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Conditions |
+| --- | --- | --- | --- | --- | --- |
+| AP-010 | Ticket | open | Ticket | create Ticket | |
+| AP-011 | Ticket | close | ticketId | update Ticket (status = DONE) | status = OPEN |
+| AP-012 | Ticket | answer | ticketId, body | update Ticket (body) | |
+
+## Decisions
+
+- Ticket.body in {place}
+"""
+IN_STORE = {
+    "AP-001": {"dynamodb:GetItem", "dynamodb:Query", "s3:GetObject", "s3:ListBucket"},
+    "AP-002": {"dynamodb:GetItem"},
+    "AP-010": {"dynamodb:PutItem", "s3:PutObject"},
+    "AP-011": {"dynamodb:UpdateItem"},
+    "AP-012": {"dynamodb:UpdateItem", "s3:PutObject"},
+}
+IN_PARTS = {
+    "AP-001": {"dynamodb:GetItem", "dynamodb:Query"},
+    "AP-002": {"dynamodb:GetItem"},
+    "AP-010": {"dynamodb:PutItem"},
+    "AP-011": {"dynamodb:UpdateItem"},
+    "AP-012": {"dynamodb:UpdateItem", "dynamodb:PutItem"},
+}
+
+
+@pytest.mark.parametrize(("place", "expected"), [("a store", IN_STORE), ("parts", IN_PARTS)])
+def test_only_roles_that_read_or_write_a_content_may_use_it(place: str, expected: dict[str, set[str]]) -> None:
+    workload = read_text(DESK.format(place=place), "md").workload
+    design = solve(workload).design
+    for pattern, actions in expected.items():
+        statements = role(workload, design, pattern)["Statement"]
+        assert {action for one in statements for action in one["Action"]} == actions, pattern
+
+
+def test_the_whole_application_may_replace_and_delete_contents() -> None:
+    workload = read_text(DESK.format(place="a store"), "md").workload
+    design = solve(workload).design
+    (policy,) = policies_of(workload, design, Infrastructure())
+    actions = {action for one in written(policy, design)["Statement"] for action in one["Action"]}
+    assert actions == {
+        "dynamodb:BatchWriteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem",
+        "s3:DeleteObject", "s3:GetObject", "s3:ListBucket", "s3:PutObject",
+    }  # fmt: skip

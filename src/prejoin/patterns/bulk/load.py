@@ -18,9 +18,9 @@ from prejoin.table.schema.pattern import BoundPattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import whole_item
 from prejoin.table.write.batch import insert_many, put_many, write_requests
-from prejoin.table.write.execute import write_one
+from prejoin.table.write.execute import prepare, write_one
 from prejoin.table.write.from_call import insert_write, put_write
-from prejoin.table.write.model import key_texts
+from prejoin.table.write.model import Write, key_texts
 
 from .job import MOST, BulkOptions, BulkProgress, Job, run_job
 
@@ -158,8 +158,9 @@ class ObjectWriter:
         requests: dict[tuple[str, ...], dict[str, Any]] = {}
         for position, record in enumerate(objects):
             try:
+                write = yield from prepare(self._schema, self._table, self._write_of(record))
                 # Of two objects with the same key, the later one stays.
-                requests.update(self._requests(record))
+                requests.update(self._requests(write))
             except (TableError, ValueError) as error:
                 failures.append(Failure(position, record, error))
         try:
@@ -170,10 +171,14 @@ class ObjectWriter:
             return (yield from self._each(objects))  # an item is too large, or not valid: find it
         return failures
 
-    def _requests(self, record: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    def _write_of(self, record: Any) -> Write:
+        if self._new:
+            return insert_write(self._schema, record)
+        return put_write(self._schema, record, None, None, read=False)
+
+    def _requests(self, write: Write) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
         """Yield the puts of an object and its copies, by their keys."""
         schema = self._schema
-        write = insert_write(schema, record) if self._new else put_write(schema, record, None, None, read=False)
         item, key = whole_item(schema, write)
         yield key_texts(key), {"PutRequest": {"Item": item}}
         names = schema.keys(TABLE).names

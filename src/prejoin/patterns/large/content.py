@@ -211,7 +211,7 @@ class Contents:
             return
         owners = [{"M": self.schema.facet_key(owner, self.key)} for owner in self.pattern.owners]
         tags = [{"S": facet.entity} for facet in self.pattern.facets]
-        requests = {}
+        puts: list[Request] = []
         for at, part in enumerate(parts, first):
             data, compressed = _packed(part, self.pattern.declared.compress)
             content: Json = {DATA: {"B": base64.b64encode(data).decode()}}
@@ -220,8 +220,9 @@ class Contents:
             keys = self.pattern.keys(self.schema, self.key, upload, at)
             for key, tag, owner in zip(keys, tags, owners, strict=True):
                 item = {**key, self.schema.type_attribute: tag, OWNER: owner, **content}
-                requests[key_texts(key)] = {"PutRequest": {"Item": item}}
-        yield from write_requests(self.schema, self.table, requests)
+                puts.append(Request("PutItem", {"TableName": self.table, "Item": item}, " / ".join(key_texts(key))))
+        # Not BatchWriteItem: who may send that may also delete items, and a role that creates items needs no more.
+        yield tuple(puts)
 
     def replace(self, source: Source) -> Steps[LargeValue]:
         new = yield from self.store(source)
@@ -357,8 +358,7 @@ class _ContentReader:
         """Read the next piece."""
         value = self._value
         if value.place == "item":
-            data = value.data or b""
-            found = (zlib.decompress(data) if value.compressed else data)[self._at : self._end]
+            found = inline_content(value)[self._at : self._end]
         elif self._at >= self._end:
             found = b""
         else:
@@ -397,6 +397,12 @@ def _pieces(source: Source, size: int) -> Iterator[bytes]:
             left = left[size:]
     if left:
         yield left
+
+
+def inline_content(value: LargeValue) -> bytes:
+    """Return the content of a value that holds it itself."""
+    data = value.data or b""
+    return zlib.decompress(data) if value.compressed else data
 
 
 def _packed(data: bytes, compress: bool) -> tuple[bytes, bool]:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
+from msgspec.structs import replace
 
 from prejoin.keys.content import PART, UPLOAD, object_folder, part_facet, safe_segment, tenant_folder
 from prejoin.patterns.copies import owner_form
 from prejoin.patterns.history import HistoryPattern
 from prejoin.table.codec.values import Json
+from prejoin.table.conversation import Steps
 from prejoin.table.errors import SchemaError, TableError
 from prejoin.table.schema.bind import BoundEntity
 from prejoin.table.schema.pattern import BoundPattern, Pattern
@@ -51,10 +53,12 @@ class LargeValue(msgspec.Struct, frozen=True):
     compressed: bool = False
 
     @classmethod
-    def of(cls, data: bytes) -> LargeValue:
-        """Return the value of a small content, which is in the item itself and needs no upload."""
-        if len(data) > MOST_INLINE:
-            raise ValueError(f"a content of {len(data)} bytes is too large for an item: use store_large")
+    def of(cls, content: bytes | str) -> LargeValue:
+        """Return the value of a content in memory, to be written with its item. Text is stored as UTF-8.
+
+        A write of the item stores a content that is too large for it before, in parts or in the object store.
+        """
+        data = content.encode() if isinstance(content, str) else content
         return cls("item", len(data), hashlib.sha256(data).hexdigest(), "", PART_SIZE, data)
 
     @classmethod
@@ -63,7 +67,7 @@ class LargeValue(msgspec.Struct, frozen=True):
         from pydantic_core import core_schema
 
         return core_schema.no_info_plain_validator_function(
-            lambda value: value if isinstance(value, cls) else msgspec.convert(value, cls),
+            lambda value: _as_value(value) if isinstance(value, cls | bytes | str) else msgspec.convert(value, cls),
             serialization=core_schema.plain_serializer_function_ser_schema(msgspec.to_builtins),
         )
 
@@ -73,6 +77,11 @@ class LargeValue(msgspec.Struct, frozen=True):
         return 0 if self.place == "item" else -(-self.size // self.part_size)
 
 
+def _as_value(content: Any) -> Any:
+    """Return bytes and texts as the value of a content, and everything else as it is."""
+    return LargeValue.of(content) if isinstance(content, bytes | str) else content
+
+
 @dataclass(frozen=True)
 class Large(Pattern):
     """An attribute whose content may be of any size: `Large("body")` for an attribute `body: LargeValue | None`.
@@ -80,8 +89,10 @@ class Large(Pattern):
     Contents up to `inline` bytes, after compression, are in the item. Larger ones are in parts of 240 KB in the same
     item collection, or with a `store` in objects of 8 MB: `FolderStore(…)`, `S3Store(…)`, or your own.
 
-    `store_large` writes a content that nobody refers to yet, and any write of the item then refers to it. So readers
-    see the old content or the new one. `write_large` does both; `read_large` and `stream_large` read.
+    Any write of the item stores a content that is in memory: `db.insert(Document("1", LargeValue.of(data)))`. For files
+    and streams, `store_large` writes a content that nobody refers to yet, and any write of the item then refers to it.
+    So readers see the old content or the new one. `write_large` does both, and deletes the old content. `read_large`
+    and `stream_large` read.
 
     Cost: in parts a write unit for each KB and half a read unit for each 4 KB, after compression.
 
@@ -159,7 +170,35 @@ class LargePattern(BoundPattern):
                 f"the key of {write.entity.tag} cannot change, because the parts of {self.attribute} have the same "
                 "key. Insert another one with a content of its own, and delete this one"
             )
-        return write
+        content = self._written(write)
+        return self._with_value(write, _as_value(content)) if isinstance(content, bytes | str) else write
+
+    def prepare(self, schema: Schema, table: str, write: Write) -> Steps[Write] | None:
+        value = self._written(write)
+        if not isinstance(value, LargeValue) or value.place != "item" or value.data is None:
+            return None
+        if len(value.data) <= self.declared.inline:
+            return None
+        return self._store(schema, table, write, value)
+
+    def _store(self, schema: Schema, table: str, write: Write, value: LargeValue) -> Steps[Write]:
+        from .content import Contents, inline_content  # imports this module
+
+        key = {name: write.values[name] for name in self.entity.base.attributes}
+        contents = Contents(schema, table, self.entity.codec.cls, self.attribute, key)
+        stored = yield from contents.store(inline_content(value))
+        return self._with_value(write, stored)
+
+    def _written(self, write: Write) -> Any:
+        """Return the value that a write gives to the attribute; None if it gives none."""
+        written = write.values if write.verb in ("insert", "put") else write.changes.sets
+        return written.get(self.attribute)
+
+    def _with_value(self, write: Write, value: LargeValue) -> Write:
+        if write.verb in ("insert", "put"):
+            return replace(write, values={**write.values, self.attribute: value})
+        sets = {**write.changes.sets, self.attribute: value}
+        return replace(write, changes=replace(write.changes, sets=sets))
 
     def key(self, schema: Schema, owner: Mapping[str, Any], upload: str, part: int) -> Json:
         """Return the key of a part."""

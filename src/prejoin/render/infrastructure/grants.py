@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
-from prejoin.design.model import TABLE, Call, Design, Did, Operation, ProjectionKind, Request, Slot
+from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, Operation, ProjectionKind, Request, Slot
 from prejoin.keys import fields_of
-from prejoin.workload.model import Model
+from prejoin.workload.model import Model, Write
+from prejoin.workload.targets import NEW, is_resumable
 
 READS = frozenset({"GetItem", "Query", "BatchGetItem", "ConditionCheckItem"})
 """Actions that change nothing."""
@@ -50,7 +51,13 @@ def grants_of(operation: Operation, design: Design) -> Iterator[Grant]:
             case Call.PUT | Call.UPDATE | Call.DELETE | Call.TRANSACT_WRITE:
                 for action in request.actions:
                     yield Grant(_write_action(action.action), keys=_limits(leading_keys(action.pk)))
-                yield from _restoring(request, design)
+                for action in _moved_by_puts(request, design):
+                    yield Grant("DeleteItem", keys=_limits(leading_keys(action.pk)))
+                for versions, items in _versioned(request, design):
+                    # An item that has the id of a deleted one gets the number after the last version of that one.
+                    yield Grant("Query", keys=versions)
+                    yield Grant("GetItem", keys=items)
+                    yield Grant("UpdateItem", keys=items)
             case _:
                 assert_never(request.call)
 
@@ -70,14 +77,49 @@ def _write_action(effect: Did) -> str:
             assert_never(effect)
 
 
-def _restoring(request: Request, design: Design) -> Iterator[Grant]:
-    """The grants of those who write versions: to read and compare them, and to restore one."""
+def _moved_by_puts(request: Request, design: Design) -> Iterator[ItemAction]:
+    """The guards and copies of items that a request may replace. Where their keys change, the old ones are deleted."""
+    new = f"attribute_not_exists({design.partition_key})"
+    replaced = {
+        action.item for action in request.actions if action.action is Did.PUT and new not in action.conditions
+    } & {item.entity for item in design.items}
+    for action in request.actions:
+        target = action.target
+        if action.action is Did.PUT and target.entity in replaced and (target.guard or target.copy):
+            yield action
+
+
+def checking_grants(write: Write, operation: Operation) -> Iterator[Grant]:
+    """The grants to check the single items of a write that also changes or deletes a list.
+
+    Without a transaction the method checks them first, so that a refused call has written nothing. If the list is found
+    in an index, the method may be called with `again=True`, and checks them instead of writing them. Who writes an item
+    may test conditions on it anyway.
+    """
+    changes_list = any(action.many and action.verb not in NEW for action in write.actions)
+    may_repeat = changes_list and any(find.slot != TABLE for find in operation.finds)
+    if not is_resumable(write) and not may_repeat:
+        return
+    for request in operation.requests:
+        for action in request.actions:
+            if not action.many:
+                yield Grant("ConditionCheckItem", keys=_limits(leading_keys(action.pk)))
+
+
+def restoring_grants(operation: Operation, design: Design) -> Iterator[Grant]:
+    """The grants to read and compare the versions that an operation writes, and to restore one."""
+    for request in operation.requests:
+        for versions, items in _versioned(request, design):
+            yield Grant("GetItem", keys=versions)
+            yield Grant("PutItem", keys=items)
+
+
+def _versioned(request: Request, design: Design) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """The partitions of the versions that a request writes, each with those of the items themselves."""
     for action in request.actions:
         item = design.item(action.target.entity)
         if action.target.history and item is not None:
-            versions = _limits(leading_keys(action.pk))
-            yield from (Grant("GetItem", keys=versions), Grant("Query", keys=versions))
-            yield Grant("PutItem", keys=_limits(leading_keys(item.facets[0].pk[0])))
+            yield _limits(leading_keys(action.pk)), _limits(leading_keys(item.facets[0].pk[0]))
 
 
 def merged(grants: Iterable[Grant]) -> tuple[Grant, ...]:

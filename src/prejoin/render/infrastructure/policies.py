@@ -10,15 +10,13 @@ from typing import Any
 import msgspec
 
 from prejoin.design.cost.refreshes import refreshes
-from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, Operation, Request
-from prejoin.keys.content import object_folder
-from prejoin.render.python.names import names_of
-from prejoin.workload.contents import contents_of
+from prejoin.design.model import TABLE, Design
 from prejoin.workload.lookup import suggest
-from prejoin.workload.model import Entity, Model, Pattern, Read, Workload
+from prejoin.workload.model import Model, Workload, Write
 
+from .contents import content_folders, content_operations, content_uses, object_actions
 from .errors import InfrastructureError
-from .grants import READS, RETURNING, Grant, grants_of, merged
+from .grants import READS, RETURNING, Grant, checking_grants, grants_of, merged, restoring_grants
 from .options import Encryption, Infrastructure, Role
 
 EVERYTHING = Role("Application")
@@ -143,9 +141,20 @@ def _policies(role: Role, name: str, workload: Workload, design: Design, options
     refreshed = [one for one in refreshes(workload, design) if one.link.within is None]
     operations += [one.operation for one in refreshed if any(write.id in patterns for write in one.writes)]
     run = [pattern for pattern in workload.patterns if pattern.id in patterns]
-    operations += _content_operations(workload, design, run)
-    statements = statements_of(grant for operation in operations for grant in grants_of(operation, design))
-    statements += _object_statements(workload, design, run)
+    # Who runs all patterns is the whole application. It also calls what no pattern does: `write_large` and
+    # `restore_version`.
+    whole = all(one.pattern in patterns for one in design.operations if one.served)
+    uses = tuple(content_uses(workload, design, run, whole=whole))
+    operations += content_operations(uses, design)
+    grants = [grant for operation in operations for grant in grants_of(operation, design)]
+    for pattern in run:
+        operation = design.operation(pattern.id)
+        if isinstance(pattern, Write) and operation is not None:
+            grants += checking_grants(pattern, operation)
+    if whole:
+        grants += [grant for operation in operations for grant in restoring_grants(operation, design)]
+    statements = statements_of(grants)
+    statements += _object_statements(object_actions(uses, content_folders(workload, design)))
     if not statements:
         if role is EVERYTHING:
             return
@@ -156,61 +165,24 @@ def _policies(role: Role, name: str, workload: Workload, design: Design, options
         yield Policy(own, role.name, patterns, part, () if number else keyed)
 
 
-def _content_operations(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> Iterator[Operation]:
-    """The requests for large contents, which no access pattern has: who uses an item may read its contents, and who
-    writes it may replace them. Where they are in a store now, there may be parts from before.
-    """
-    for entity, writes in _content_users(workload, design, patterns):
-        item = design.item(entity.name)
-        assert item is not None  # one that is used
-        pk, names = item.facets[0].pk[0], (entity.name,)
-        yield Operation("read contents", (Request(Call.QUERY, entities=names, pk=pk), Request(Call.GET, pk=pk)))
-        if writes:
-            written = Request(Call.BATCH_WRITE, actions=(ItemAction(Did.PUT, entity.name, pk),))
-            refers = Request(Call.UPDATE, actions=(ItemAction(Did.UPDATE, entity.name, pk),))
-            yield Operation("write contents", (written, refers))
-
-
-def _object_statements(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> tuple[Statement, ...]:
-    """The permissions of a role for the objects of large contents."""
-    folders = content_folders(workload, design)
-    read: list[str] = []
-    written: list[str] = []
-    for entity, writes in _content_users(workload, design, patterns):
-        (written if writes else read).extend(folders.get(entity.name, ()))
-    found = []
-    if written:
-        found.append(Statement("Objects", ("DeleteObject", "GetObject", "PutObject"), tuple(written), service="s3"))
-    if read:
-        found.append(Statement("ReadObjects", ("GetObject",), tuple(read), service="s3"))
-    if found:
+def _object_statements(actions: Mapping[str, tuple[str, ...]]) -> tuple[Statement, ...]:
+    """The permissions of a role for the objects of large contents, from its actions in each folder."""
+    folders: dict[tuple[str, ...], list[str]] = {}
+    for folder, named in actions.items():
+        folders.setdefault(named, []).append(folder)
+    statements = []
+    for named, places in folders.items():
+        statements.append(Statement(_object_sid(named), named, tuple(places), service="s3"))
+    if any("GetObject" in named for named in folders):
         # Without it S3 says of a missing object that access is denied, and not that it is missing.
-        found.append(Statement("MissingObjects", ("ListBucket",), (BUCKET,), service="s3"))
-    return tuple(found)
+        statements.append(Statement("MissingObjects", ("ListBucket",), (BUCKET,), service="s3"))
+    return tuple(statements)
 
 
-def content_folders(workload: Workload, design: Design) -> dict[str, list[str]]:
-    """The folders of the bucket, in that of the table, with the objects of each entity that has contents there."""
-    fields = names_of(workload).fields
-    found: dict[str, list[str]] = {}
-    for one in design.stores:
-        item = design.item(one.entity)
-        assert item is not None  # one with contents
-        folder = object_folder(item.tag, fields[one.entity][one.attribute])
-        found.setdefault(one.entity, []).append(folder)
-    return found
-
-
-def _content_users(workload: Workload, design: Design, patterns: Sequence[Pattern]) -> Iterator[tuple[Entity, bool]]:
-    """The entities with large contents that patterns use, each with whether one of them writes it."""
-    for entity in workload.entities:
-        used = [one for one in patterns if entity.name in _pattern_entities(one)]
-        if design.item(entity.name) and contents_of(entity) and used:
-            yield entity, not all(isinstance(one, Read) for one in used)
-
-
-def _pattern_entities(pattern: Pattern) -> Iterable[str]:
-    return pattern.entities if isinstance(pattern, Read) else [action.entity for action in pattern.actions]
+def _object_sid(actions: tuple[str, ...]) -> str:
+    if actions == ("GetObject",):
+        return "ReadObjects"
+    return "StoreObjects" if actions == ("PutObject",) else "Objects" if "DeleteObject" in actions else "UseObjects"
 
 
 def _patterns(role: Role, workload: Workload, design: Design) -> Iterator[str]:
@@ -221,6 +193,9 @@ def _patterns(role: Role, workload: Workload, design: Design) -> Iterator[str]:
         operation = design.operation(id_)
         if operation is None:
             known = [pattern.id for pattern in workload.patterns]
+            if id_ in known:
+                problem = f"the role {role.name} names {id_}, which is not a pattern of this table"
+                raise InfrastructureError(problem, "leave it out")
             near = suggest(id_, known)
             hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
             raise InfrastructureError(f"the role {role.name} names {id_}, which is no access pattern", hint)

@@ -13,9 +13,10 @@ from prejoin.design.model import TABLE, Design
 from prejoin.workload.follow_links import follow_links
 from prejoin.workload.model import Model, Need, OwnTable, Workload
 
+from .contents import content_folders
 from .errors import InfrastructureError
 from .options import Encryption, Infrastructure, Stream
-from .policies import Policy, consumer_policy, content_folders, policies_of
+from .policies import Policy, consumer_policy, policies_of
 from .table import Table, TableIndex, table_of
 
 NOTICE = "Written by prejoin from the table's design: change that, and write this again."
@@ -89,7 +90,7 @@ def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Sta
         raise problem
     consumer = consumer_policy(workload, design, options) if options.stream else None
     policies = policies_of(workload, design, options)
-    folders = tuple(one for each in content_folders(workload, design).values() for one in each)
+    folders = tuple(content_folders(workload, design).values())
     return Stack(title or table.name, table, policies, options, consumer, folders)
 
 

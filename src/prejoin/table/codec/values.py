@@ -20,6 +20,7 @@ from prejoin.types import Kind, Type
 from .records import is_record
 from .structs import Wire, any_wire, list_of, map_of, or_none, plain, set_of, through
 
+_MOST_SHOWN = 200
 Json = dict[str, Any]
 """One value in DynamoDB JSON: `{"S": "text"}`."""
 
@@ -80,6 +81,12 @@ def codec_for(hint: Any, record: RecordCodec | None = None) -> ValueCodec:
     raise CodecError(f"{hint!r} is not a type that an attribute can have")
 
 
+def shown(value: object) -> str:
+    """Return a value for a message, up to 200 characters of it."""
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+
 def typed_coders(
     kinds: tuple[type, ...], name: str, write: Callable[[Any], Any] | None, tag: str, read: Callable[[Any], Any]
 ) -> tuple[Callable[[Any], Json], Callable[[Json], Any]]:
@@ -88,7 +95,7 @@ def typed_coders(
     def check(value: Any) -> None:
         # bool is a subclass of int.
         if not isinstance(value, kinds) or isinstance(value, bool):
-            raise CodecError(f"{value!r} is not {name}")
+            raise CodecError(f"{shown(value)} is not {name}")
 
     def encode_plain(value: Any) -> Json:
         if type(value) not in kinds:
@@ -106,7 +113,7 @@ def typed_coders(
         except CodecError:
             raise
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-            raise CodecError(f"{value!r} is not {name}") from error
+            raise CodecError(f"{shown(value)} is not {name}") from error
 
     return encode if write else encode_plain, decode
 
@@ -203,7 +210,7 @@ def encode_any(value: Any) -> Json:
         return encode_any(value.value)
     if type(value) in _SCALARS and type(value) is not object:
         return _SCALARS[type(value)].encode(value)
-    raise CodecError(f"{value!r} is not a value that an attribute can have")
+    raise CodecError(f"{shown(value)} is not a value that an attribute can have")
 
 
 def decode_any(value: Json) -> Any:
@@ -287,13 +294,13 @@ def _choice(members: Mapping[Any, Any], hint: Any) -> ValueCodec:
     def encode(value: Any) -> Json:
         word = value.value if isinstance(value, Enum) else value
         if not isinstance(word, str) or word not in members:
-            raise CodecError(f"{value!r} is not one of {words}")
+            raise CodecError(f"{shown(value)} is not one of {words}")
         return {"S": word}
 
     def decode(value: Json) -> Any:
         word = value.get("S")
         if word not in members:
-            raise CodecError(f"{value!r} is not one of {words}")
+            raise CodecError(f"{shown(value)} is not one of {words}")
         return members[word]
 
     wire = plain("S", hint)

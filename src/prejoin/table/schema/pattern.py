@@ -6,7 +6,7 @@ by default; most patterns need one or two.
 When a schema is built, it reads `Pattern.indexes`, `Pattern.lifecycle` and `Pattern.storage`, and calls `bind`, `link`
 and `check`, in this order. A write then runs the hooks of its entity in this order:
 
-1. `rewrite` changes the write itself.
+1. `rewrite` changes the write itself. `prepare` may send requests that come before the write.
 2. `depends` names attributes of the stored item. They are read with `read=True`, or given by the caller and checked.
    Without them the write is refused.
 3. `also` adds writes on items of other entities, `expand` adds items of the pattern itself, and `complete` adds to the
@@ -31,6 +31,7 @@ from prejoin.keys import Facet
 if TYPE_CHECKING:
     from prejoin.table.codec.values import Json, ValueCodec
     from prejoin.table.condition.record import Condition
+    from prejoin.table.conversation import Steps
     from prejoin.table.errors import ConditionFailed
     from prejoin.table.write.model import ItemAction, Write
 
@@ -138,6 +139,13 @@ class BoundPattern:
         into an update. Raise TableError to refuse the write.
         """
         return write
+
+    def prepare(self, schema: Schema, table: str, write: Write) -> Steps[Write] | None:
+        """Return the steps that come before the write, and return the write to run; None if there are none.
+
+        `Large` stores a content beside the item, and the write then refers to it.
+        """
+        return None
 
     def depends(self, write: Write) -> Iterable[str]:
         """Return the attributes of the stored item (`write.before`) that the pattern needs for this write.

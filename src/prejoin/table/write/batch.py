@@ -22,7 +22,7 @@ from prejoin.table.schema.schema import Schema
 from prejoin.transport.errors import TransportError
 
 from . import bulk
-from .execute import is_temporary, size_error
+from .execute import is_temporary, prepare, size_error
 from .expand import expand
 from .from_call import delete_write, insert_write, put_write
 from .merge import add_pattern_writes
@@ -92,7 +92,7 @@ def _all(
     written = 0
     for position, one in enumerate(rest):
         try:
-            wanted = write(one)
+            wanted = yield from prepare(schema, table, write(one))
             actions = _unconditional(schema, wanted)
         except (TableError, ValueError) as error:
             # The argument is missing for all objects.

@@ -32,6 +32,8 @@ _TOO_LARGE = "exceeded the maximum allowed size"
 
 def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
     """Run one write, and return the object that it returns, if any."""
+    if write.entity.patterns:
+        write = yield from prepare(schema, table, write)
     if write.read_first:
         return (yield from _read_and_run(schema, table, [write]))
     try:
@@ -46,6 +48,8 @@ def write_all(
     schema: Schema, table: str, writes: Sequence[Write], token: str | None = None, only_check: bool = False
 ) -> Steps[None]:
     """Run writes in one transaction. With `only_check`, check whether they would be refused, and write nothing."""
+    if not only_check:
+        writes = yield from _prepare_all(schema, table, writes, token)
     for write in writes:
         if write.read_first:
             refuse_token(token)
@@ -59,6 +63,30 @@ def write_all(
         if not (yield from _remedied(schema, table, error)):
             raise
         yield from run(schema, table, writes, token, only_check)
+
+
+def prepare(schema: Schema, table: str, write: Write) -> Steps[Write]:
+    """Send the requests of patterns that come before a write, and return the write to run."""
+    for pattern in write.entity.patterns:
+        steps = pattern.prepare(schema, table, write)
+        if steps is not None:
+            write = yield from steps
+    return write
+
+
+def _prepare_all(schema: Schema, table: str, writes: Sequence[Write], token: str | None) -> Steps[Sequence[Write]]:
+    if token is None:
+        ready = list(writes)
+        for at, write in enumerate(writes):
+            ready[at] = yield from prepare(schema, table, write)
+        return ready
+    for write in writes:
+        if any(pattern.prepare(schema, table, write) is not None for pattern in write.entity.patterns):
+            raise TableError(
+                f"this transaction stores a large content of {write.entity.tag} under a new id, so a repetition with "
+                "the same token would differ. Call store_large before, or leave out the token and use `once`"
+            )
+    return writes
 
 
 def _remedied(schema: Schema, table: str, error: ConditionFailed | TransactionCancelled) -> Steps[bool]:
