@@ -68,6 +68,10 @@ COUNTER = 150
 """Bytes of a shard of a counter: its key and the numbers."""
 CONTENT = 1024 * 1024
 """Bytes of a content beside an item."""
+GARBAGE = 2_592_000
+"""Seconds between two runs of `remove_garbage`: 30 days, as the guide says."""
+FUNCTION = 0.0125
+"""GB-seconds of a call of the function that reads the stream: 100 ms with 128 MB."""
 _SIZES = {Kind.UUID: 36, Kind.ULID: 26, Kind.DATE: 10, Kind.DATETIME: 27, Kind.BOOLEAN: 1, Kind.CONTENT: 160}
 _SIZE = 20
 _LARGE = {Kind.LIST: 200, Kind.MAP: 200, Kind.SET: 100, Kind.BINARY: 200}

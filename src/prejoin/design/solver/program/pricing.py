@@ -14,10 +14,11 @@ from functools import cached_property
 import msgspec
 
 from prejoin import keys
-from prejoin.design.cost.assumptions import SEVERAL, peak, per_second, several, size_of
+from prejoin.design.cost.assumptions import SEVERAL, count_by, peak, per_second, several, size_of
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.heat import read_loads, write_loads
 from prejoin.design.cost.objective import WEIGHTS, fans_out
+from prejoin.design.cost.refreshes import change_rate, refresh_write
 from prejoin.design.cost.units import predict_units, units_of
 from prejoin.design.cost.upkeep import items_of, writes_of
 from prejoin.design.counters import counters_of, with_kept
@@ -47,6 +48,7 @@ from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selec
 from prejoin.design.stores import stores_of
 from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
+from prejoin.workload.follow_links import follow_links
 from prejoin.workload.lookup import alternatives
 from prejoin.workload.model import Action, Combine, Entity, Workload, Write
 from prejoin.workload.targets import actions_of, checked_items, known
@@ -412,7 +414,20 @@ class Prices:
         return self._entries(probe, TABLE) + self._stored(probe, TABLE)
 
     def _entries(self, probe: _Probe, slot: str) -> float:
-        return sum(self._month(write, self._units(probe, write, slot, True)) for write in self._writes)
+        written = sum(self._month(write, self._units(probe, write, slot, True)) for write in self._writes)
+        refreshed = sum(_dollars(writes=items * self._units(probe, write, slot, True)) for write, items in self._refreshed)
+        return written + refreshed
+
+    @cached_property
+    def _refreshed(self) -> list[tuple[Write, float]]:
+        """The updates of items that follow a source, each with the number of items in a second."""
+        updates = []
+        for number, link in enumerate(follow_links(self._workload)):
+            if link.entity.name == self._entity.name:
+                items = change_rate(self._workload, link) * count_by(self._workload, link.entity, link.by.values())
+                # A probe remembers the requests of a write by its id.
+                updates.append((msgspec.structs.replace(refresh_write(link), id=f"refresh {number}"), items))
+        return updates
 
     def _units(self, probe: _Probe, write: Write, slot: str, transactional: bool) -> float:
         """The write units of one call in a slot."""
