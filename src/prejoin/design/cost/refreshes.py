@@ -76,7 +76,7 @@ def _refresh(workload: Workload, design: Design, facets: Iterable[keys.Facet], o
     read = 2 * read_units(source, STRONG) + read_units(round(items * figures.size(one.entity.name, plan.slot)), factor)
     entries = figures.entries(operation, operation.requests[-1])
     item = sum(entry.times * units_of(entry, transactional=True) for entry in entries)
-    first = math.ceil(items) if _read_first(design, one) else 0
+    first = math.ceil(items) if reads_first(design, one) else 0
     read += first * read_units(figures.size(one.entity.name), STRONG)
     write = items * item + batches * write_units(source, transactional=True)
     return Refresh(
@@ -103,11 +103,11 @@ def _operation(workload: Workload, design: Design, one: FollowLink, plan: Plan) 
     (_, written), *_ = entity_actions(refresh_write(one), workload, design, one.entity)
     source, (pk, sk) = _get(design, one.source), _key(design, one.source)
     check = Request(Call.TRANSACT_WRITE, actions=(ItemAction(Did.CHECK, one.source.name, pk, sk),))
-    first = [_get(design, one.entity)] if _read_first(design, one) else []
+    first = [_get(design, one.entity)] if reads_first(design, one) else []
     return Operation("refresh", (source, found_by(plan), *first, check, written))
 
 
-def _read_first(design: Design, one: FollowLink) -> bool:
+def reads_first(design: Design, one: FollowLink) -> bool:
     """Whether the client reads an item before it updates it: to move it in an index, or to update copies and guards."""
     item = design.item(one.entity.name)
     moved = item is not None and any(placing(facet) & one.attributes.keys() for facet in item.facets)
