@@ -175,6 +175,12 @@ def _value_size(attribute: Attribute) -> int:
     return _SIZES.get(kind) or _LARGE.get(kind) or _SIZE
 
 
+def has_guessed_size(attribute: Attribute) -> bool:
+    """Whether the size of a value follows neither from the document nor from the type."""
+    known = attribute.type.kind in _SIZES or (attribute.type.kind is Kind.ENUM and attribute.type.values)
+    return attribute.size is None and not known
+
+
 # --- Numbers --------------------------------------------------------------------------------------------------------
 
 

@@ -118,7 +118,7 @@ def _stream_line(workload: Workload, design: Design, records: float) -> Backgrou
     month = Decimal(str(calls * MONTH_SECONDS))
     price = month * (INVOCATION_MILLION / 1_000_000 + Decimal(str(FUNCTION)) * GB_SECOND)
     what = "call the Lambda function that reads the stream"
-    return BackgroundCost(BackgroundKind.STREAM, "stream", what, calls, Units(), price.quantize(_EXACT))
+    return BackgroundCost(BackgroundKind.STREAM, "the stream", what, calls, Units(), price.quantize(_EXACT))
 
 
 # --- Large contents -------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from prejoin.design.cost.assumptions import SEVERAL, count_by, per_second, sever
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import units_of
 from prejoin.design.mapping.addressing import placing
-from prejoin.design.mapping.facets import ending, planner_facets
+from prejoin.design.mapping.facets import ending, usable_facets
 from prejoin.design.mapping.map_writes import entity_actions, found_by
 from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, Operation, Request, Units
 from prejoin.keys import Lookup, Plan
@@ -58,7 +58,7 @@ class Refresh(msgspec.Struct, frozen=True):
 def refreshes(workload: Workload, design: Design) -> tuple[Refresh, ...]:
     """The refresh of each entity that follows another, as far as the keys of the design allow it."""
     found = follow_links(workload)
-    facets = planner_facets(design, workload) if found else ()
+    facets = tuple(usable_facets(design, workload)) if found else ()
     priced = (_refresh(workload, design, facets, one) for one in found)
     return tuple(one for one in priced if one is not None)
 

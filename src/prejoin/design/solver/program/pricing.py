@@ -447,7 +447,9 @@ class Prices:
 
     def _entries(self, probe: _Probe, slot: str) -> float:
         written = sum(self._month(write, self._units(probe, write, slot, True)) for write in self._writes)
-        refreshed = sum(_dollars(writes=items * self._units(probe, write, slot, True)) for write, items in self._refreshed.values())
+        refreshed = sum(
+            _dollars(writes=items * self._units(probe, write, slot, True)) for write, items in self._refreshed.values()
+        )
         return written + refreshed
 
     @cached_property
