@@ -280,7 +280,8 @@ def growth_lines(grown: Growth) -> Iterator[Line]:
         yield ("  - ", f"create a bucket for {store.name}: contents that are in the table stay there")
     for backfill in grown.backfills:
         many = f"{backfill.items:,} {backfill.entity} items"
-        yield ("  - ", f"for about {many} that may exist, write {listed(backfill.why)}")
+        once = f"; paid once: {money(backfill.dollars)}"
+        yield ("  - ", f"for about {many} that may exist, write {listed(backfill.why)}{once}")
 
 
 # --- Verdicts ------------------------------------------------------------------------------------------------

@@ -32,6 +32,8 @@ from prejoin.workload.contents import contents_of
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.model import RANGES, Entity, Input, Read, Workload
 
+_ASKED = "the units of this read depend on it"
+_BYTES = "units and storage depend on it"
 _DAY = 86_400
 _FACTORS = (0.2, 3.0)
 """A share is tried smaller and larger by these factors, to see whether the price depends on it."""
@@ -52,6 +54,10 @@ def assumed(workload: Workload, design: Design) -> tuple[Assumption, ...]:
     return tuple(found)
 
 
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else f"{share:.2g}"
+
+
 # --- Reads ----------------------------------------------------------------------------------------------------------
 
 
@@ -68,10 +74,7 @@ def _shares_of_reads(workload: Workload, design: Design) -> Iterator[Assumption]
             what = f"the part of the items with {write_inputs((one,))}"
             if one.op in RANGES and not one.filter:
                 what = f"the part of the items within {one.attribute}"
-            yield Assumption(read.id, what, f"{share:.3g}".rstrip() if share < 0.01 else f"{share:.0%}", _ASKED)
-
-
-_ASKED = "the units of this read depend on it"
+            yield Assumption(read.id, what, _percent(share), _ASKED)
 
 
 def _guessed_share(workload: Workload, read: Read, one: Input) -> float | None:
@@ -118,13 +121,10 @@ def _index_entries(workload: Workload, design: Design) -> Iterator[Assumption]:
             place = facet.slot if facet.slot != TABLE else "the table"
             if share < 1:
                 why = "the price of writing and storing them there depends on it"
-                yield Assumption(item.name, f"the part of the items in {place}", f"{share:.2g}", why)
+                yield Assumption(item.name, f"the part of the items in {place}", _percent(share), why)
             if _is_narrow(design, facet.slot, item.attributes) and _holds_guessed(entity):
                 size = figures.size(item.name, facet.slot)
                 yield Assumption(item.name, f"the size of an entry in {place}", f"{size} B", _BYTES)
-
-
-_BYTES = "units and storage depend on it"
 
 
 def _is_narrow(design: Design, slot: str, attributes: tuple[str, ...]) -> bool:

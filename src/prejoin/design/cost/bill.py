@@ -55,6 +55,12 @@ class StorageCost(Model, frozen=True):
     """Bytes of each entry, without DynamoDB's overhead."""
     dollars: Decimal
 
+    @property
+    def stored(self) -> float:
+        """Billed bytes."""
+        overhead = 0 if self.slot == OBJECT_STORE else STORAGE_OVERHEAD
+        return self.entries * (self.size + overhead)
+
 
 class Bill(Model, frozen=True):
     """The bill of a month: on-demand capacity, us-east-1, table class Standard."""

@@ -216,7 +216,7 @@ class _Document:
         return {
             "Most Expensive": write_prose(one.name),
             "What It Does": write_prose(described) if described else "-",
-            "Times a Second": f"{one.rate:.6g}",
+            "Times a Second": f"{one.rate:.3g}",
             "Units": " + ".join(units) or "-",
             "A Month": money(one.dollars),
         }

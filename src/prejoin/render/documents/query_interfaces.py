@@ -219,7 +219,8 @@ class _Page:
 
 def _background(one: BackgroundCost) -> str:
     """What happens in the background, how often, and what it costs."""
-    units = f", {_units(one.units)} units each time" if one.units != Units() else ""
+    parts = [f"{amount(n)} {word}" for n, word in ((one.units.read, "read"), (one.units.write, "write")) if n]
+    units = f", {' + '.join(parts)} units each time" if parts else ""
     return f"{write_code(one.about)}: {write_prose(one.text)}; {rate(one.rate)}{units}, {money(one.dollars)} a month"
 
 
