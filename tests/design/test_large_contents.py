@@ -13,6 +13,7 @@ from prejoin.design import codes
 from prejoin.design.checks import check_design
 from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.assumptions import assumptions, size_of
+from prejoin.design.cost.background import BackgroundKind
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.contents import contents
 from prejoin.design.document.read_document import read_document
@@ -167,8 +168,10 @@ def test_bill_includes_the_writes_and_the_storage_of_parts() -> None:
     assert float(body.written) == pytest.approx(
         body.rate * MONTH_SECONDS * body.write_units * float(WRITE_MILLION) / 1e6
     )
-    assert found.contents == (body,)
-    assert found.requests == sum(one.dollars for one in found.patterns) + body.written
+    lines = {one.kind: one for one in found.background}
+    assert lines[BackgroundKind.WRITE_CONTENTS].dollars == round(body.written, 6)
+    assert lines[BackgroundKind.DELETE_CONTENTS].dollars == round(body.deleted, 6)
+    assert found.requests == sum(one.dollars for one in (*found.patterns, *found.background))
     (stored,) = [one for one in found.storage if one.item == "Document.body"]
     assert stored.entries == 1000 * 9
     assert stored.entries * stored.size == pytest.approx(1000 * 2 * 1024 * 1024, rel=0.01)

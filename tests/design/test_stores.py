@@ -28,7 +28,7 @@ from prejoin import (
 from prejoin.design import codes
 from prejoin.design.checks import check_design
 from prejoin.design.checks.claims import false_claims
-from prejoin.design.cost.bill import bill
+from prejoin.design.cost.bill import OBJECT_STORE, bill
 from prejoin.design.cost.contents import contents
 from prejoin.design.cost.objective import objective
 from prejoin.design.document.read_document import read_document
@@ -104,8 +104,10 @@ def test_bill_has_requests_and_storage_of_objects_instead_of_units() -> None:
     assert (body.stored, body.write_units, body.object_count) == (True, 0, 1)
     assert float(body.written) == pytest.approx(1.5 * 2_592_000 * 0.005 / 1000)
     assert float(body.kept) == pytest.approx(1000 * 2 * 1024 * 1024 / 1e9 * 0.023)
-    assert not [one for one in found.storage if one.item == "Document.body"]
-    assert found.kept == sum(one.dollars for one in found.storage) + body.kept
+    (objects,) = [one for one in found.storage if one.item == "Document.body"]
+    assert (objects.slot, objects.stored) == (OBJECT_STORE, 1000 * 2 * 1024 * 1024)
+    assert objects.dollars == round(body.kept, 6)
+    assert found.kept == sum(one.dollars for one in found.storage)
     assert found.per_second.write == sum(one.rate * one.units.write for one in found.patterns)
     assert false_claims(archive, solve(archive)) == []
     assert body.objects == body.written + body.kept
@@ -130,7 +132,7 @@ def test_explanation_prices_both_places_and_the_hint_is_gone() -> None:
     archive, design = stored()
     said = " ".join(text for about in explain_design(archive, design).entities for text in about.text)
     assert "`body` is in an object store, 1 object for each of 2.1 MB" in said
-    assert "in parts in the table both would be $4,999" in said
+    assert "in parts in the table both would be $9,998" in said
     assert "Reading a thousand costs $0.0004; from parts it would be $0.0322." in said
     assert codes.LARGE_OBJECTS.id not in [one.code for one in check_design(design, archive)]
 

@@ -192,8 +192,8 @@ def test_the_page_says_how_old_an_attribute_may_be() -> None:
     assert said == (
         "- `Comment.author` follows `User.name` and `Comment.photo` follows `User.photo`. It is as old as the last "
         "`refresh` of the User: call it after AP-021. A refresh takes 8 read + 424 write units in 5 requests for 120 "
-        "items; 6 times a minute, that is $68.95 a month beside the patterns.\n"
+        "items; 6 times a minute, that is $68.95 a month.\n"
         "- `Comment.editor` follows `User.name`. It may be 10 seconds old: the table's stream updates it, by "
         "`keep_fresh`. A refresh takes 8 read + 424 write units in 5 requests for 120 items; 6 times a minute, that is "
-        "$68.95 a month beside the patterns.\n"
+        "$68.95 a month.\n"
     )

@@ -16,9 +16,10 @@ from prejoin.cli.text.frontier import proposal_lines
 from prejoin.cli.text.messages import coded, file_name
 from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, titled
 from prejoin.design.checks.fit import FitVerdict
+from prejoin.design.cost.background import BackgroundKind
 from prejoin.design.cost.objective import queries_each
 from prejoin.design.explain.explanation import claim
-from prejoin.design.explain.phrases import listed, money
+from prejoin.design.explain.phrases import amount, listed, money, rate
 from prejoin.design.layout.growth import Growth
 from prejoin.design.mapping.facets import history_key
 from prejoin.design.model import TABLE, Call, Design, Facet, Item, ItemName, Operation, ProjectionKind, Slot
@@ -46,6 +47,7 @@ def design_page(result: DesignResult, output: Path) -> list[Line]:
     """The whole design, for approval. `output` is the file that it is for."""
     lines = [_head(result), (), *proposal_lines(result), *_together(result.design)]
     lines += [*_keys(result.design, result.workload), (), *_indexes(result.design), *_patterns(result), ()]
+    lines += _background(result)
     if result.growth is not None:
         lines += [*growth_lines(result.growth), *_next_step(result, result.growth, output), ()]
     lines += [*unserved_lines(result), *relaxation_lines(result), *_tables(result), *_verdicts(result)]
@@ -158,6 +160,20 @@ def _patterns(result: DesignResult) -> list[Line]:
     return titled(header, fitted(header, rows, fit_to, cut_to), ("bold", "", "green", "cyan", "", "", ""))
 
 
+def _background(result: DesignResult) -> list[Line]:
+    """The requests that no pattern sends, with their prices, which are part of the total."""
+    rows: list[Row] = []
+    for one in result.bill.background:
+        units = one.units.read + one.units.write
+        price = money(one.dollars) if one.dollars else "free" if one.kind is BackgroundKind.EXPIRY else "nothing"
+        rows.append((one.about, one.text, rate(one.rate), amount(units) if units else "-", price))
+    if not rows:
+        return []
+    header = ("In the background", "", "How often", "Units", "A month")
+    rows = fitted(header, rows, width_of(sys.stdout), ((1, _DESCRIBED), (0, SHORTEST), (1, SHORTEST)))
+    return [*titled(header, rows, ("bold", "", "", "", "")), ()]
+
+
 def _operation(operation: Operation) -> tuple[str, str, str]:
     """The call, its index and its key."""
     if not operation.served:
@@ -264,7 +280,8 @@ def growth_lines(grown: Growth) -> Iterator[Line]:
         yield ("  - ", f"create a bucket for {store.name}: contents that are in the table stay there")
     for backfill in grown.backfills:
         many = f"{backfill.items:,} {backfill.entity} items"
-        yield ("  - ", f"for about {many} that may exist, write {listed(backfill.why)}")
+        once = f"; paid once: {money(backfill.dollars)}"
+        yield ("  - ", f"for about {many} that may exist, write {listed(backfill.why)}{once}")
 
 
 # --- Verdicts ------------------------------------------------------------------------------------------------

@@ -62,6 +62,11 @@ def design_json(result: DesignResult) -> dict[str, Any]:
                  "dollars": float(one.dollars)}
                 for one in bill.patterns
             ],
+            "background": [
+                {"kind": one.kind.value, "about": one.about, "text": one.text, "rate": one.rate,
+                 "read": one.units.read, "write": one.units.write, "dollars": float(one.dollars)}
+                for one in bill.background
+            ],
             "kept": [
                 {"item": one.item, "slot": one.slot, "entries": one.entries, "size": one.size,
                  "dollars": float(one.dollars)}

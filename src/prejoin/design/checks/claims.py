@@ -14,10 +14,12 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_by, count_of, per_second
+from prejoin.design.cost.background import BackgroundKind
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.contents import contents, part_units
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.objective import STORE, WEIGHTS, complexity, fans_out
+from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.cost.units import units_of
 from prejoin.design.explain.model import Explanation
 from prejoin.design.mapping.facets import planner_facets
@@ -262,7 +264,7 @@ def _is_read(item: Item, asked: Sequence[Request]) -> bool:
 
 
 def _bill(workload: Workload, design: Design) -> Iterator[str]:
-    """The bill is the sum of the prices of its patterns and its storage, by the price list."""
+    """The bill is the sum of its patterns, the requests in the background and its storage, by the price list."""
     total = Decimal()
     for operation in design.operations:
         pattern = workload.pattern(operation.pattern)
@@ -271,8 +273,15 @@ def _bill(workload: Workload, design: Design) -> Iterator[str]:
             total += calls * Decimal(str(operation.units.read)) * READ_MILLION
             total += calls * Decimal(str(operation.units.write)) * WRITE_MILLION
     for one in contents(workload, design):
-        calls = Decimal(str(one.rate)) * MONTH_SECONDS / 1_000_000
-        total += one.objects if one.stored else calls * Decimal(str(part_units(one.size))) * WRITE_MILLION
+        contents_a_month = Decimal(str(one.rate + one.deletes)) * MONTH_SECONDS / 1_000_000
+        in_parts = contents_a_month * Decimal(str(part_units(one.size))) * WRITE_MILLION
+        total += one.objects if one.stored else in_parts
+    for refresh in refreshes(workload, design):
+        refreshes_a_month = Decimal(str(refresh.rate)) * MONTH_SECONDS / 1_000_000
+        total += refreshes_a_month * Decimal(str(refresh.units.read)) * READ_MILLION
+        total += refreshes_a_month * Decimal(str(refresh.units.write)) * WRITE_MILLION
+    kinds = (BackgroundKind.STREAM, BackgroundKind.REMOVE_GARBAGE)
+    total += sum((line.dollars for line in bill(workload, design).background if line.kind in kinds), Decimal())
     for _, _, entries, size in Estimates(design, workload).stored():
         total += Decimal(str(entries)) * (size + STORAGE_OVERHEAD) / GB * STORAGE_GB_MONTH
     said = bill(workload, design).total

@@ -67,6 +67,12 @@ COUNTER = 150
 """Bytes of a shard of a counter: its key and the numbers."""
 CONTENT = 1024 * 1024
 """Bytes of a content beside an item."""
+GARBAGE = 2_592_000
+"""Seconds between two runs of `remove_garbage`: 30 days, as the guide says."""
+FUNCTION = 0.0125
+"""GB-seconds of a call of the function that reads the stream: 100 ms with 128 MB."""
+_FIXED_SIZE = frozenset({Kind.UUID, Kind.ULID, Kind.DATE, Kind.DATETIME, Kind.BOOLEAN, Kind.CONTENT})
+"""Types whose values have one size."""
 _FLEXIBLE = frozenset({Kind.STRING, Kind.LIST, Kind.MAP, Kind.SET, Kind.BINARY})
 """Types of any size: they share the declared size of an item that the other attributes leave."""
 KEY_SIZE = 100
@@ -203,6 +209,12 @@ def _usual_size(kind: Kind) -> int:
             return 100
         case _:
             assert_never(kind)
+
+
+def has_guessed_size(attribute: Attribute) -> bool:
+    """Whether the size of a value follows neither from the document nor from the type."""
+    known = attribute.type.kind in _FIXED_SIZE or (attribute.type.kind is Kind.ENUM and attribute.type.values)
+    return attribute.size is None and not known
 
 
 # --- Numbers --------------------------------------------------------------------------------------------------------

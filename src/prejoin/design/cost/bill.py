@@ -1,17 +1,22 @@
 """The monthly bill of a design, `bill(workload, design)`, and the write amplification of each entity.
 
-The bill has a line for each pattern and one for the storage of each item type in each slot. A pattern costs its rate
-times the units of one call (`units`), which follow from estimated sizes and counts (`estimates`) by DynamoDB's rules.
-Its write units include the entries of all indexes. Large contents are written by requests of their own (`contents`).
+The bill has a line for each pattern, one for each kind of request in the background (`background`), and one for the
+storage of each item type in each slot. A pattern costs its rate times the units of one call (`units`), which follow
+from estimated sizes and counts (`estimates`) by DynamoDB's rules. Its write units include the entries of all indexes.
 The bill is exact for the figures of the document. The solver adds up the same figures for each key
 (`prejoin.design.solver.program.pricing`), so it minimises this bill.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
+from typing import Final
+
+from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import per_second
+from prejoin.design.cost.background import BackgroundCost, background
 from prejoin.design.cost.contents import ContentCost, contents
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import predict_units
@@ -20,6 +25,8 @@ from prejoin.design.model import TABLE, Call, Design, Units
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, dollars, provisioned_dollars, write_units
 from prejoin.workload.model import Action, Input, Model, Pattern, Verb, Workload, Write
 
+OBJECT_STORE: Final = "object store"
+"""Where contents are that are not in the table. No index has a name with a space."""
 _EXACT = Decimal("0.000001")
 
 
@@ -37,11 +44,12 @@ class PatternCost(Model, frozen=True):
 
 
 class StorageCost(Model, frozen=True):
-    """The storage cost of an item, a copy or a guard in one slot."""
+    """The storage cost of an item, a copy or a guard in one slot, or of contents in the object store."""
 
     item: str
     """`Order`; for a copy `Order/lookup`, for a guard `User!email`, for parts of contents `Document.body`."""
     slot: str
+    """`OBJECT_STORE` for contents in the object store."""
     entries: float
     size: int
     """Bytes of each entry, without DynamoDB's overhead."""
@@ -50,7 +58,8 @@ class StorageCost(Model, frozen=True):
     @property
     def stored(self) -> float:
         """Billed bytes."""
-        return self.entries * (self.size + STORAGE_OVERHEAD)
+        overhead = 0 if self.slot == OBJECT_STORE else STORAGE_OVERHEAD
+        return self.entries * (self.size + overhead)
 
 
 class Bill(Model, frozen=True):
@@ -59,20 +68,24 @@ class Bill(Model, frozen=True):
     patterns: tuple[PatternCost, ...]
     storage: tuple[StorageCost, ...]
     provisioned: Decimal
-    """The cost of the requests with provisioned capacity for the average rates at 70 % utilisation."""
-    contents: tuple[ContentCost, ...] = ()
-    """The large contents, which are written beside the requests of the patterns."""
+    """The cost of the requests to the table with provisioned capacity for the average rates at 70 % utilisation."""
+    background: tuple[BackgroundCost, ...] = ()
+    """The requests that no pattern sends."""
 
     @property
     def requests(self) -> Decimal:
-        contents = sum((one.written for one in self.contents), Decimal())
-        return contents + sum((one.dollars for one in self.patterns), Decimal())
+        """The cost of all requests: those of the patterns, and those in the background."""
+        return sum((one.dollars for one in self.patterns), Decimal()) + self.in_background
+
+    @property
+    def in_background(self) -> Decimal:
+        """The cost of the requests that no pattern sends."""
+        return sum((one.dollars for one in self.background), Decimal())
 
     @property
     def kept(self) -> Decimal:
         """The cost of storage."""
-        objects = sum((one.kept for one in self.contents if one.stored), Decimal())
-        return objects + sum((one.dollars for one in self.storage), Decimal())
+        return sum((one.dollars for one in self.storage), Decimal())
 
     @property
     def total(self) -> Decimal:
@@ -80,12 +93,9 @@ class Bill(Model, frozen=True):
 
     @property
     def per_second(self) -> Units:
-        """The units of all patterns in a second."""
-        return Units(
-            sum(one.rate * one.units.read for one in self.patterns),
-            sum(one.rate * one.units.write for one in self.patterns)
-            + sum(one.rate * one.write_units for one in self.contents),
-        )
+        """The units of all requests in a second."""
+        lines: tuple[PatternCost | BackgroundCost, ...] = (*self.patterns, *self.background)
+        return Units(sum(one.rate * one.units.read for one in lines), sum(one.rate * one.units.write for one in lines))
 
     def pattern(self, id_: str) -> PatternCost | None:
         return next((one for one in self.patterns if one.pattern == id_), None)
@@ -97,13 +107,11 @@ class Bill(Model, frozen=True):
 
 def bill(workload: Workload, design: Design) -> Bill:
     """The bill of a month for a mapped design, with the rates and sizes of the document."""
-    figures = Estimates(design, workload)
     patterns = tuple(pattern_cost(p, design) for p in workload.patterns if design.operation(p.id))
-    storage = tuple(StorageCost(*one, _storage(one[2], one[3])) for one in figures.stored())
-    reads = sum(one.rate * one.units.read for one in patterns)
     large = contents(workload, design)
-    writes = sum(one.rate * one.units.write for one in patterns) + sum(one.rate * one.write_units for one in large)
-    return Bill(patterns, storage, provisioned_dollars(reads=reads, writes=writes), large)
+    without_capacity = Bill(patterns, _storage(workload, design, large), Decimal(), background(workload, design, large))
+    units = without_capacity.per_second
+    return replace(without_capacity, provisioned=provisioned_dollars(reads=units.read, writes=units.write))
 
 
 def pattern_cost(pattern: Pattern, design: Design) -> PatternCost:
@@ -116,8 +124,16 @@ def pattern_cost(pattern: Pattern, design: Design) -> PatternCost:
     return PatternCost(pattern.id, rate, calls, units, money.quantize(_EXACT))
 
 
-def _storage(entries: float, size: int) -> Decimal:
-    return dollars(gb_months=entries * (size + STORAGE_OVERHEAD) / GB).quantize(_EXACT)
+def _storage(workload: Workload, design: Design, large: Sequence[ContentCost]) -> tuple[StorageCost, ...]:
+    lines = []
+    for item, slot, entries, size in Estimates(design, workload).stored():
+        price = dollars(gb_months=entries * (size + STORAGE_OVERHEAD) / GB)
+        lines.append(StorageCost(item, slot, entries, size, price.quantize(_EXACT)))
+    for content in large:
+        if content.stored:
+            kept = content.kept.quantize(_EXACT)
+            lines.append(StorageCost(content.name, OBJECT_STORE, content.count, content.size, kept))
+    return tuple(lines)
 
 
 class Amplification(Model, frozen=True):

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import CONTENT, count_of, per_second
+from prejoin.design.cost.assumptions import CONTENT, SEVERAL, count_of, grows, per_second, several
 from prejoin.design.model import Design
 from prejoin.protocol.limits import KB
 from prejoin.protocol.prices import (
@@ -23,7 +23,7 @@ from prejoin.protocol.prices import (
 )
 from prejoin.workload.contents import contents_of
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Attribute, Entity, Model, Verb, Workload
+from prejoin.workload.model import Action, Attribute, Entity, Model, Verb, Workload, Write
 
 PART: Final = 240 * KB
 """Bytes of a part in the table, as `Large` writes it."""
@@ -76,6 +76,8 @@ class ContentCost(Model, frozen=True):
     """How many are stored in a second: with each new item, and with each update of the attribute."""
     stored: bool = False
     """Whether they are in an object store."""
+    deletes: float = 0.0
+    """How many are deleted in a second, because they were replaced or their item was deleted."""
 
     @property
     def name(self) -> str:
@@ -118,19 +120,25 @@ class ContentCost(Model, frozen=True):
         return self._puts if self.stored else dollars(writes=self._writes * part_units(self.size))
 
     @property
+    def deleted(self) -> Decimal:
+        """The cost of deleting: a part takes as many units as it took to write it, and S3 does not charge for it."""
+        units = self.deletes * MONTH_SECONDS * self.write_units
+        return dollars(writes=units)
+
+    @property
     def kept(self) -> Decimal:
         """The cost of storage. In the table it is also with the items."""
         return self._gb * (OBJECT_GB_MONTH if self.stored else STORAGE_GB_MONTH)
 
     @property
     def parts(self) -> Decimal:
-        """The price of writing and storage as parts in the table."""
+        """The price of writing, deleting and storage as parts in the table."""
         one = replace(self, stored=False)
-        return one.written + one.kept
+        return one.written + one.deleted + one.kept
 
     @property
     def objects(self) -> Decimal:
-        """The price of writing and storage in S3."""
+        """The price of writing, deleting and storage in S3."""
         one = replace(self, stored=True)
         return one.written + one.kept
 
@@ -156,22 +164,53 @@ def contents(workload: Workload, design: Design) -> tuple[ContentCost, ...]:
 def entity_contents(workload: Workload, design: Design, entity: Entity) -> Iterator[ContentCost]:
     """The large contents of an entity."""
     for attribute in contents_of(entity):
-        count, rate = float(count_of(workload, entity)), _rate(workload, entity, attribute)
-        stored = design.in_store(entity.name, attribute.name)
-        yield ContentCost(entity.name, attribute.name, attribute.size or CONTENT, count, rate, stored)
-
-
-def _rate(workload: Workload, entity: Entity, attribute: Attribute) -> float:
-    return sum(
-        per_second(write.rate)
-        for write in workload.writes
-        for action in write.actions
-        if action.entity == entity.name
-        and (
-            action.verb in (Verb.CREATE, Verb.PUT)
-            or any(change.attribute == attribute.name for change in changes(write, action, entity))
+        yield ContentCost(
+            entity.name,
+            attribute.name,
+            attribute.size or CONTENT,
+            float(count_of(workload, entity)),
+            _write_rate(workload, entity, attribute),
+            design.in_store(entity.name, attribute.name),
+            0.0 if entity.history else _delete_rate(workload, entity, attribute),
         )
-    )
+
+
+def _write_rate(workload: Workload, entity: Entity, attribute: Attribute) -> float:
+    """How many contents are written in a second."""
+    total = 0.0
+    for write, action in _actions(workload, entity):
+        if action.verb in (Verb.CREATE, Verb.PUT) or _changes(write, action, entity, attribute):
+            total += per_second(write.rate) * _items(workload, write, action, entity)
+    return total
+
+
+def _delete_rate(workload: Workload, entity: Entity, attribute: Attribute) -> float:
+    """How many contents are deleted in a second.
+
+    A put creates items as long as their number grows. Otherwise it replaces one, with its content.
+    """
+    total = 0.0
+    for write, action in _actions(workload, entity):
+        replaces = action.verb is Verb.PUT and not grows(entity)
+        if replaces or action.verb is Verb.DELETE or _changes(write, action, entity, attribute):
+            total += per_second(write.rate) * _items(workload, write, action, entity)
+    return total
+
+
+def _actions(workload: Workload, entity: Entity) -> Iterator[tuple[Write, Action]]:
+    for write in (*workload.writes, *workload.deletes):
+        for action in write.actions:
+            if action.entity == entity.name:
+                yield write, action
+
+
+def _changes(write: Write, action: Action, entity: Entity, attribute: Attribute) -> bool:
+    """Whether an update changes an attribute."""
+    return action.updates and any(change.attribute == attribute.name for change in changes(write, action, entity))
+
+
+def _items(workload: Workload, write: Write, action: Action, entity: Entity) -> int:
+    return (several(workload, write, entity) or SEVERAL) if action.many else 1
 
 
 def _pages(size: int) -> Iterator[int]:

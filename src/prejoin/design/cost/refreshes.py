@@ -13,11 +13,11 @@ from decimal import Decimal
 import msgspec
 
 from prejoin import keys
-from prejoin.design.cost.assumptions import count_by, per_second
+from prejoin.design.cost.assumptions import SEVERAL, count_by, per_second, several
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import units_of
 from prejoin.design.mapping.addressing import placing
-from prejoin.design.mapping.facets import ending, planner_facets
+from prejoin.design.mapping.facets import ending, usable_facets
 from prejoin.design.mapping.map_writes import entity_actions, found_by
 from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, Operation, Request, Units
 from prejoin.keys import Lookup, Plan
@@ -45,11 +45,8 @@ class Refresh(msgspec.Struct, frozen=True):
     """The requests, each once."""
     writes: tuple[Write, ...]
     """The writes that change a source."""
-
-    @property
-    def rate(self) -> float:
-        """How often a second a source changes."""
-        return sum(per_second(write.rate) for write in self.writes)
+    rate: float
+    """How often a second a source changes."""
 
     @property
     def dollars(self) -> Decimal:
@@ -61,7 +58,7 @@ class Refresh(msgspec.Struct, frozen=True):
 def refreshes(workload: Workload, design: Design) -> tuple[Refresh, ...]:
     """The refresh of each entity that follows another, as far as the keys of the design allow it."""
     found = follow_links(workload)
-    facets = planner_facets(design, workload) if found else ()
+    facets = tuple(usable_facets(design, workload)) if found else ()
     priced = (_refresh(workload, design, facets, one) for one in found)
     return tuple(one for one in priced if one is not None)
 
@@ -79,7 +76,7 @@ def _refresh(workload: Workload, design: Design, facets: Iterable[keys.Facet], o
     read = 2 * read_units(source, STRONG) + read_units(round(items * figures.size(one.entity.name, plan.slot)), factor)
     entries = figures.entries(operation, operation.requests[-1])
     item = sum(entry.times * units_of(entry, transactional=True) for entry in entries)
-    first = math.ceil(items) if _read_first(design, one) else 0
+    first = math.ceil(items) if reads_first(design, one) else 0
     read += first * read_units(figures.size(one.entity.name), STRONG)
     write = items * item + batches * write_units(source, transactional=True)
     return Refresh(
@@ -89,23 +86,28 @@ def _refresh(workload: Workload, design: Design, facets: Iterable[keys.Facet], o
         requests=2 + math.ceil(items / _PAGE) * plan.shards + first + batches,
         units=Units(round(read, 6), round(write, 6)),
         operation=operation,
-        writes=tuple(_writes(workload, one)),
+        writes=source_writes(workload, one),
+        rate=change_rate(workload, one),
     )
+
+
+def refresh_write(one: FollowLink) -> Write:
+    """The update of one item that follows a source, as a write of the workload."""
+    action = Action(Verb.UPDATE, one.entity.name, changes=tuple(map(Change, one.attributes)))
+    every = tuple(Input(a.name) for a in one.entity.attributes)
+    return Write("refresh", entities=(one.entity.name,), inputs=every, actions=(action,))
 
 
 def _operation(workload: Workload, design: Design, one: FollowLink, plan: Plan) -> Operation:
     """The requests for one item: its source read, itself found, and written with its copies and index keys."""
-    action = Action(Verb.UPDATE, one.entity.name, changes=tuple(map(Change, one.attributes)))
-    every = tuple(Input(a.name) for a in one.entity.attributes)
-    write = Write("refresh", entities=(one.entity.name,), inputs=every, actions=(action,))
-    (_, written), *_ = entity_actions(write, workload, design, one.entity)
+    (_, written), *_ = entity_actions(refresh_write(one), workload, design, one.entity)
     source, (pk, sk) = _get(design, one.source), _key(design, one.source)
     check = Request(Call.TRANSACT_WRITE, actions=(ItemAction(Did.CHECK, one.source.name, pk, sk),))
-    first = [_get(design, one.entity)] if _read_first(design, one) else []
+    first = [_get(design, one.entity)] if reads_first(design, one) else []
     return Operation("refresh", (source, found_by(plan), *first, check, written))
 
 
-def _read_first(design: Design, one: FollowLink) -> bool:
+def reads_first(design: Design, one: FollowLink) -> bool:
     """Whether the client reads an item before it updates it: to move it in an index, or to update copies and guards."""
     item = design.item(one.entity.name)
     moved = item is not None and any(placing(facet) & one.attributes.keys() for facet in item.facets)
@@ -124,10 +126,27 @@ def _key(design: Design, entity: Entity) -> tuple[str, str]:
     return item.facets[0].pk[0], next(iter(item.facets[0].sk), "")
 
 
-def _writes(workload: Workload, one: FollowLink) -> Iterator[Write]:
+def source_writes(workload: Workload, one: FollowLink) -> tuple[Write, ...]:
     """The writes that change a followed attribute of the source."""
-    followed = set(one.attributes.values())
+    return tuple(write for write in workload.writes if any(_source_changes(write, one)))
+
+
+def change_rate(workload: Workload, one: FollowLink) -> float:
+    """How often a second a source changes. A write of several sources changes each of them."""
+    total = 0.0
     for write in workload.writes:
-        updates = [a for a in write.actions if a.entity == one.source.name and a.updates]
-        if any(change.attribute in followed for a in updates for change in changes(write, a, one.source)):
-            yield write
+        for action in _source_changes(write, one):
+            sources = (several(workload, write, one.source) or SEVERAL) if action.many else 1
+            total += per_second(write.rate) * sources
+    return total
+
+
+def _source_changes(write: Write, one: FollowLink) -> Iterator[Action]:
+    """The actions of a write that change a followed attribute of the source. A put may replace a source."""
+    followed = set(one.attributes.values())
+    for action in write.actions:
+        if action.entity != one.source.name:
+            continue
+        changed = {change.attribute for change in changes(write, action, one.source)} if action.updates else set()
+        if action.verb is Verb.PUT or changed & followed:
+            yield action

@@ -2,33 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
 
 from msgspec.structs import replace
 
 from prejoin.design.checks import check_design
-from prejoin.design.cost.assumptions import Assumption, assumptions
-from prejoin.design.cost.bill import Bill, PatternCost
-from prejoin.design.explain.phrases import count, money
-from prejoin.design.model import Design
+from prejoin.design.cost.assumed import assumed
+from prejoin.design.cost.assumptions import Assumption
+from prejoin.design.cost.bill import Bill
+from prejoin.design.document.annotations import Validation
+from prejoin.design.explain.phrases import count, money, rate
+from prejoin.design.model import Design, Units
 from prejoin.diagnostics import Severity
 from prejoin.keys import KeyValueError, Template, TemplateError
 from prejoin.keys.template.encoding import Encoding
-from prejoin.workload.model import Workload
+from prejoin.workload.checks import check as check_workload
+from prejoin.workload.model import Model, Workload
 
-MOST_PATTERNS = 5
-"""The most patterns listed as expensive."""
+MOST_LINES = 5
+"""The most patterns and requests in the background that are listed as expensive."""
+DOUBTS = frozenset({"Not proven", "Table after the proof", "Figures"})
+"""Results of the proof, and of the second calculation, that are risks."""
 MOST_SAID = 8
 """The most risks and assumptions listed."""
 
 
-def dearest(cost: Bill) -> list[PatternCost]:
-    """The most expensive patterns first."""
-    return sorted((one for one in cost.patterns if one.dollars), key=lambda p: (-p.dollars, p.pattern))[:MOST_PATTERNS]
+class ExpensiveLine(Model, frozen=True):
+    """A pattern, or a kind of request in the background, with its price."""
+
+    name: str
+    rate: float
+    units: Units
+    dollars: Decimal
+    text: str = ""
+    """What a request in the background does."""
 
 
-def facts(design: Design, workload: Workload, cost: Bill) -> Iterator[tuple[str, list[str]]]:
-    """The facts for a reviewer, by label."""
+def dearest(cost: Bill) -> list[ExpensiveLine]:
+    """The most expensive patterns and requests in the background."""
+    lines = [ExpensiveLine(one.pattern, one.rate, one.units, one.dollars) for one in cost.patterns if one.dollars]
+    lines += [ExpensiveLine(b.about, b.rate, b.units, b.dollars, b.text) for b in cost.background if b.dollars]
+    return sorted(lines, key=lambda line: (-line.dollars, line.name))[:MOST_LINES]
+
+
+def facts(
+    design: Design, workload: Workload, cost: Bill, validation: Sequence[Validation] = ()
+) -> Iterator[tuple[str, list[str]]]:
+    """The facts for a reviewer, by label. `validation` has the results of the proof."""
     counted = [
         (len(design.indexes), "index", "indexes"),
         (len(design.copies), "copy", "copies"),
@@ -42,20 +63,42 @@ def facts(design: Design, workload: Workload, cost: Bill) -> Iterator[tuple[str,
     if design.operations:
         served = sum(operation.served for operation in design.operations)
         yield "Served", [f"{served} of {count(len(design.operations), 'access pattern')}"]
-        yield "Price", [f"{money(cost.total)} a month on demand, {money(cost.kept)} of it storage"]
-    risks = [
-        f"{one.code}: {one.message}" for one in check_design(design, workload) if one.severity is not Severity.HINT
-    ]
-    yield "Risks", _some(risks) or ["the checks have no error and no warning"]
-    yield "Assumed", _some(list(_assumed(workload))) or ["nothing: the document says all of it"]
+        yield "Price", list(_price(cost))
+    yield "Risks", _some(list(_risks(design, workload, validation))) or ["the checks have no error and no warning"]
+    yield "Assumed", _some(list(_assumed(design, workload))) or ["nothing: the document says all of it"]
     if numbers := list(_numbers(design, workload)):
         yield "Numbers in keys", ["; ".join(numbers)]
 
 
-def _assumed(workload: Workload) -> Iterator[str]:
+def _risks(design: Design, workload: Workload, validation: Sequence[Validation]) -> Iterator[str]:
+    """The errors and warnings about the design and its access patterns, and what the proof did not confirm."""
+    diagnostics = [one for one in check_design(design, workload) if one.severity is not Severity.HINT]
+    for one in diagnostics:
+        yield f"{one.code}: {one.message}"
+    reported = {one.about for one in diagnostics}
+    for operation in design.operations:
+        if not operation.served and operation.pattern not in reported:
+            yield f"{operation.pattern} is not served: {operation.problem}"
+    for row in validation:
+        if row.check in DOUBTS:
+            yield f"{row.check}: {row.result}" + (f", {row.detail}" if row.detail else "")
+    for one in check_workload(workload):
+        if one.severity is not Severity.HINT:
+            yield f"{one.code}: {one.message}"
+
+
+def _price(cost: Bill) -> Iterator[str]:
+    """The price of a month. If it includes more than patterns and storage, with its parts."""
+    yield f"{money(cost.total)} a month on demand, {money(cost.kept)} of it storage"
+    for line in cost.background:
+        part = f"{money(line.dollars)} of it" if line.dollars else "nothing"
+        yield f"{part} for {line.about}: {line.text}, {rate(line.rate)}"
+
+
+def _assumed(design: Design, workload: Workload) -> Iterator[str]:
     """Each assumption once, with all names that it is about."""
     about: dict[Assumption, list[str]] = {}
-    for one in assumptions(workload):
+    for one in assumed(workload, design):
         about.setdefault(replace(one, about=""), []).append(one.about)
     for one, names in about.items():
         yield str(replace(one, about=", ".join(names)))

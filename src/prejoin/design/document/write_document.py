@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.bill import PatternCost, bill
+from prejoin.design.cost.bill import bill
 from prejoin.design.document import headings
 from prejoin.design.document.annotations import Annotations, Validation
 from prejoin.design.document.cells import (
@@ -25,7 +25,7 @@ from prejoin.design.document.cells import (
 )
 from prejoin.design.document.operation_rows import Cells, read_rows_of, write_rows_of
 from prejoin.design.document.read_document import parse_document, read_document
-from prejoin.design.document.review import dearest, facts
+from prejoin.design.document.review import ExpensiveLine, dearest, facts
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
 from prejoin.design.explain.phrases import amount, money
 from prejoin.design.layout.growth import keeps
@@ -200,24 +200,24 @@ class _Document:
     def _review(self) -> Iterator[str]:
         cost = bill(self.workload, self.design)
         lines = []
-        for label, said in facts(self.design, self.workload, cost):
+        for label, said in facts(self.design, self.workload, cost, self.kept.validation):
             texts = [write_prose(one) for one in said]
             lines += (
                 [f"- **{label}**: {texts[0]}"] if len(texts) == 1 else [f"- **{label}**:", *(f"  - {t}" for t in texts)]
             )
         yield "\n".join(lines)
-        rows = [(one.pattern, self._cost(one)) for one in dearest(cost)]
+        rows = [(one.name, self._cost(one)) for one in dearest(cost)]
         yield self._table(headings.REVIEW, headings.COST_COLUMNS, rows)
 
-    def _cost(self, one: PatternCost) -> Cells:
-        pattern = self.workload.pattern(one.pattern)
-        described = (pattern.description or pattern.name) if pattern else ""
+    def _cost(self, one: ExpensiveLine) -> Cells:
+        pattern = self.workload.pattern(one.name)
+        described = (pattern.description or pattern.name) if pattern else one.text
         units = [f"{amount(n)} {word}" for n, word in ((one.units.read, "read"), (one.units.write, "write")) if n]
         return {
-            "Most Expensive": write_prose(one.pattern),
+            "Most Expensive": write_prose(one.name),
             "What It Does": write_prose(described) if described else "-",
-            "Times a Second": f"{one.rate:g}",
-            "Units": " + ".join(units),
+            "Times a Second": f"{one.rate:.3g}",
+            "Units": " + ".join(units) or "-",
             "A Month": money(one.dollars),
         }
 

@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from prejoin.design.cost.bill import Amplification, Bill, amplification, bill
 from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.cost.units import units_of
 from prejoin.design.explain.model import WriteExplanation
 from prejoin.design.explain.phrases import amount, count
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Call, Design, Units
-from prejoin.protocol.prices import dollars
+from prejoin.protocol.prices import MONTH_SECONDS, dollars
 from prejoin.workload.model import Verb, Workload
 
 _DIGITS = 6
@@ -27,6 +28,8 @@ class Costs(msgspec.Struct, frozen=True):
     bill: Bill
     reading: float
     writing: float
+    background: float
+    """What no pattern sends: refreshes, streams, large contents."""
     storing: float
     indexes: dict[str, float]
     """By index: writes to it and its storage."""
@@ -67,7 +70,8 @@ def costs_of(workload: Workload, design: Design) -> Costs:
     return Costs(
         whole,
         _rounded(reads),
-        _rounded(whole.requests - reads),
+        _rounded(whole.requests - whole.in_background - reads),
+        _rounded(whole.in_background),
         _rounded(whole.kept),
         {slot.name: _index(workload, design, whole, slot.name) for slot in design.indexes},
         copies,
@@ -86,7 +90,8 @@ def total(workload: Workload, design: Design) -> float:
 def _keeping(workload: Workload, whole: Bill) -> Decimal:
     """The cost of writes and storage, without reads."""
     reads = {read.id for read in workload.reads}
-    return whole.kept + sum((one.dollars for one in whole.patterns if one.pattern not in reads), Decimal())
+    written = sum((one.dollars for one in whole.patterns if one.pattern not in reads), Decimal())
+    return written + whole.in_background + whole.kept
 
 
 def _index(workload: Workload, design: Design, whole: Bill, name: str) -> float:
@@ -99,6 +104,10 @@ def _index(workload: Workload, design: Design, whole: Bill, name: str) -> float:
                 together = request.call is Call.TRANSACT_WRITE
                 entries = [e for e in figures.entries(operation, request) if e.slot == name]
                 units += cost.calls * sum(e.times * units_of(e, together) for e in entries)
+    for refresh in refreshes(workload, design):
+        entries = [e for e in figures.entries(refresh.operation, refresh.operation.requests[-1]) if e.slot == name]
+        items = refresh.rate * MONTH_SECONDS * refresh.items
+        units += items * sum(e.times * units_of(e, transactional=True) for e in entries)
     return _rounded(dollars(writes=units) + whole.slot(name))
 
 

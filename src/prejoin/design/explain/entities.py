@@ -148,7 +148,10 @@ def _counted(workload: Workload, entity: Entity, design: Design) -> Iterator[str
 def _beside(workload: Workload, design: Design, entity: Entity) -> Iterator[str]:
     """Its large contents, with the price of parts and of S3."""
     for one in entity_contents(workload, design, entity):
-        costs = f"At these rates, writing costs {money(one.written)} a month and storage {money(one.kept)}"
+        costs = (
+            f"At these rates, writing and deleting costs {money(one.written + one.deleted)} a month and storage "
+            f"{money(one.kept)}"
+        )
         if one.stored:
             yield (
                 f"`{one.attribute}` is in an object store, {count(one.object_count, 'object')} for each of "
@@ -178,7 +181,7 @@ def _followed(one: Refresh) -> str:
     if following.within is not None:
         by = f"the table's stream updates the items within {write_span(following.within)} of a change"
     units = f"{count(one.units.read, 'read unit')} and {count(one.units.write, 'write unit')}"
-    often = f"{rate(one.rate)}, that is {money(one.dollars)} a month beside the access patterns"
+    often = f"{rate(one.rate)}, that is {money(one.dollars)} a month"
     return f"{what}: {by}. For {count(round(one.items), 'item')} that takes {units}; {often}."
 
 

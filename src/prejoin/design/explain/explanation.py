@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import assumptions
+from prejoin.design.cost.assumed import assumed
 from prejoin.design.cost.objective import BETWEEN_EQUALS, IN_WORDS
 from prejoin.design.explain.costs import Costs, costs_of
 from prejoin.design.explain.entities import entities
@@ -14,7 +14,7 @@ from prejoin.design.explain.keys import key_explanations, plans
 from prejoin.design.explain.model import AboutIndex, Alternative, Because, Explanation
 from prejoin.design.explain.partitions import partitions
 from prejoin.design.explain.patterns import patterns
-from prejoin.design.explain.phrases import count, listed, money, verb
+from prejoin.design.explain.phrases import count, listed, money, rate, verb
 from prejoin.design.explain.structures import copies, indexes
 from prejoin.design.mapping.validate import must_fit
 from prejoin.design.model import Choice, Design
@@ -51,14 +51,14 @@ def explain_design(workload: Workload, design: Design, solution: Solution | None
         copies=copies(workload, design, keys, costs),
         patterns=patterns(workload, design, costs),
         partitions=partitions(workload, design, keys),
-        assumed=tuple(_assumed(workload)),
+        assumed=tuple(_assumed(workload, design)),
     )
 
 
-def _assumed(workload: Workload) -> Iterator[str]:
+def _assumed(workload: Workload, design: Design) -> Iterator[str]:
     """All assumptions, one sentence for each kind."""
     kinds: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for one in assumptions(workload):
+    for one in assumed(workload, design):
         kinds.setdefault((one.what, one.why), {}).setdefault(one.value, []).append(one.about)
     for (what, why), values in kinds.items():
         taken = "; ".join(f"{value} for {listed(names)}" for value, names in values.items())
@@ -74,22 +74,27 @@ def _words(design: Design, costs: Costs) -> Iterator[str]:
     missing = f"; {listed(lost)} {verb(lost, 'is', 'are')} not" if lost else ""
     whole = count(len(design.operations), "access pattern")
     yield f"{served} of {whole} {verb(range(served), 'is', 'are')} served{missing}."
+    background = f"{money(costs.background)} in the background, " if costs.bill.background else ""
     yield (
         f"It costs {money(costs.total)} a month: {money(costs.reading)} for reads, {money(costs.writing)} for writes, "
-        f"{money(costs.storing)} for storage."
+        f"{background}{money(costs.storing)} for storage."
     )
+    for line in costs.bill.background:
+        yield f"In the background, for {line.about}: {line.text}; {rate(line.rate)}, {money(line.dollars)} a month."
     yield from _dearest(costs)
 
 
 def _dearest(costs: Costs) -> Iterator[str]:
-    """The patterns that account for more than half of the cost."""
+    """The patterns and background requests that account for more than half of the cost."""
+    lines = [(one.dollars, one.pattern) for one in costs.bill.patterns]
+    lines += [(one.dollars, f"{one.about}, {one.kind},") for one in costs.bill.background]
     found: list[str] = []
     paid = 0.0
-    for one in sorted(costs.bill.patterns, key=lambda one: (-one.dollars, one.pattern)):
+    for price, name in sorted(lines, key=lambda line: (-line[0], line[1])):
         if paid * 2 > costs.total or len(found) == MOST_NAMED:
             break
-        paid += float(one.dollars)
-        found.append(f"{one.pattern} ({money(one.dollars)})")
+        paid += float(price)
+        found.append(f"{name} ({money(price)})")
     if paid * 2 > costs.total:
         yield f"Most of that is for {listed(found)}."
 

@@ -84,7 +84,7 @@ def rate(per_second: float) -> str:
     ('20 times a second', '6 times a minute', '8.6 times a day')
     """
     for seconds, name in _PERIODS:
-        times = per_second * seconds
+        times = round(per_second * seconds, 9)
         if times >= 1:
             return f"once {name}" if times == 1 else f"{amount(times)} times {name}"
     return "less than once a month" if per_second else "never"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import count_of
+from prejoin.design.cost.assumptions import GUARD, count_of
+from prejoin.design.cost.estimates import Estimates, share_in
 from prejoin.design.counters import keeps_counters
-from prejoin.design.model import TABLE, ContentStore, Counter, Design, Facet, Guard, Item, Slot
+from prejoin.design.mapping.facets import usable_facets
+from prejoin.design.model import TABLE, ContentStore, Counter, Design, Facet, Guard, Item, ItemName, Slot
 from prejoin.keys import fields_of
-from prejoin.workload.model import Attribute, Model, Workload
+from prejoin.protocol.prices import dollars, read_units, write_units
+from prejoin.workload.model import Attribute, Entity, Model, Workload
 
 
 class NewKey(Model, frozen=True):
@@ -32,6 +35,8 @@ class Backfill(Model, frozen=True):
     items: int
     """The number of items, from the document or assumed."""
     why: tuple[str, ...]
+    dollars: float = 0.0
+    """The price of reading and writing them, paid once. It is not part of the monthly bill."""
 
 
 class Growth(Model, frozen=True):
@@ -130,13 +135,52 @@ def growth(before: Design, after: Design, workload: Workload) -> Growth:
         guards,
         tuple(counter for counter in after.counters if counter not in before.counters),
         tuple(
-            Backfill(entity.name, count_of(workload, entity), tuple(why[entity.name]))
+            Backfill(
+                entity.name,
+                count_of(workload, entity),
+                tuple(why[entity.name]),
+                _backfill_dollars(workload, after, entity, keys, copies, guards),
+            )
             for entity in workload.entities
             if entity.name in why
         ),
         tuple(one for one in after.stores if one not in before.stores),
         tuple(dict.fromkeys(item.entity for item in before.items if _is_moved(item, after))),
     )
+
+
+def _backfill_dollars(
+    workload: Workload,
+    design: Design,
+    entity: Entity,
+    keys: Sequence[NewKey],
+    copies: Sequence[Item],
+    guards: Sequence[Guard],
+) -> float:
+    """The price of a backfill: each item is read, written with its new keys, and gets its new copies and guards."""
+    figures = Estimates(design, workload)
+    facets = {(f.entity, f.copy, f.slot): f for f in usable_facets(design, workload)}
+    number = count_of(workload, entity)
+
+    def entry(copy: str, slot: str) -> float:
+        """The write units of one item or index entry, by the part of the items that have one."""
+        facet = facets.get((entity.name, copy, slot))
+        share = share_in(workload, entity, facet) if facet else 1.0
+        return share * write_units(figures.size(str(ItemName(entity.name, copy)), slot))
+
+    writes = 0.0
+    changed = {key.copy for key in keys if key.entity == entity.name}
+    for copy in changed:
+        writes += entry(copy, TABLE)
+    for key in keys:
+        if key.entity == entity.name:
+            writes += entry(key.copy, key.slot)
+    for item in copies:
+        if item.entity == entity.name:
+            writes += sum(entry(item.copy, facet.slot) for facet in item.facets)
+    writes += sum(write_units(GUARD) for guard in guards if guard.entity == entity.name)
+    reads = read_units(number * figures.size(entity.name))
+    return round(float(dollars(reads=reads, writes=number * writes)), 6)
 
 
 def _is_moved(item: Item, after: Design) -> bool:

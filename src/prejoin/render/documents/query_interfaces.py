@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from types import MappingProxyType
 from typing import assert_never
 
-from prejoin.design.cost.bill import PatternCost, pattern_cost
+from prejoin.design.cost.background import BackgroundCost
+from prejoin.design.cost.bill import PatternCost, bill, pattern_cost
 from prejoin.design.cost.contents import contents
 from prejoin.design.cost.refreshes import Refresh, refreshes
 from prejoin.design.document.cells import has_html, write_code, write_name, write_prose, write_title
@@ -64,6 +64,7 @@ class _Page:
         self.design = design
         self.names = names
         self.costs: Mapping[str, PatternCost] = {p.id: pattern_cost(p, design) for p in workload.patterns}
+        self.bill = bill(workload, design)
         self.methods = methods or {}
         tested = {id_: method for id_, method in self.methods.items() if id_ not in untested}
         self.tests = {id_: [f"{TESTS}::{name}" for name in method.tests] for id_, method in tested.items()}
@@ -84,9 +85,17 @@ class _Page:
                 yield f"## {name}"
                 for pattern in patterns:
                     yield from self._pattern(pattern)
+        yield from self._background()
         yield from self._contents()
         yield from self._followed()
         yield from self._histories()
+
+    def _background(self) -> Iterator[str]:
+        """The requests that no pattern sends."""
+        if self.bill.background:
+            yield "## In the background"
+            yield "No access pattern sends these requests. Their prices are part of the monthly total."
+            yield "\n".join(f"- {_background(one)}" for one in self.bill.background)
 
     def _contents(self) -> Iterator[str]:
         """The large contents: how they are written and read, and what that takes."""
@@ -129,7 +138,7 @@ class _Page:
         parts = [
             f"{methods} method{'s' * (methods != 1)}",
             f"{served} of {len(self.design.operations)} access patterns served",
-            f"requests {money(sum((cost.dollars for cost in self.costs.values()), Decimal()))} a month",
+            f"{money(self.bill.total)} a month, {money(self.bill.kept)} of it storage",
         ]
         if self.coded:
             tests = self.tests.values()
@@ -209,6 +218,13 @@ class _Page:
             yield "Tested by" if ran else "Test, not run", ", ".join(map(write_code, tests))
 
 
+def _background(one: BackgroundCost) -> str:
+    """What happens in the background, how often, and what it costs."""
+    parts = [f"{amount(n)} {word}" for n, word in ((one.units.read, "read"), (one.units.write, "write")) if n]
+    units = f", {' + '.join(parts)} units each time" if parts else ""
+    return f"{write_code(one.about)}: {write_prose(one.text)}; {rate(one.rate)}{units}, {money(one.dollars)} a month"
+
+
 def _followed(one: Refresh) -> str:
     """How old attributes may be, and what keeps them current."""
     following, source = one.link, write_title(one.link.source.name)
@@ -219,7 +235,7 @@ def _followed(one: Refresh) -> str:
     else:
         old = f"It may be {write_span(following.within)} old: the table's stream updates it, by `keep_fresh`."
     price = f"{_units(one.units)} units in {one.requests} requests for {one.items:,.0f} items"
-    often = f"{rate(one.rate)}, that is {money(one.dollars)} a month beside the patterns"
+    often = f"{rate(one.rate)}, that is {money(one.dollars)} a month"
     return f"{what}. {old} A refresh takes {price}; {often}."
 
 

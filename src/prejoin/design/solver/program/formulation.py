@@ -80,6 +80,8 @@ class ComponentProgram(msgspec.Struct):
     """Writes that find a list of items in an index, which may lack the newest ones."""
     first: dict[tuple[str, str], int]
     """Writes that read an entity's item first."""
+    refreshed_first: dict[tuple[int, str], int]
+    """Refreshes that read an entity's items first, by the number of the follow link."""
     twice: dict[str, int]
     """Writes that take two requests."""
     atomic: dict[tuple[str, str], int]
@@ -185,6 +187,8 @@ class Formulation:
             found[model.found[key]] = 2 * eventual
             found[at] = -eventual
         found |= {at: self._options.prices[name].read_first(writes[id_]) for (id_, name), at in model.first.items()}
+        for (number, name), at in model.refreshed_first.items():
+            found[at] = self._options.prices[name].refresh_first(number)
         for (id_, name), at in model.atomic.items():
             found[at] = self._options.prices[name].transaction(writes[id_])
         return found
@@ -223,7 +227,7 @@ class Formulation:
         for one, other in pairwise(used):
             program.at_least(0, {one: 1, other: -1})
         unserved = {q.read.id: program.choice() for q in self._options.component.reads}
-        model = ComponentProgram(program, {}, {}, {}, {}, {}, {}, {}, {}, unserved, used, [], [], split)
+        model = ComponentProgram(program, {}, {}, {}, {}, {}, {}, {}, {}, {}, unserved, used, [], [], split)
         chosen: dict[Option, int] = {}
         for entity in self._options.component.entities:
             self._place(model, chosen, entity, copies)
@@ -239,6 +243,7 @@ class Formulation:
             self._rival(model, chosen, rivals)
         self._find(model, chosen)
         self._read_first(model, chosen)
+        self._refresh_first(model, chosen)
         self._transact(model, chosen)
         self._heat(model, chosen)
         return model
@@ -418,6 +423,15 @@ class Formulation:
             if write not in model.twice:
                 model.twice[write] = model.program.choice()
             model.program.at_least(0, {model.twice[write]: 1, at: -1})
+
+    def _refresh_first(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
+        """Refreshes that have to read each item first, because of a copy, a guard or an index key that moves."""
+        for option, at in chosen.items():
+            for number in sorted(option.price.refreshes_first):
+                key = (number, option.place.entity)
+                if key not in model.refreshed_first:
+                    model.refreshed_first[key] = model.program.choice()
+                model.program.at_least(0, {model.refreshed_first[key]: 1, at: -1})
 
     def _transact(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
         """Writes that become transactions."""

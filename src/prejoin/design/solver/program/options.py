@@ -185,6 +185,7 @@ class ComponentOptions:
             mine.dollars <= theirs.dollars
             and mine.guards <= theirs.guards
             and mine.read_first <= theirs.read_first
+            and mine.refreshes_first <= theirs.refreshes_first
             and mine.without_id <= theirs.without_id
             and mine.atomic <= theirs.atomic
             and mine.hot <= theirs.hot

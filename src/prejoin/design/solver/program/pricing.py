@@ -2,8 +2,9 @@
 
 Every figure comes from the functions that price the finished design: the layout writes the candidate's key, the planner
 maps the reads to it, and the estimates count the entries of each write. So the bill that the solver minimises is the
-bill that is printed. Two parts of a bill are shared between the keys of an item, and are priced by themselves: a write
-pays once for a transaction (`Prices.transaction`), and once for reading an item first (`Prices.read_first`).
+bill that is printed. Some parts of a bill are shared between the keys of an item, and are priced by themselves: a write
+pays once for a transaction (`Prices.transaction`), and once for reading an item first (`Prices.read_first`, and
+`Prices.refresh_first` for refreshes of attributes that follow others).
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from functools import cached_property
 import msgspec
 
 from prejoin import keys
-from prejoin.design.cost.assumptions import SEVERAL, peak, per_second, several, size_of
+from prejoin.design.cost.assumptions import GARBAGE, SEVERAL, count_by, peak, per_second, several, size_of
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.heat import read_loads, write_loads
 from prejoin.design.cost.objective import WEIGHTS, fans_out
+from prejoin.design.cost.refreshes import change_rate, reads_first, refresh_write
 from prejoin.design.cost.units import predict_units, units_of
 from prejoin.design.cost.upkeep import items_of, writes_of
 from prejoin.design.counters import counters_of, with_kept
@@ -46,7 +48,19 @@ from prejoin.design.solver.needs import ReadNeeds, item_changes, writes_to
 from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection, placement_answers
 from prejoin.design.stores import stores_of
 from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
-from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
+from prejoin.protocol.prices import (
+    EVENTUAL,
+    GB,
+    MONTH_SECONDS,
+    READ_UNIT_SIZE,
+    STORAGE_OVERHEAD,
+    STRONG,
+    dollars,
+    read_units,
+    write_units,
+)
+from prejoin.workload.contents import contents_of
+from prejoin.workload.follow_links import follow_links
 from prejoin.workload.lookup import alternatives
 from prejoin.workload.model import Action, Combine, Entity, Workload, Write
 from prejoin.workload.targets import actions_of, checked_items, known
@@ -82,6 +96,8 @@ class Price(msgspec.Struct, frozen=True):
     """By the id of the read."""
     read_first: frozenset[str] = frozenset()
     """The writes that have to read the item first because of it."""
+    refreshes_first: frozenset[int] = frozenset()
+    """The numbers of the follow links whose refresh has to read each item first because of it."""
     atomic: frozenset[tuple[str, str]] = frozenset()
     """The writes and entities that become transactions because of it."""
     finds: frozenset[str] = frozenset()
@@ -158,6 +174,7 @@ class Prices:
                 self._table(more) - self._plain_table,
                 {},
                 self._first(self._probe(self._own, guards=guards)) - self._always,
+                self._refreshes_first(self._probe(self._own, guards=guards)),
                 self._together(more),
                 guards=sum(self._halves(guard) for guard in more.design.guards),
             )
@@ -182,6 +199,7 @@ class Prices:
             self._entries(probe, _INDEX) + self._stored(probe, _INDEX),
             answers,
             self._first(probe) - self._always,
+            self._refreshes_first(probe),
             finds=finds,
             cut=cut,
             without_id=self._first_without_id(probe),
@@ -200,6 +218,7 @@ class Prices:
             self._table(probe) - self._plain_table,
             answers,
             self._first(probe) - self._always,
+            self._refreshes_first(probe),
             self._together(probe),
             finds,
             cut,
@@ -251,6 +270,11 @@ class Prices:
     def read_first(self, write: Write) -> float:
         """What it costs in a month to read the items before the write, one by one."""
         return _dollars(reads=per_second(write.rate) * self._items(write) * read_units(size_of(self._entity), STRONG))
+
+    def refresh_first(self, number: int) -> float:
+        """What it costs in a month to read the items that follow a source, before they are refreshed."""
+        items = self._refreshed[number][1]
+        return _dollars(reads=items * read_units(size_of(self._entity), STRONG))
 
     def find(self, write: Write) -> float:
         """What it costs in a month to find the items of a write by another key."""
@@ -364,6 +388,16 @@ class Prices:
             if unknown(write, action, self._entity, probe.design, known(self._workload, write, action) | ids)
         )
 
+    def _refreshes_first(self, probe: _Probe) -> frozenset[int]:
+        """The follow links whose refresh has to read each item first, but would not without this key."""
+        return frozenset(
+            number
+            for number, link in enumerate(follow_links(self._workload))
+            if link.entity.name == self._entity.name
+            and reads_first(probe.design, link)
+            and not reads_first(self._without.design, link)
+        )
+
     def _together(self, probe: _Probe) -> frozenset[tuple[str, str]]:
         """The writes that become transactions, because they write more items in this design than in the plain one."""
         return frozenset(
@@ -412,7 +446,22 @@ class Prices:
         return self._entries(probe, TABLE) + self._stored(probe, TABLE)
 
     def _entries(self, probe: _Probe, slot: str) -> float:
-        return sum(self._month(write, self._units(probe, write, slot, True)) for write in self._writes)
+        written = sum(self._month(write, self._units(probe, write, slot, True)) for write in self._writes)
+        refreshed = sum(
+            _dollars(writes=items * self._units(probe, write, slot, True)) for write, items in self._refreshed.values()
+        )
+        return written + refreshed
+
+    @cached_property
+    def _refreshed(self) -> dict[int, tuple[Write, float]]:
+        """The updates of items that follow a source, each with the number of items in a second."""
+        updates = {}
+        for number, link in enumerate(follow_links(self._workload)):
+            if link.entity.name == self._entity.name:
+                items = change_rate(self._workload, link) * count_by(self._workload, link.entity, link.by.values())
+                # A probe remembers the requests of a write by its id.
+                updates[number] = (msgspec.structs.replace(refresh_write(link), id=f"refresh {number}"), items)
+        return updates
 
     def _units(self, probe: _Probe, write: Write, slot: str, transactional: bool) -> float:
         """The write units of one call in a slot."""
@@ -425,7 +474,19 @@ class Prices:
 
     def _stored(self, probe: _Probe, slot: str) -> float:
         found = [(entries, size) for _, where, entries, size in probe.figures.stored() if where == slot]
-        return sum(_dollars(stored=entries * (size + STORAGE_OVERHEAD)) for entries, size in found)
+        stored = sum(_dollars(stored=entries * (size + STORAGE_OVERHEAD)) for entries, size in found)
+        scanned = sum(entries * size for entries, size in found) if slot == TABLE else 0.0
+        scans = self._scans_a_month
+        return stored + float(dollars(reads=scans * scanned * EVENTUAL / READ_UNIT_SIZE))
+
+    @cached_property
+    def _scans_a_month(self) -> float:
+        """How often `remove_garbage` scans the whole table."""
+        scanning = 0
+        for entity in self._workload.entities:
+            if not entity.history:
+                scanning += sum(not self._empty.in_store(entity.name, a.name) for a in contents_of(entity))
+        return scanning * MONTH_SECONDS / GARBAGE
 
     def _month(self, write: Write, units: float) -> float:
         return _dollars(writes=per_second(write.rate) * units)

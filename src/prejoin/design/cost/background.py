@@ -1,0 +1,179 @@
+"""The requests that no access pattern sends, but that keep the items of a design right: `background(…)`.
+
+Each has a line of its own in the bill: refreshes of attributes that follow others, the function that reads the stream,
+large contents that are written, replaced and collected, and items that expire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final
+
+from msgspec.structs import replace
+
+from prejoin.design.cost.assumptions import FUNCTION, GARBAGE, created, per_second, size_of
+from prejoin.design.cost.contents import ContentCost
+from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.refreshes import Refresh, refreshes
+from prejoin.design.model import TABLE, Design, Did, Operation, Units
+from prejoin.protocol.limits import PARTITION_WRITE_UNITS
+from prejoin.protocol.prices import MONTH_SECONDS, STRONG, dollars, read_units
+from prejoin.workload.model import Entity, Model, Workload
+
+INVOCATION_MILLION: Final = Decimal("0.20")
+"""Dollars per million calls of a Lambda function in us-east-1."""
+GB_SECOND: Final = Decimal("0.0000166667")
+"""Dollars per GB-second of a Lambda function in us-east-1, x86. Lambda reads the stream of a table for nothing."""
+LIST_THOUSAND: Final = Decimal("0.005")
+"""Dollars per thousand listings of S3 Standard in us-east-1."""
+_LISTED: Final = 1_000
+"""Objects in one listing."""
+_POLLS: Final = 4
+"""How often a second Lambda reads a shard of a stream. It calls the function once for all records that it finds."""
+_SHARDS: Final = 4
+"""Shards of the stream of a new table on demand: one for each of its partitions."""
+_EXACT: Final = Decimal("0.000001")
+
+
+class BackgroundKind(StrEnum):
+    REFRESH = "refresh"
+    STREAM = "stream"
+    WRITE_CONTENTS = "write contents"
+    DELETE_CONTENTS = "delete contents"
+    REMOVE_GARBAGE = "remove garbage"
+    EXPIRY = "expiry"
+
+
+class BackgroundCost(Model, frozen=True):
+    """What one kind of request in the background costs in a month."""
+
+    kind: BackgroundKind
+    about: str
+    """An entity, or attributes: `Comment.author`."""
+    text: str
+    """What happens, for people."""
+    rate: float
+    """How often a second it happens."""
+    units: Units
+    """Units of one time."""
+    dollars: Decimal
+
+
+def background(workload: Workload, design: Design, large: Sequence[ContentCost]) -> tuple[BackgroundCost, ...]:
+    """The requests in the background of a mapped design, with `large` contents."""
+    figures = Estimates(design, workload)
+    refreshed = refreshes(workload, design)
+    contents = tuple(line for content in large for line in _content_lines(workload, figures, content))
+    expired = tuple(_expiry_lines(workload, design))
+    lines = (*map(_refresh_line, refreshed), *contents, *expired)
+    if any(one.link.within is not None for one in refreshed):
+        part_records = sum(one.rate * one.part_count + one.deletes * one.part_count for one in large if not one.stored)
+        records = _records(workload, design, figures, refreshed) + part_records + sum(one.rate for one in expired)
+        return (*lines, _stream_line(workload, design, records))
+    return lines
+
+
+# --- Attributes that follow others ----------------------------------------------------------------------------------
+
+
+def _refresh_line(one: Refresh) -> BackgroundCost:
+    names = [f"{one.link.entity.name}.{name}" for name in one.link.attributes]
+    what = f"refresh the {one.link.entity.name} items of a {one.link.source.name} that changed"
+    return BackgroundCost(
+        BackgroundKind.REFRESH, ", ".join(names), what, one.rate, one.units, one.dollars.quantize(_EXACT)
+    )
+
+
+def _records(workload: Workload, design: Design, figures: Estimates, refreshed: Sequence[Refresh]) -> float:
+    """The items of the table that patterns and refreshes write in a second: each is a record of the stream."""
+    total = 0.0
+    for pattern in workload.patterns:
+        operation = design.operation(pattern.id)
+        if operation and operation.served:
+            total += per_second(pattern.rate) * _written_items(figures, operation)
+    for one in refreshed:
+        total += one.rate * one.items * _written_items(figures, one.operation)
+    return total
+
+
+def _written_items(figures: Estimates, operation: Operation) -> float:
+    total = 0.0
+    for request in operation.requests:
+        changing = replace(request, actions=tuple(a for a in request.actions if a.action is not Did.CHECK))
+        total += sum(entry.times for entry in figures.entries(operation, changing) if entry.slot == TABLE)
+    return total
+
+
+def _stream_line(workload: Workload, design: Design, records: float) -> BackgroundCost:
+    """The Lambda function that reads the stream. With few records it is called for each, with many for several."""
+    written = 0.0
+    for pattern in workload.patterns:
+        operation = design.operation(pattern.id)
+        if operation and operation.served and operation.units:
+            written += per_second(pattern.rate) * operation.units.write
+    shards = max(_SHARDS, -(-written // PARTITION_WRITE_UNITS))
+    calls = min(records, _POLLS * shards)
+    month = Decimal(str(calls * MONTH_SECONDS))
+    price = month * (INVOCATION_MILLION / 1_000_000 + Decimal(str(FUNCTION)) * GB_SECOND)
+    what = "call the Lambda function that reads the stream"
+    return BackgroundCost(BackgroundKind.STREAM, "the stream", what, calls, Units(), price.quantize(_EXACT))
+
+
+# --- Large contents -------------------------------------------------------------------------------------------------
+
+
+def _content_lines(workload: Workload, figures: Estimates, one: ContentCost) -> Iterator[BackgroundCost]:
+    entity = workload.entity(one.entity)
+    assert entity is not None  # the contents are of entities of the workload
+    where = "in the object store" if one.stored else f"in {one.part_count} part{'s' * (one.part_count != 1)}"
+    yield BackgroundCost(
+        BackgroundKind.WRITE_CONTENTS,
+        one.name,
+        f"write a content {where}",
+        one.rate,
+        Units(write=one.write_units),
+        one.written.quantize(_EXACT),
+    )
+    if one.deletes:
+        yield BackgroundCost(
+            BackgroundKind.DELETE_CONTENTS,
+            one.name,
+            "delete a content that was replaced, or whose item was deleted",
+            one.deletes,
+            Units(write=one.write_units),
+            one.deleted.quantize(_EXACT),
+        )
+    if not entity.history:  # earlier versions refer to contents, and `remove_garbage` is refused
+        yield _garbage_line(figures, entity, one)
+
+
+def _garbage_line(figures: Estimates, entity: Entity, one: ContentCost) -> BackgroundCost:
+    """A run of `remove_garbage`: it scans the table or lists the objects, and reads each item with a content."""
+    reads = one.count * read_units(size_of(entity), STRONG)
+    listings = 0.0
+    if one.stored:
+        listings = max(1.0, one.count * one.object_count / _LISTED)
+    else:
+        scanned = sum(entries * size for _, slot, entries, size in figures.stored() if slot == TABLE)
+        reads += read_units(round(scanned))
+    rate = 1 / GARBAGE
+    runs = Decimal(MONTH_SECONDS) / GARBAGE
+    price = runs * (dollars(reads=reads) + Decimal(str(listings)) * LIST_THOUSAND / 1_000)
+    what = "`remove_garbage`: delete contents to which no item refers"
+    return BackgroundCost(
+        BackgroundKind.REMOVE_GARBAGE, one.name, what, rate, Units(read=round(reads, 6)), price.quantize(_EXACT)
+    )
+
+
+# --- Items that expire ----------------------------------------------------------------------------------------------
+
+
+def _expiry_lines(workload: Workload, design: Design) -> Iterator[BackgroundCost]:
+    """The items that DynamoDB deletes by their time to live. It does not charge for that."""
+    for entity in workload.entities:
+        if design.item(entity.name) and any(attribute.ttl for attribute in entity.attributes):
+            what = f"expire a {entity.name} (TTL), for which DynamoDB does not charge"
+            rate = created(workload, entity)
+            yield BackgroundCost(BackgroundKind.EXPIRY, entity.name, what, rate, Units(), Decimal())
