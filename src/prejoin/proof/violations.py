@@ -84,6 +84,7 @@ def violations(model: WriteModel) -> Iterator[Variation]:
             yield from _of_item(model, slot, count)
             yield from _of_conditions(model, slot, count)
             yield from _of_links(model, slot, count)
+            yield from _of_settled(model, slot, count)
             yield from _of_bounds(model, slot, count)
     for check in model.input_checks:
         yield Variation(f"`{model.text(check)}` does not hold", Break.CONDITION, check=check, count=count)
@@ -231,7 +232,7 @@ def _optional_attributes(slot: Slot, check: Test) -> list[str]:
 def _is_constant(slot: Slot, attribute: Attribute) -> bool:
     """Whether the document sets an attribute of a new item, whatever the caller gives."""
     values = [change.value for change in slot.action.changes if change.attribute == attribute.name]
-    return any(value is not None and value.param is None for value in values)
+    return any(value is not None and value.param is None and value.attribute is None for value in values)
 
 
 def _of_links(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
@@ -249,6 +250,14 @@ def _of_links(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
         elif equality.is_link:
             text = f"{_one(slot.entity)} with another {equality.name}"
             yield Variation(text, Break.LINK, slot.place, names=names, count=count)
+
+
+def _of_settled(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
+    """New objects with another value than the document sets. Other equalities of theirs are broken by `_of_links`."""
+    for change in model.settled(slot):
+        if change.value is not None and (change.value.const is not None or change.value.attribute is not None):
+            text = f"{_one(slot.entity)} with another {change.attribute} than the write sets"
+            yield Variation(text, Break.AGREEMENT, slot.place, names=(change.attribute,), count=count)
 
 
 def _of_bounds(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:

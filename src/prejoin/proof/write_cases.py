@@ -535,17 +535,19 @@ class _CaseBuilder:
             yield self._changed(slot)
 
     def _settled(self, slot: Slot) -> Values:
-        """The attributes of a new item that the document sets, whatever the object has."""
+        """The attributes of a new item that the document sets. The object may lack optional ones."""
         found: Values = {}
-        for change in slot.action.changes:
+        for change in self.model.settled(slot):
             attribute = slot.entity.attribute(change.attribute)
-            if attribute and change.value and change.op is ChangeOp.SET and change.value.param != attribute.name:
+            if attribute and change.value:
                 found[attribute.name] = self._value(slot, change.value, attribute)
         return found
 
     def _value(self, slot: Slot, value: Value, attribute: Attribute) -> Any:
         if value.param is not None:
             return self._input(self.model.value_variable(slot, value.param))
+        if value.attribute is not None:
+            return (slot.record or {}).get(value.attribute)
         return value_of(value, attribute, self.sample.now)
 
     def _changed(self, slot: Slot) -> WriteStep:

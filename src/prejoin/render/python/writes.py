@@ -43,6 +43,7 @@ from prejoin.render.python.write_sources import Loop, LoopValue, Sources
 from prejoin.types import Kind
 from prejoin.workload.bounds import has_bounded_sum
 from prejoin.workload.conditions import all_leaves, holds_if_absent, is_of_whole_item, leaves, operator_of, values_of
+from prejoin.workload.grammar.values import write_value
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import NEXT_VERSION, changes, member_of
 from prejoin.workload.model import (
@@ -167,6 +168,31 @@ class _WriteMethod:
         return is_settled and not self.sources.finds(action)
 
     def _remarks(self) -> tuple[str, ...]:
+        """Further sentences of the docstring."""
+        return (*self._remarks_on_values(), *self._remarks_on_lists())
+
+    def _remarks_on_values(self) -> Iterator[str]:
+        """What the docstring says of the values of new objects that the document sets."""
+        for at, param in self.sources.records.items():
+            action = self.sources.actions[at]
+            entity = self.sources.entity(action.entity)
+            replaced: list[str] = []
+            compared: list[str] = []
+            for change, attribute in self._set_by_document(action, entity):
+                assert change.value is not None  # as `_set_by_document` says
+                value = write_value(change.value, frozenset(self.sources.inputs))
+                if change.value.attribute is not None:
+                    value = self.module.names.field(entity.name, change.value.attribute)
+                text = f"`{self.module.names.field(entity.name, attribute.name)} = {value}`"
+                (compared if change.value.now is None else replaced).append(text)
+            if compared:
+                name = f"one of `{param.name}`" if action.many else f"`{param.name}`"
+                yield f"Raises `ValueError` if {name} has other values than {', '.join(compared)}"
+            if replaced:
+                name = f"each of `{param.name}`" if action.many else f"`{param.name}`"
+                yield f"Replaces the values of {name}: {', '.join(replaced)}"
+
+    def _remarks_on_lists(self) -> tuple[str, ...]:
         """What the docstring says of lists that are found in an index."""
         stale = self._stale_lists()
         if not stale:
@@ -210,7 +236,7 @@ class _WriteMethod:
             shared = {attribute.name for attribute in shared_inputs(workload, self.write, action)}
             loop = self.sources.over(action, param, entity.name) if action.many else None
             record = loop.record if loop else param.name
-            lines: list[Part] = []
+            lines = list(self._other_values(at, action, entity, loop, record, mismatches))
             for attribute in (a for a in entity.attributes if a.name != self.sources.tenant):
                 left = f"{record}.{self.module.names.field(entity.name, attribute.name)}"
                 if owned := owners.get((at, attribute.name)):
@@ -231,6 +257,36 @@ class _WriteMethod:
             if lines and loop:
                 yield f"{loop.head}:"
             yield from lines
+
+    def _other_values(
+        self,
+        at: int,
+        action: Action,
+        entity: Entity,
+        loop: Loop | None,
+        record: str,
+        mismatches: list[ArgumentMismatch],
+    ) -> Iterator[Part]:
+        """The checks that refuse a new object with another value than the document sets.
+
+        An object may lack an optional attribute. Nobody knows the time of the call before, so that `now` replaces what
+        the object has.
+        """
+        depth = STEP if loop else ""
+        for change, attribute in self._set_by_document(action, entity):
+            assert change.value is not None  # as `_set_by_document` says
+            if change.value.now is not None:
+                continue
+            left = f"{record}.{self.module.names.field(entity.name, attribute.name)}"
+            right = self._new_value(change.value, entity, attribute, loop, record)
+            is_given = change.value.const is None
+            tests = [failed_comparison(Op.EQ, left, [right], replace(attribute, optional=False), is_given)]
+            if attribute.optional:
+                tests.insert(0, f"{left} is not None")
+            message = f"{left} is not {right}"
+            mismatches.append(ArgumentMismatch(at, attribute.name, message))
+            yield Group(f"{depth}if (", (tests[0], *(f"and {test}" for test in tests[1:])), "):", commas=False, loose=True)
+            yield call(f"{depth}{STEP}raise ValueError", string(message))
 
     def _strangers(self) -> Iterator[Part]:
         """The checks that refuse given objects which do not belong to the items that the write names."""
@@ -284,7 +340,7 @@ class _WriteMethod:
 
     def _failed_of_new(self, action: Action, entity: Entity, loop: Loop | None, record: str) -> Callable[[Leaf], str]:
         """The function that gives the opposite of a test of a new object, as code."""
-        sets = dict(self._constants(action, entity, loop))
+        sets = dict(self._document_values(action, entity, loop, record))
 
         def of_field(name: str) -> str:
             field_ = self.module.names.field(entity.name, name)
@@ -508,7 +564,7 @@ class _WriteMethod:
             yield from self._one(at, action, entity, loop, True, depth + STEP)
             return
         record: Part = loop.record
-        if sets := self._constants(action, entity, loop):
+        if sets := self._completed_values(action, entity, loop, loop.record):
             record = self._replaced(loop.record, sets)
         yield f"{depth}was = old.get({key})"
         yield f"{depth}if was is None:"
@@ -579,8 +635,7 @@ class _WriteMethod:
     ) -> Iterator[Part]:
         record = loop.record if loop else self.sources.records[at].name
         shown: Part = record
-        sets = self._constants(action, entity, loop)
-        if sets:
+        if sets := self._completed_values(action, entity, loop, record):
             shown = self._replaced(record, sets)
         if action.verb is Verb.CREATE:
             yield call(f"{depth}{writer}.insert", shown)
@@ -590,17 +645,40 @@ class _WriteMethod:
         options += ["read=True"] if entity.name in self.sources.read_first else []
         yield call(f"{depth}{writer}.put", shown, *options)
 
-    def _constants(self, action: Action, entity: Entity, loop: Loop | None) -> list[tuple[str, str]]:
-        """Attributes of a new item that the document sets, whatever the object has."""
-        found = []
+    def _set_by_document(self, action: Action, entity: Entity) -> Iterator[tuple[Change, Attribute]]:
+        """The changes that say which value an attribute of a new item has: `create Clinic (adminCount = 1)`."""
         for change in action.changes:
             attribute = entity.attribute(change.attribute)
             if attribute is not None and change.value is not None and change.op is ChangeOp.SET:
-                if change.value.param == attribute.name:
-                    continue
-                value = self.sources.value(change.value, entity.name, attribute, loop)
-                found.append((self.module.names.field(entity.name, attribute.name), value))
-        return found
+                if change.value.param != attribute.name:
+                    yield change, attribute
+
+    def _document_values(
+        self, action: Action, entity: Entity, loop: Loop | None, record: str
+    ) -> Iterator[tuple[str, str]]:
+        """The fields of a new object whose values the document says, with these values as code."""
+        for change, attribute in self._set_by_document(action, entity):
+            assert change.value is not None  # as `_set_by_document` says
+            value = self._new_value(change.value, entity, attribute, loop, record)
+            yield self.module.names.field(entity.name, attribute.name), value
+
+    def _completed_values(
+        self, action: Action, entity: Entity, loop: Loop | None, record: str
+    ) -> list[tuple[str, str]]:
+        """The fields of a new object that the method sets. It has compared the other ones with the document's values."""
+        completed = {
+            self.module.names.field(entity.name, attribute.name)
+            for change, attribute in self._set_by_document(action, entity)
+            if attribute.optional or (change.value is not None and change.value.now is not None)
+        }
+        values = self._document_values(action, entity, loop, record)
+        return [(name, value) for name, value in values if name in completed]
+
+    def _new_value(self, value: Value, entity: Entity, attribute: Attribute, loop: Loop | None, record: str) -> str:
+        """The value of an attribute of a new object, as code. It may be another attribute of the object."""
+        if value.attribute is not None:
+            return f"{record}.{self.module.names.field(entity.name, value.attribute)}"
+        return self.sources.value(value, entity.name, attribute, loop)
 
     def _replaced(self, record: str, sets: Sequence[tuple[str, str]]) -> Part:
         match self.module.style:

@@ -55,7 +55,11 @@ _OTHER_ITEM_FIX = (
 )
 _RELATIONS = frozenset({Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE})
 """The operators that compare two attributes."""
-_CHANGE_FIX = "give the value as an input, or write a constant"
+_CHANGE_FIX = (
+    "give the value as an input, or write a constant; only `create` and `put` set an attribute to another one, because "
+    "they get the whole object"
+)
+_VALUE_FIX = "give the value as an input"
 _NOTHING = frozenset({"null", "none", "nil"})
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d{1,3})?\Z", re.ASCII)
 
@@ -250,6 +254,8 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             if change.op is ChangeOp.APPEND and attribute.type.kind not in _MANY:
                 message = f"`{attribute.name}` is {attribute.type}, to which nothing can be appended"
                 r.say(codes.UNFIT_TYPE, place, message, "make it a list or a set")
+            elif change.value and change.value.attribute is not None:
+                _source(r, place, action, entity, attribute, change.value.attribute)
             elif change.value:
                 # An increment need not be within the bounds.
                 added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
@@ -269,6 +275,29 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
     for leaf in all_leaves(write):
         if isinstance(leaf, Comparison):
             _comparison(r, (*path, "checks"), write, leaf)
+
+
+def _source(r: Reporter, path: Path, action: Action, entity: Entity, attribute: Attribute, name: str) -> None:
+    """An attribute of a new item that is set to another one: `create Invoice (due = total)`."""
+    source = entity.attribute(name)
+    own = {change.attribute for change in action.changes if change.op is ChangeOp.SET and change.value is not None}
+    if not source:
+        fix = "name an attribute of the same item"
+        r.say(codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}`", fix, name)
+    elif action.verb not in _WHOLE:
+        message = f"`{name}` is an attribute, and `{attribute.name}` can be set only to an input or a constant"
+        r.say(codes.CONSTANT, path, message, _CHANGE_FIX, name)
+    elif name in own:
+        message = f"`{attribute.name}` is set to `{name}`, which is set to it"
+        r.say(codes.CONTRADICTION, path, message, "set one of them to an input or a constant", name)
+    elif source.type != attribute.type or source.type.kind is Kind.CONTENT or source.ttl is not attribute.ttl:
+        message = f"`{attribute.name}` is {attribute.type} and `{name}` is {source.type}: the value cannot be taken over"
+        quoted = f'; the text itself is written `"{name}"`' if attribute.type.kind is Kind.STRING else ""
+        r.say(codes.UNFIT_TYPE, path, message, f"keep both with the same type; or {_VALUE_FIX}{quoted}", name)
+    elif source.optional and not attribute.optional:
+        message = f"`{attribute.name}` is always there, and `{name}`, which it is set to, may be absent"
+        fix = f"mark `{attribute.name}` optional; or {_VALUE_FIX}"
+        r.say(codes.CONTRADICTION, path, message, fix, name)
 
 
 def _comparison(r: Reporter, path: Path, write: Write, check: Comparison) -> None:
