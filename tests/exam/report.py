@@ -1,6 +1,6 @@
 """Runs the exams of generated writes and prints a table, with a line for each row that goes wrong.
 
-python -m tests.exam.report [conditions|combined|lists|changes|references …] [--tenancy 0] [--prove] [--match text] [--short]
+python -m tests.exam.report [conditions|combined|lists|changes|references|new_values …] [--tenancy 0] [--prove] [--match text] [--short]
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from tempfile import TemporaryDirectory
 
 from tests.conftest import SHARED
-from tests.exam import changes, conditions, lists, references
+from tests.exam import changes, conditions, lists, new_values, references
 from tests.exam.documents import TENANCIES, Tenancy
 from tests.exam.harness import Plan, RowResult, examine
 
@@ -22,6 +22,7 @@ EXAMS: dict[str, Callable[[Sequence[Tenancy]], list[Plan]]] = {
     "lists": lists.plans,
     "changes": changes.plans,
     "references": references.plans,
+    "new_values": new_values.plans,
 }
 VERDICTS = ("right", "wrong", "cannot be built")
 

@@ -19,7 +19,7 @@ from prejoin.table.errors import CodecError, ConditionFailed, TransactionCancell
 from prejoin.types import Kind
 from prejoin.workload.bounds import input_bounds, is_bounded, must_be_positive
 from prejoin.workload.conditions import is_of_whole_item, leaves, operator_of, values_of
-from prejoin.workload.lookup import changes
+from prejoin.workload.lookup import changes, unique_groups
 from prejoin.workload.model import (
     Attribute,
     Change,
@@ -128,7 +128,7 @@ def _of_item(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
         yield Variation(f"{_one(entity)} that is there already", Break.ITEM, slot.place, count=count)
     elif _must_exist(model, slot):
         yield Variation(f"{_one(entity)} that is not there", Break.ITEM, slot.place, count=count)
-    for group in _unique_groups(entity) if verb is not Verb.DELETE else ():
+    for group in unique_groups(entity) if verb is not Verb.DELETE else ():
         written = set(group)
         if slot.action.updates:
             written &= {change.attribute for change in changes(model.write, slot.action, entity)}
@@ -320,12 +320,6 @@ def _typed(attribute: Attribute, number: int) -> Any:
 def _tenant(model: WriteModel, entity: Entity) -> tuple[str, ...]:
     tenant = model.sample.workload.tenant
     return (tenant.attribute,) if tenant else ()
-
-
-def _unique_groups(entity: Entity) -> Sequence[tuple[str, ...]]:
-    ids = {a.name for a in entity.id}
-    groups = [*((a.name,) for a in entity.attributes if a.unique), *entity.unique]
-    return [group for group in dict.fromkeys(groups) if not set(group) <= ids]
 
 
 def _one(entity: Entity) -> str:

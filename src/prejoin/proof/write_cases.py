@@ -32,7 +32,7 @@ from prejoin.table.update.changes import Changes
 from prejoin.types import Kind
 from prejoin.workload.bounds import is_bounded, is_within
 from prejoin.workload.constants import constant
-from prejoin.workload.lookup import changes, foreign_parts, gives_object, member_of, target
+from prejoin.workload.lookup import changes, foreign_parts, gives_object, member_of, target, unique_groups
 from prejoin.workload.model import VERSION, Action, Attribute, Change, ChangeOp, Entity, Value, Verb, Write
 from prejoin.workload.targets import known, links
 
@@ -220,6 +220,7 @@ class _CaseBuilder:
             self._fill(slot)
         self._remove_others()
         self._choose_inputs()
+        self._remove_rivals()
         steps = [step for slot in self.model.slots if not slot.is_checked for step in self._steps(slot)]
         # `delete Slot[]; create Slot[]`: what is deleted is gone before something of the same key is created.
         self.case.steps = sorted(steps, key=lambda step: step.after is not None)
@@ -592,6 +593,18 @@ class _CaseBuilder:
                     sets[name] = after[name] = new
         changed = Changes(sets, adds, frozenset(removes))
         return WriteStep(action, entity, slot.before if slot.is_stored else None, after, changed)
+
+    def _remove_rivals(self) -> None:
+        """Deletes items that have the unique values which the document sets: a constant, or the time of the call."""
+        for slot in self.model.slots:
+            settled = self._settled(slot)
+            after = {**(slot.record or {}), **settled}
+            own = [other.before for other in self.model.slots]
+            for group in unique_groups(slot.entity) if settled else ():
+                for item in list(self.sample.items.get(slot.entity.name, [])):
+                    is_own = any(item is one for one in own)
+                    if not is_own and all(item.get(name) == after.get(name) is not None for name in group):
+                        self._delete(slot.entity, item)
 
     def _add_rival(self) -> None:
         """Adds another item that has the unique values which a step gives to its item."""
