@@ -42,7 +42,7 @@ from prejoin.diagnostics import Diagnostic, Severity, has_errors, in_order
 from prejoin.engine import Embedded
 from prejoin.pipeline import codes
 from prejoin.pipeline.design.decisions import read_decision, with_decisions
-from prejoin.pipeline.design.design_file import design_in_use, in_names_of, places_of, structures
+from prejoin.pipeline.design.design_file import design_in_use, in_names_of, places_of, structures, unserved
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.errors import InputError, InvalidArgumentError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
@@ -352,12 +352,6 @@ def alternatives_of(explanation: Explanation) -> list[tuple[str, Alternative]]:
 
 
 # --- Diagnostics ----------------------------------------------------------------------------------------------------
-
-
-def unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
-    """The patterns that no key serves, unless a decision accepts that."""
-    aside = constraints_of(workload).aside
-    return tuple(o for o in design.operations if not o.served and o.pattern not in aside)
 
 
 def _dropped_claim(claim: str) -> Diagnostic:
