@@ -77,13 +77,6 @@ class BuildDesign:
         return self.target is not None and self.target.approved
 
     @property
-    def other_types(self) -> tuple[str, ...]:
-        """The items whose type is not that in the file as it was. Only people write another one there."""
-        before = self.target.before if self.target else None
-        was = {(item.entity, item.copy): item.tag for item in before.items} if before else {}
-        return tuple(item.name for item in self.design.items if was.get((item.entity, item.copy), item.tag) != item.tag)
-
-    @property
     def approved(self) -> bool:
         """Whether it is still approved. Keys that changed need another review."""
         return self.kept and parse_document(self.text).kept.status is Status.APPROVED
