@@ -178,6 +178,4 @@ def short(plan_exam: Exam) -> Exam:
 
 
 def plans(tenancies: Sequence[Tenancy] = TENANCIES) -> list[Plan]:
-    return [
-        Plan(target.name, tenancy, partial(exam, target, tenancy)) for tenancy in tenancies for target in TARGETS
-    ]
+    return [Plan(target.name, tenancy, partial(exam, target, tenancy)) for tenancy in tenancies for target in TARGETS]

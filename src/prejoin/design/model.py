@@ -5,11 +5,11 @@ Shards and time buckets are part of key templates, `{orderId:shard(8)}` and `{pl
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
+from itertools import takewhile
 
 import msgspec
 
@@ -140,8 +140,13 @@ class SortCondition(Model, frozen=True):
         ends = [(low, high) for low, high in ends if _PLACEHOLDER.findall(low) == _PLACEHOLDER.findall(high)]
         if not ends:
             return cls(op, rest)
-        low, high = max(ends, key=lambda end: len(os.path.commonprefix(end)))
+        low, high = max(ends, key=lambda end: _shared_start(*end))
         return cls(op, low, high)
+
+
+def _shared_start(low: str, high: str) -> int:
+    """The number of characters with which both texts begin."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(low, high, strict=False))))
 
 
 class UpdateClause(Model, frozen=True):

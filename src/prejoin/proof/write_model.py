@@ -398,7 +398,9 @@ class WriteModel:
                 yield Equality(given(slot.place, name), variable, slot.place, name, is_agreement=True)
         if slot.is_stored:
             base = self.sample.base(slot.entity)
-            timed = {change.attribute for change in slot.action.changes if change.value and change.value.now is not None}
+            timed = {
+                change.attribute for change in slot.action.changes if change.value and change.value.now is not None
+            }
             for attribute in slot.entity.attributes:
                 name = attribute.name
                 if (attribute.id or name in base) and name not in timed:

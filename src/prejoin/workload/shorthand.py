@@ -131,7 +131,9 @@ def _write(workload: Workload, write: Write) -> Write:
     given = frozenset(name for _, names in _objects(workload, write) for name in names)
     turned = _with_inputs_right(workload, write)
     settled = [with_leaves(check, lambda leaf: _settled(workload, write, leaf, given)) for check in turned]
-    write = replace(write, checks=tuple(settled), actions=tuple(_with_values(workload, action) for action in write.actions))
+    write = replace(
+        write, checks=tuple(settled), actions=tuple(_with_values(workload, action) for action in write.actions)
+    )
     absences = [check for check in facts(write) if isinstance(check, Absence) and is_of_whole_item(check)]
     new = {check.entity for check in absences if not check.by}
     actions = tuple(

@@ -89,7 +89,7 @@ def _refresh(workload: Workload, design: Design, facets: Iterable[keys.Facet], o
         requests=2 + math.ceil(items / _PAGE) * plan.shards + first + batches,
         units=Units(round(read, 6), round(write, 6)),
         operation=operation,
-        writes=tuple(_writes(workload, one)),
+        writes=tuple(writes_of_source(workload, one)),
     )
 
 
@@ -124,10 +124,13 @@ def _key(design: Design, entity: Entity) -> tuple[str, str]:
     return item.facets[0].pk[0], next(iter(item.facets[0].sk), "")
 
 
-def _writes(workload: Workload, one: FollowLink) -> Iterator[Write]:
-    """The writes that change a followed attribute of the source."""
+def writes_of_source(workload: Workload, one: FollowLink) -> Iterator[Write]:
+    """The writes that change a followed attribute of the source. A put may replace one that has other values."""
     followed = set(one.attributes.values())
     for write in workload.writes:
         updates = [a for a in write.actions if a.entity == one.source.name and a.updates]
-        if any(change.attribute in followed for a in updates for change in changes(write, a, one.source)):
+        is_replaced = any(a.entity == one.source.name and a.verb is Verb.PUT for a in write.actions)
+        if is_replaced or any(
+            change.attribute in followed for a in updates for change in changes(write, a, one.source)
+        ):
             yield write

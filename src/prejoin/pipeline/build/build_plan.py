@@ -135,7 +135,11 @@ def _design_document(one: PlannedFile, product: Product, record: BuildRecord) ->
     name = str(one.path)
     by_hand = not record.generated(name, one.before or "")
     if by_hand and product.designed.keys and not product.designed.kept:
-        reason = "its keys were changed by hand" if name in record.files else "its keys were written by hand, or with other options"
+        reason = (
+            "its keys were changed by hand"
+            if name in record.files
+            else "its keys were written by hand, or with other options"
+        )
         return PlannedFile(one.path, one.before, Merged("conflict", one.merged.text, reason))
     return PlannedFile(one.path, one.before, Merged("changed", one.merged.text))
 

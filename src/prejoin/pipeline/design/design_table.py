@@ -33,7 +33,6 @@ from prejoin.design.frontier import FrontierPoint, proposal
 from prejoin.design.layout.growth import Growth, growth
 from prejoin.design.model import Design, Operation
 from prejoin.design.solver.conflicts import ConflictStatement, conflicts
-from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.program.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.design.tables.comparison import TableComparison, compare_tables

@@ -461,9 +461,7 @@ class _Test:
         self._seen(write, actions, new, there, texts)
         return self.lines
 
-    def _set_by_document(
-        self, action: Action, item: _Item, texts: dict[str, str], values: dict[str, object]
-    ) -> None:
+    def _set_by_document(self, action: Action, item: _Item, texts: dict[str, str], values: dict[str, object]) -> None:
         """Gives a new object the values that the document sets. An input that nothing else decides gets its value."""
         for change in action.changes:
             attribute = item.entity.attribute(change.attribute)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from prejoin.design.cost.refreshes import writes_of_source
 from prejoin.design.counters import is_spread
 from prejoin.design.mapping.addressing import sought
 from prejoin.design.mapping.facets import ending
@@ -43,6 +44,7 @@ from prejoin.render.python.write_sources import Loop, LoopValue, Sources
 from prejoin.types import Kind
 from prejoin.workload.bounds import has_bounded_sum
 from prejoin.workload.conditions import all_leaves, holds_if_absent, is_of_whole_item, leaves, operator_of, values_of
+from prejoin.workload.follow_links import follow_links
 from prejoin.workload.grammar.values import write_value
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import NEXT_VERSION, changes, member_of
@@ -169,7 +171,23 @@ class _WriteMethod:
 
     def _remarks(self) -> tuple[str, ...]:
         """Further sentences of the docstring."""
-        return (*self._remarks_on_values(), *self._remarks_on_lists())
+        return (*self._remarks_on_values(), *self._remarks_on_followers(), *self._remarks_on_lists())
+
+    def _remarks_on_followers(self) -> Iterator[str]:
+        """What the docstring says of attributes that follow what the write changes, and that no stream updates."""
+        names = self.module.names
+        for link in follow_links(self.module.workload):
+            if link.within is not None or self.write not in writes_of_source(self.module.workload, link):
+                continue
+            source, entity = link.source.name, link.entity.name
+            pairs = [
+                f"`{names.classes[entity]}.{names.field(entity, own)}` follows "
+                f"`{names.classes[source]}.{names.field(source, followed)}`"
+                for own, followed in link.attributes.items()
+            ]
+            key = ", ".join(f"{names.field(source, part)}=…" for part in link.by if part != self.sources.tenant)
+            refresh = f"{'await ' if self.module.aio else ''}refresh(repository.db, {names.classes[source]}, {key})"
+            yield f"{' and '.join(pairs)}: call `{refresh}` of `prejoin` afterwards"
 
     def _remarks_on_values(self) -> Iterator[str]:
         """What the docstring says of the values of new objects that the document sets."""
@@ -285,7 +303,9 @@ class _WriteMethod:
                 tests.insert(0, f"{left} is not None")
             message = f"{left} is not {right}"
             mismatches.append(ArgumentMismatch(at, attribute.name, message))
-            yield Group(f"{depth}if (", (tests[0], *(f"and {test}" for test in tests[1:])), "):", commas=False, loose=True)
+            yield Group(
+                f"{depth}if (", (tests[0], *(f"and {test}" for test in tests[1:])), "):", commas=False, loose=True
+            )
             yield call(f"{depth}{STEP}raise ValueError", string(message))
 
     def _strangers(self) -> Iterator[Part]:
@@ -649,9 +669,10 @@ class _WriteMethod:
         """The changes that say which value an attribute of a new item has: `create Clinic (adminCount = 1)`."""
         for change in action.changes:
             attribute = entity.attribute(change.attribute)
-            if attribute is not None and change.value is not None and change.op is ChangeOp.SET:
-                if change.value.param != attribute.name:
-                    yield change, attribute
+            if attribute is None or change.value is None or change.op is not ChangeOp.SET:
+                continue
+            if change.value.param != attribute.name:
+                yield change, attribute
 
     def _document_values(
         self, action: Action, entity: Entity, loop: Loop | None, record: str
@@ -665,7 +686,7 @@ class _WriteMethod:
     def _completed_values(
         self, action: Action, entity: Entity, loop: Loop | None, record: str
     ) -> list[tuple[str, str]]:
-        """The fields of a new object that the method sets. It has compared the other ones with the document's values."""
+        """The fields of a new object that the method sets. It only compares the others with the document's values."""
         completed = {
             self.module.names.field(entity.name, attribute.name)
             for change, attribute in self._set_by_document(action, entity)

@@ -261,6 +261,8 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                 added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
                 if _is_nothing(r, place, change.value, attribute, f"write `remove {attribute.name}`"):
                     continue
+                if _is_of_list(r, place, write, change.value, attribute):
+                    continue
                 if not _compares_attributes(r, place, change.value, attribute, (entity.name,), _CHANGE_FIX):
                     _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
             required = not (attribute.optional or attribute.id or attribute.default is not None)
@@ -291,7 +293,9 @@ def _source(r: Reporter, path: Path, action: Action, entity: Entity, attribute: 
         message = f"`{attribute.name}` is set to `{name}`, which is set to it"
         r.say(codes.CONTRADICTION, path, message, "set one of them to an input or a constant", name)
     elif source.type != attribute.type or source.type.kind is Kind.CONTENT or source.ttl is not attribute.ttl:
-        message = f"`{attribute.name}` is {attribute.type} and `{name}` is {source.type}: the value cannot be taken over"
+        message = (
+            f"`{attribute.name}` is {attribute.type} and `{name}` is {source.type}: the value cannot be taken over"
+        )
         quoted = f'; the text itself is written `"{name}"`' if attribute.type.kind is Kind.STRING else ""
         r.say(codes.UNFIT_TYPE, path, message, f"keep both with the same type; or {_VALUE_FIX}{quoted}", name)
     elif source.optional and not attribute.optional:
@@ -512,6 +516,21 @@ def _compares_attributes(
     quoted = "" if a.type.kind is not Kind.STRING else f'; the text itself is written `"{const}"`'
     r.say(codes.CONSTANT, path, message, f"{fix}{quoted}", const)
     return True
+
+
+def _is_of_list(r: Reporter, path: Path, write: Write, value: Value, a: Attribute) -> bool:
+    """Whether a value is the name of an attribute of new objects that are given as a list, which is reported."""
+    const = value.const or ""
+    if _problem(const, a) is None:
+        return False
+    for one in write.inputs:
+        entity = r.workload.entity(one.attribute) if one.many else None
+        if entity and entity.attribute(const):
+            message = f"`{const}` is an attribute of each {entity.name} of the list, and no input"
+            fix = f"add `{const}[]` to the inputs, beside `{entity.name}[]`, with the ids of the items to change"
+            r.say(codes.CONSTANT, path, message, fix, const)
+            return True
+    return False
 
 
 def _is_bare_word(r: Reporter, path: Path, const: str) -> bool:
