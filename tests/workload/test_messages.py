@@ -99,9 +99,9 @@ LIMIT = "- **Cardinality**: at most 20 per Member\n"
 REST = SOUND.partition(DUE)[2]
 
 
-UNCOUNTED = "  - `version` (integer, mutable)\n" + REST.replace("Return | loanId |", "Return | loanId, version |").replace(
-    "| Loan exists |", "| version = version |"
-)
+UNCOUNTED = "  - `version` (integer, mutable)\n" + REST.replace(
+    "Return | loanId |", "Return | loanId, version |"
+).replace("| Loan exists |", "| version = version |")
 """The rest of the document, with a version that nothing counts."""
 
 

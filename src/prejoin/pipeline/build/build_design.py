@@ -29,7 +29,7 @@ from prejoin.pipeline.design.design_document import (
     result_text,
     validation_again,
 )
-from prejoin.pipeline.design.design_file import places_of, structures
+from prejoin.pipeline.design.design_file import places_of, structures, unserved
 from prejoin.pipeline.design.design_table import (
     FEW,
     DesignRequest,
@@ -39,7 +39,6 @@ from prejoin.pipeline.design.design_table import (
     design_diagnostics,
     prove_design,
     solve_request,
-    unserved,
 )
 from prejoin.pipeline.document import Document, read_document
 from prejoin.pipeline.errors import InputError, Source

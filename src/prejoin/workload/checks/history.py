@@ -29,11 +29,9 @@ def check_histories(r: Reporter) -> None:
     for path, pattern in r.patterns():
         if isinstance(pattern, Read):
             continue
-        for entity in _uncounted(r, pattern, histories):
-            message = (
-                f"{pattern.id} compares `{entity}.{VERSION}` and does not change it: a second writer is not noticed"
-            )
-            fix = f"write `update {entity} (…, {VERSION} += 1)`, or give {entity} a **History**, which counts it"
+        for name in _uncounted(r, pattern, histories):
+            message = f"{pattern.id} compares `{name}.{VERSION}` and does not change it: a second writer is not noticed"
+            fix = f"write `update {name} (…, {VERSION} += 1)`, or give {name} a **History**, which counts it"
             r.say(codes.VERSION_STAYS, (*path, "checks"), message, fix, VERSION)
         if histories:
             for column, message, fix in _unknown_version(pattern, histories):
