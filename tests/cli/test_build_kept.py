@@ -354,7 +354,7 @@ def test_another_type_in_a_copied_design_is_no_longer_overwritten(prejoin: Prejo
     before = page(school / "v2")
     ran = prejoin("build", "v2/access-patterns.md", "--yes", "--no-tests")
     assert ran.status == 1
-    assert "its keys were changed by hand" in ran.err
+    assert "its keys were written by hand" in ran.err
     assert "Student has the type `Student`, was `Student2`" in ran.out
     assert page(school / "v2") == before
     keep(prejoin, "v2", "v2/table-design.md")  # as the message says

@@ -53,7 +53,15 @@ def switches(here: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("design", "--yes"), ("design",), ("build", "--yes"), ("demo", "access-patterns.md")]
+    "arguments",
+    [
+        ("design", "--yes"),
+        ("design",),
+        ("design", "--explain"),
+        ("design", "--why", "AP-020"),
+        ("build", "--yes"),
+        ("demo", "access-patterns.md"),
+    ],
 )
 def test_a_pattern_that_cannot_be_run_is_not_proven(
     prejoin: Prejoin, switches: Path, arguments: tuple[str, ...]

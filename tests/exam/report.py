@@ -1,6 +1,7 @@
 """Runs the exams of generated writes and prints a table, with a line for each row that goes wrong.
 
-python -m tests.exam.report [conditions|combined|lists|changes|references|own-inputs …] [--tenancy 0] [--prove] [--match text] [--short]
+python -m tests.exam.report [conditions|combined|lists|changes|references|own-inputs|new-values …] [--tenancy 0] [--prove]
+    [--match text] [--short]
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 from tempfile import TemporaryDirectory
 
 from tests.conftest import SHARED
-from tests.exam import changes, conditions, lists, own_inputs, references
+from tests.exam import changes, conditions, lists, new_values, own_inputs, references
 from tests.exam.documents import TENANCIES, Tenancy
 from tests.exam.harness import Plan, RowResult, examine
 
@@ -23,6 +24,7 @@ EXAMS: dict[str, Callable[[Sequence[Tenancy]], list[Plan]]] = {
     "changes": changes.plans,
     "references": references.plans,
     "own-inputs": own_inputs.plans,
+    "new-values": new_values.plans,
 }
 VERDICTS = ("right", "wrong", "cannot be built")
 

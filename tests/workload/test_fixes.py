@@ -161,6 +161,7 @@ FOLLOWED: dict[str, list[object]] = {
         (("`memberId` (uuid, → Member)", "`memberId` (uuid, optional, → Member)"), ("`dueOn` (date)", "`dueOn` (date, optional)")),
         (("upsert Member", "update Member"),),
     ],
+    "PJ321": [(("(status = BACK)", "(status = BACK, version += 1)"),)],
     "PJ401": [((READ, "| AP-009 | Member | Every | - | Collection | - | Yes | Cold | Eventual | No |\n| AP-005 | Member |"),)],
     "PJ402": [((READ, "| AP-009 | Member | By mail | email | Single | - | No | Cold | Eventual | No |\n| AP-005 | Member |"),)],
     "PJ403": [((READ, "| AP-009 | Loan | How many | memberId | Count | - | No | Cold | Eventual | No |\n| AP-005 | Member |"),)],

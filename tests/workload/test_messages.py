@@ -99,6 +99,12 @@ LIMIT = "- **Cardinality**: at most 20 per Member\n"
 REST = SOUND.partition(DUE)[2]
 
 
+UNCOUNTED = "  - `version` (integer, mutable)\n" + REST.replace(
+    "Return | loanId |", "Return | loanId, version |"
+).replace("| Loan exists |", "| version = version |")
+"""The rest of the document, with a version that nothing counts."""
+
+
 def versioned(old: str = "", new: str = "", kept: str = "3 versions") -> str:
     """The rest of the document with a history of loans, and a mistake."""
     text = "  - `version` (integer, mutable)\n" + REST.replace(LIMIT, f"{LIMIT}- **History**: {kept}\n")
@@ -239,6 +245,7 @@ CASES = [
     ("PJ317", "update Loan (status = BACK)", "update Loan", "update Loan", "attribute"),
     ("PJ318", "update Loan (status = BACK)", "upsert Loan (status = BACK)", "upsert Loan", "`optional`"),
     ("PJ318", "update Member (loanCount += 1)", "upsert Member (loanCount += 1)", "create Loan; upsert", "create Member"),
+    ("PJ321", REST, UNCOUNTED, "version", "version += 1"),
     ("PJ401", "| AP-005 | Member | All | - |", "| AP-005 | Member | All | name |", "", "inputs `-`"),
     ("PJ402", "| AP-002 | Member | By mail (admin) | email |", "| AP-002 | Member | admin | name |", "`email`", "add the read"),
     ("PJ403", "(loanCount += 1)", "(name = x)", "", "counter"),

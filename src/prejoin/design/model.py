@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
+from itertools import takewhile
 
 import msgspec
 
@@ -110,11 +111,16 @@ class ItemName(Model, frozen=True):
         return f"{owner}~{'+'.join(self.counter)}" if self.counter else owner
 
 
+_PLACEHOLDER = re.compile(r"\{([^}]*)\}")
+
+
 class SortCondition(Model, frozen=True):
     """A condition on a sort key: an operator and one or two templates.
 
-    >>> SortCondition.parse("between A#{low} and A#{high}").high
-    'A#{high}'
+    >>> SortCondition.parse("between A#{id}#DROP and A#{id}#VARIANT").high
+    'A#{id}#VARIANT'
+    >>> SortCondition.parse("between THIS and THAT#{dueOn}").low
+    'THIS and THAT#{dueOn}'
     """
 
     op: str
@@ -123,9 +129,24 @@ class SortCondition(Model, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> SortCondition:
+        """Reads a condition. ` and ` may also be in the text of a key.
+
+        Two ends have the same attributes: they are in the part of the key before the texts that differ. One template
+        stands for both ends where the caller gives two values of its last attribute.
+        """
         op, _, rest = text.partition(" ")
-        low, _, high = rest.partition(" and ") if op == "between" else (rest, "", "")
+        words = rest.split(" and ") if op == "between" else [rest]
+        ends = [(" and ".join(words[:at]), " and ".join(words[at:])) for at in range(1, len(words))]
+        ends = [(low, high) for low, high in ends if _PLACEHOLDER.findall(low) == _PLACEHOLDER.findall(high)]
+        if not ends:
+            return cls(op, rest)
+        low, high = max(ends, key=lambda end: _shared_start(*end))
         return cls(op, low, high)
+
+
+def _shared_start(low: str, high: str) -> int:
+    """The number of characters with which both texts begin."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(low, high, strict=False))))
 
 
 class UpdateClause(Model, frozen=True):

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from prejoin.proof.write_cases import WriteCase
-from prejoin.proof.write_model import Slot
+from prejoin.proof.write_model import Break, Slot
 from prejoin.render.python.method import InputValue, KnownValue, Method, Option, Param, RecordValue
 from prejoin.workload.targets import NEW
 
@@ -51,12 +51,19 @@ def _object(meaning: RecordValue, number: int, case: WriteCase, record: Record) 
     positions = [at for at, one in actions if one.entity == meaning.entity and one.many is meaning.many]
     new = [at for at in positions if case.model.actions[at].verb in NEW]
     chosen = (new or positions)[number]
-    objects = [record(meaning.entity, _values(slot)) for slot in slots if slot.place[0] == chosen]
+    objects = [record(meaning.entity, _values(slot, case)) for slot in slots if slot.place[0] == chosen]
     return objects if meaning.many else objects[0]
 
 
-def _values(slot: Slot) -> Mapping[str, Any]:
-    return slot.record if slot.record is not None else slot.before or {}
+def _values(slot: Slot, case: WriteCase) -> Mapping[str, Any]:
+    """The values of an object that the caller gives: without optional ones that the document sets."""
+    if slot.record is None:
+        return slot.before or {}
+    if case.variation.kind is Break.AGREEMENT:
+        return slot.record
+    optional = {attribute.name for attribute in slot.entity.attributes if attribute.optional}
+    left_out = optional & {change.attribute for change in case.model.settled(slot)}
+    return {name: value for name, value in slot.record.items() if name not in left_out}
 
 
 def _argument(param: Param, case: WriteCase) -> Any:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from prejoin.proof.data import Values
-from prejoin.proof.write_cases import WriteCase
+from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.proof.write_model import Slot, is_unique
-from prejoin.workload.lookup import target
+from prejoin.workload.lookup import target, unique_groups
 from prejoin.workload.model import Entity
 from prejoin.workload.targets import known
 from prejoin.workload.tenants import is_owned
@@ -70,8 +70,18 @@ def _add_twin(case: WriteCase, slot: Slot) -> None:
 def _add(case: WriteCase, entity: Entity, item: Values | None) -> None:
     if item is None or case.sample.generator.is_taken(entity, item):
         return  # a type with few values
+    if any(_has_unique_value_of(entity, item, step) for step in case.steps):
+        return  # the write would be refused
     case.sample.generator.keep(entity, item)
     if any(item is one for at in case.model.lists for one in case.list_items(at)):
         case.sample.items[entity.name].remove(item)  # a reference that was drawn leads to the items of the case
         return
     case.missing.append((entity, item))
+
+
+def _has_unique_value_of(entity: Entity, item: Values, step: WriteStep) -> bool:
+    """Whether an item has a unique value that a step gives to another one: its constant, or the time of the call."""
+    after = step.after
+    if after is None or step.entity is not entity:
+        return False
+    return any(all(item.get(name) == after.get(name) is not None for name in group) for group in unique_groups(entity))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -19,7 +19,7 @@ from prejoin.table.errors import CodecError, ConditionFailed, TransactionCancell
 from prejoin.types import Kind
 from prejoin.workload.bounds import input_bounds, is_bounded, must_be_positive
 from prejoin.workload.conditions import is_of_whole_item, leaves, operator_of, values_of
-from prejoin.workload.lookup import changes
+from prejoin.workload.lookup import changes, unique_groups
 from prejoin.workload.model import (
     Attribute,
     Change,
@@ -84,6 +84,7 @@ def violations(model: WriteModel) -> Iterator[Variation]:
             yield from _of_item(model, slot, count)
             yield from _of_conditions(model, slot, count)
             yield from _of_links(model, slot, count)
+            yield from _of_settled(model, slot, count)
             yield from _of_bounds(model, slot, count)
     for check in model.input_checks:
         yield Variation(f"`{model.text(check)}` does not hold", Break.CONDITION, check=check, count=count)
@@ -127,7 +128,7 @@ def _of_item(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
         yield Variation(f"{_one(entity)} that is there already", Break.ITEM, slot.place, count=count)
     elif _must_exist(model, slot):
         yield Variation(f"{_one(entity)} that is not there", Break.ITEM, slot.place, count=count)
-    for group in _unique_groups(entity) if verb is not Verb.DELETE else ():
+    for group in unique_groups(entity) if verb is not Verb.DELETE else ():
         written = set(group)
         if slot.action.updates:
             written &= {change.attribute for change in changes(model.write, slot.action, entity)}
@@ -231,7 +232,7 @@ def _optional_attributes(slot: Slot, check: Test) -> list[str]:
 def _is_constant(slot: Slot, attribute: Attribute) -> bool:
     """Whether the document sets an attribute of a new item, whatever the caller gives."""
     values = [change.value for change in slot.action.changes if change.attribute == attribute.name]
-    return any(value is not None and value.param is None for value in values)
+    return any(value is not None and value.param is None and value.attribute is None for value in values)
 
 
 def _of_links(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
@@ -249,6 +250,14 @@ def _of_links(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
         elif equality.is_link:
             text = f"{_one(slot.entity)} with another {equality.name}"
             yield Variation(text, Break.LINK, slot.place, names=names, count=count)
+
+
+def _of_settled(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
+    """New objects with another value than the document sets. Other equalities of theirs are broken by `_of_links`."""
+    for change in model.settled(slot):
+        if change.value is not None and (change.value.const is not None or change.value.attribute is not None):
+            text = f"{_one(slot.entity)} with another {change.attribute} than the write sets"
+            yield Variation(text, Break.AGREEMENT, slot.place, names=(change.attribute,), count=count)
 
 
 def _of_bounds(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
@@ -311,12 +320,6 @@ def _typed(attribute: Attribute, number: int) -> Any:
 def _tenant(model: WriteModel, entity: Entity) -> tuple[str, ...]:
     tenant = model.sample.workload.tenant
     return (tenant.attribute,) if tenant else ()
-
-
-def _unique_groups(entity: Entity) -> Sequence[tuple[str, ...]]:
-    ids = {a.name for a in entity.id}
-    groups = [*((a.name,) for a in entity.attributes if a.unique), *entity.unique]
-    return [group for group in dict.fromkeys(groups) if not set(group) <= ids]
 
 
 def _one(entity: Entity) -> str:

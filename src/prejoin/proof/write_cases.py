@@ -32,7 +32,7 @@ from prejoin.table.update.changes import Changes
 from prejoin.types import Kind
 from prejoin.workload.bounds import is_bounded, is_within
 from prejoin.workload.constants import constant
-from prejoin.workload.lookup import changes, foreign_parts, gives_object, member_of, target
+from prejoin.workload.lookup import changes, foreign_parts, gives_object, member_of, target, unique_groups
 from prejoin.workload.model import VERSION, Action, Attribute, Change, ChangeOp, Entity, Value, Verb, Write
 from prejoin.workload.targets import known, links
 
@@ -220,6 +220,7 @@ class _CaseBuilder:
             self._fill(slot)
         self._remove_others()
         self._choose_inputs()
+        self._remove_rivals()
         steps = [step for slot in self.model.slots if not slot.is_checked for step in self._steps(slot)]
         # `delete Slot[]; create Slot[]`: what is deleted is gone before something of the same key is created.
         self.case.steps = sorted(steps, key=lambda step: step.after is not None)
@@ -535,17 +536,19 @@ class _CaseBuilder:
             yield self._changed(slot)
 
     def _settled(self, slot: Slot) -> Values:
-        """The attributes of a new item that the document sets, whatever the object has."""
+        """The attributes of a new item that the document sets. The object may lack optional ones."""
         found: Values = {}
-        for change in slot.action.changes:
+        for change in self.model.settled(slot):
             attribute = slot.entity.attribute(change.attribute)
-            if attribute and change.value and change.op is ChangeOp.SET and change.value.param != attribute.name:
+            if attribute and change.value:
                 found[attribute.name] = self._value(slot, change.value, attribute)
         return found
 
     def _value(self, slot: Slot, value: Value, attribute: Attribute) -> Any:
         if value.param is not None:
             return self._input(self.model.value_variable(slot, value.param))
+        if value.attribute is not None:
+            return (slot.record or {}).get(value.attribute)
         return value_of(value, attribute, self.sample.now)
 
     def _changed(self, slot: Slot) -> WriteStep:
@@ -592,6 +595,18 @@ class _CaseBuilder:
                     assert_never(change.op)
         changed = Changes(sets, adds, frozenset(removes))
         return WriteStep(action, entity, slot.before if slot.is_stored else None, after, changed)
+
+    def _remove_rivals(self) -> None:
+        """Deletes items that have the unique values which the document sets: a constant, or the time of the call."""
+        for slot in self.model.slots:
+            settled = self._settled(slot)
+            after = {**(slot.record or {}), **settled}
+            own = [other.before for other in self.model.slots]
+            for group in unique_groups(slot.entity) if settled else ():
+                for item in list(self.sample.items.get(slot.entity.name, [])):
+                    is_own = any(item is one for one in own)
+                    if not is_own and all(item.get(name) == after.get(name) is not None for name in group):
+                        self._delete(slot.entity, item)
 
     def _add_rival(self) -> None:
         """Adds another item that has the unique values which a step gives to its item."""

@@ -394,16 +394,20 @@ class WriteModel:
                 is_agreement = name in shared and name in self.asked
                 variable = input_variable(source)
                 yield Equality(given(slot.place, name), variable, slot.place, name, is_agreement=is_agreement)
+        for change in self.settled(slot):
+            name, value = change.attribute, change.value
+            if value is not None and value.param is not None:
+                variable = self.value_variable(slot, value.param)
+                yield Equality(given(slot.place, name), variable, slot.place, name, is_agreement=True)
         if slot.is_stored:
             base = self.sample.base(slot.entity)
+            timed = {
+                change.attribute for change in slot.action.changes if change.value and change.value.now is not None
+            }
             for attribute in slot.entity.attributes:
                 name = attribute.name
-                if attribute.id or name in base:
-                    # `create Change (at = changedAt)`: its key has the input, whatever the object has.
-                    values = [c.value for c in slot.action.changes if c.value and c.attribute == name]
-                    param = values[0].param if values else None
-                    own = self.value_variable(slot, param) if param else given(slot.place, name)
-                    yield Equality(own, stored(slot.place, name), slot.place, name)
+                if (attribute.id or name in base) and name not in timed:
+                    yield Equality(given(slot.place, name), stored(slot.place, name), slot.place, name)
         if slot.replaces is not None:
             for attribute in slot.entity.id:
                 name = attribute.name
@@ -516,13 +520,6 @@ class WriteModel:
         for name in self.used_params():
             for slot in self._having_input(name)[:1] if not self._is_list(name) else ():
                 yield Equality(input_variable(name), given(slot.place, name), slot.place, name)
-        # The value of `create Change (at = changedAt)` is an input of another name.
-        for slot in self.slots:
-            for change in slot.action.changes if slot.is_new else ():
-                named = change.value.param if change.value else None
-                if named and named != change.attribute and self._is_compared(slot, change.attribute):
-                    variable = self.value_variable(slot, named)
-                    yield Equality(given(slot.place, change.attribute), variable, slot.place, change.attribute)
 
     def _conditions(self) -> Iterator[Equality]:
         """The conditions that an attribute is equal to an input, unless the variation breaks them."""
@@ -540,9 +537,6 @@ class WriteModel:
                     make = given if slot.compares_new else stored
                     variable = self.value_variable(slot, named)
                     yield Equality(make(slot.place, check.attribute), variable, slot.place, check.attribute)
-
-    def _is_compared(self, slot: Slot, name: str) -> bool:
-        return any(leaf.attribute == name for check in slot.checks for leaf in leaves(check))
 
     def used_params(self) -> list[str]:
         """The inputs whose values conditions compare with, and changes set or add."""
@@ -585,6 +579,7 @@ class WriteModel:
                 if constraint is not None:
                     yield constraint
             yield from self._of_changes(slot)
+            yield from self._of_settled(slot)
             if self.variation.place == slot.place:
                 yield from self._of_break(slot)
                 yield from self._of_bound(slot)
@@ -812,6 +807,36 @@ class WriteModel:
                     new = self.new_value(slot, change)
                     self.attributes.setdefault(new, []).append(like_attribute(slot.entity, attribute))
                     yield comparison(text, Op.NE, [variable, new], [], is_preferred=True)
+
+    def settled(self, slot: Slot) -> list[Change]:
+        """The changes that say which value an attribute of a new item has: `create Clinic (adminCount = 1)`."""
+        if not slot.is_new:
+            return []
+        changed = [change for change in slot.action.changes if change.op is ChangeOp.SET and change.value is not None]
+        return [change for change in changed if change.value and change.value.param != change.attribute]
+
+    def _of_settled(self, slot: Slot) -> Iterator[Constraint]:
+        """Constants of a new item, and its attributes that are equal: so they are in the object, unless that is broken.
+
+        The time of the call replaces what the object has. So it is in the key of an item that is there already.
+        """
+        broken = self.variation
+        for change in self.settled(slot):
+            attribute, value = slot.entity.attribute(change.attribute), change.value
+            if attribute is None or value is None or value.param is not None:
+                continue
+            own = given(slot.place, attribute.name)
+            text = f"{slot.entity.name}.{attribute.name} is set"
+            is_broken = broken.breaks(Break.AGREEMENT, slot.place) and broken.names == (attribute.name,)
+            if value.attribute is not None:
+                source = given(slot.place, value.attribute)
+                yield comparison(text, Op.NE if is_broken else Op.EQ, [own, source], [])
+                continue
+            constant = value_of(value, attribute, self.sample.now)
+            if value.now is None:
+                yield comparison(text, Op.NE if is_broken else Op.EQ, [own], [constant])
+            elif slot.is_stored and (attribute.id or attribute.name in self.sample.base(slot.entity)):
+                yield comparison(text, Op.EQ, [stored(slot.place, attribute.name)], [constant])
 
     def _of_done(self, slot: Slot) -> Iterator[Constraint]:
         """The values that an earlier call has set; of a broken case, another value of the first."""

@@ -329,6 +329,13 @@ def _taken(workload: Workload, write: Write) -> set[str]:
     return found
 
 
+def unique_groups(entity: Entity) -> list[tuple[str, ...]]:
+    """The groups of attributes that are unique together; the id is not one of them."""
+    ids = {attribute.name for attribute in entity.id}
+    groups = [*((attribute.name,) for attribute in entity.attributes if attribute.unique), *entity.unique]
+    return [group for group in dict.fromkeys(groups) if not set(group) <= ids]
+
+
 def alternatives(inputs: Iterable[Input]) -> list[tuple[Input, ...]]:
     """Inputs in groups: an item has to pass one of each group. Most groups have one input.
 

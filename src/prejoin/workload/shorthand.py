@@ -3,6 +3,7 @@
 - `put X` under the condition `X not exists` is `create X`;
 - an attribute in a condition without its entity, `usedAt not exists`, is `Ticket.usedAt`;
 - a word that an attribute is compared with, `paid < total`, is another attribute of the item, if there is one;
+- a word that an attribute of a new item is set to, `create Invoice (due = total)`, is another attribute of it as well;
 - an input that is compared with an attribute, `amount <= due`, is what the attribute is compared with;
 - a condition on the item that an input names, `fromAccountId.balance >= amount`, is one on its entity, by that input;
 - a required reference exists, `toAccountId exists`, if the item does that it names;
@@ -38,6 +39,7 @@ from prejoin.workload.model import (
     Action,
     Attribute,
     Change,
+    ChangeOp,
     Comparison,
     Condition,
     Entity,
@@ -80,7 +82,8 @@ def with_implied_names(workload: Workload) -> Workload:
     def short(write: Write) -> Write:
         inputs = {one.attribute for one in write.inputs}
         checks = [with_leaves(check, lambda leaf: as_written(leaf, inputs)) for check in write.checks]
-        return replace(write, checks=tuple(checks))
+        actions = [_with_words(action, inputs) for action in write.actions]
+        return replace(write, checks=tuple(checks), actions=tuple(actions))
 
     def short_read(read: Read) -> Read:
         inputs = [replace(one, values=tuple(_as_word(value, "", set()) for value in one.values)) for one in read.inputs]
@@ -92,6 +95,17 @@ def with_implied_names(workload: Workload) -> Workload:
         writes=tuple(map(short, workload.writes)),
         deletes=tuple(map(short, workload.deletes)),
     )
+
+
+def _with_words(action: Action, inputs: set[str]) -> Action:
+    """An action as a document has it: with names instead of the attributes that it sets others to."""
+
+    def as_written(change: Change) -> Change:
+        if change.value is None:
+            return change
+        return replace(change, value=_as_word(change.value, action.entity, inputs))
+
+    return replace(action, changes=tuple(map(as_written, action.changes)))
 
 
 def _as_word(value: Value, owner: str, inputs: set[str]) -> Value:
@@ -116,7 +130,9 @@ def _write(workload: Workload, write: Write) -> Write:
     given = frozenset(name for _, names in _objects(workload, write) for name in names)
     turned = _with_inputs_right(workload, write)
     settled = [with_leaves(check, lambda leaf: _settled(workload, write, leaf, given)) for check in turned]
-    write = replace(write, checks=tuple(settled), actions=tuple(map(_with_constants, write.actions)))
+    write = replace(
+        write, checks=tuple(settled), actions=tuple(_with_values(workload, action) for action in write.actions)
+    )
     absences = [check for check in facts(write) if isinstance(check, Absence) and is_of_whole_item(check)]
     new = {check.entity for check in absences if not check.by}
     actions = tuple(
@@ -129,15 +145,37 @@ def _write(workload: Workload, write: Write) -> Write:
     return replace(written, checks=tuple(checks))
 
 
-def _with_constants(action: Action) -> Action:
-    """An action whose changes have constants. A bare word in a change is never an attribute."""
+def _with_values(workload: Workload, action: Action) -> Action:
+    """An action whose changes have constants and attributes instead of bare words.
+
+    Only a new item can take a value from another of its attributes. The caller gives it whole, so that the value is
+    known before anything is sent.
+    """
+    entity = workload.entity(action.entity)
+    owners = [entity] if entity and action.verb in _NEW else []
 
     def settled(change: Change) -> Change:
-        if change.value is None or not isinstance(change.value.const, BareWord):
+        if change.value is None:
             return change
-        return replace(change, value=Value(const=str(change.value.const)))
+        return replace(change, value=_named_value(change.value, owners, change.attribute))
 
-    return replace(action, changes=tuple(map(settled, action.changes)))
+    named = replace(action, changes=tuple(map(settled, action.changes)))
+    return replace(named, changes=tuple(_with_source(named, change) for change in named.changes))
+
+
+def _with_source(action: Action, change: Change) -> Change:
+    """A change with the value that the same action sets its source to: of `total = 5, due = total` both are 5.
+
+    A value that comes back to itself stays as it is, to be reported.
+    """
+    values = {one.attribute: one.value for one in action.changes if one.op is ChangeOp.SET and one.value is not None}
+    value, passed = change.value, {change.attribute}
+    while value is not None and value.attribute in values:
+        if value.attribute in passed:
+            return change
+        passed.add(value.attribute)
+        value = values[value.attribute]
+    return replace(change, value=value)
 
 
 # --- Conditions -----------------------------------------------------------------------------------------------------

@@ -142,10 +142,8 @@ def design(
     pins = read_decisions((*sentences, *(f"at most {limit}" for limit in limits), *form), read.workload)
     target = None if output == "-" else design_target(Path(output) if output else design_beside(Path(read.file)))
     questions = Questions(explain, topics, alternatives, dropped, frontier)
-    # Questions are answered from the keys; a design is run before it is shown for approval or written.
-    proven = not no_proof and (yes or target is None or not questions)
     most = MOST if alternatives else FEW
-    request = DesignRequest(read, pins, None, proven, most, time_limit, allow_unproven)
+    request = DesignRequest(read, pins, None, not no_proof, most, time_limit, allow_unproven)
     request = _keeping(request, keep, None if fresh else target, is_moving=bool(moves))
     try:
         with ProgressLine() as progress:

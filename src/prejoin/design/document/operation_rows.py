@@ -12,6 +12,7 @@ from prejoin.design.document import headings
 from prejoin.design.document.cells import NONE, write_code, write_name, write_prose
 from prejoin.design.model import Call, Design, ItemAction, Operation, Request, Units
 from prejoin.diagnostics import Diagnostic
+from prejoin.protocol.limits import BATCH_GET_KEYS
 from prejoin.workload.document.tables import TableRow
 from prejoin.workload.model import Pattern, Workload
 
@@ -61,7 +62,11 @@ def _parameters(request: Request) -> Iterator[str]:
         yield f"{request.shards} shards, each a request"
     if request.bucket:
         yield f"each {request.bucket} a request"
-    if request.each:
+    if request.each and request.call is Call.BATCH_GET:
+        yield f"a key for each {write_code(request.each)}, up to {BATCH_GET_KEYS} in a request"
+    elif request.each and request.call is Call.TRANSACT_GET:
+        yield f"a key for each {write_code(request.each)}"
+    elif request.each:
         yield f"each {write_code(request.each)} a request"
     if request.reverse:
         yield "ScanIndexForward=false"

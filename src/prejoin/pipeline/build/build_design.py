@@ -29,7 +29,7 @@ from prejoin.pipeline.design.design_document import (
     result_text,
     validation_again,
 )
-from prejoin.pipeline.design.design_file import places_of, structures
+from prejoin.pipeline.design.design_file import places_of, structures, unserved
 from prejoin.pipeline.design.design_table import (
     FEW,
     DesignRequest,
@@ -39,7 +39,6 @@ from prejoin.pipeline.design.design_table import (
     design_diagnostics,
     prove_design,
     solve_request,
-    unserved,
 )
 from prejoin.pipeline.document import Document, read_document
 from prejoin.pipeline.errors import InputError, Source
@@ -75,13 +74,6 @@ class BuildDesign:
     def was_approved(self) -> bool:
         """Whether the file's design was approved before the build."""
         return self.target is not None and self.target.approved
-
-    @property
-    def other_types(self) -> tuple[str, ...]:
-        """The items whose type is not that in the file as it was. Only people write another one there."""
-        before = self.target.before if self.target else None
-        was = {(item.entity, item.copy): item.tag for item in before.items} if before else {}
-        return tuple(item.name for item in self.design.items if was.get((item.entity, item.copy), item.tag) != item.tag)
 
     @property
     def approved(self) -> bool:

@@ -133,12 +133,14 @@ def _design_document(one: PlannedFile, product: Product, record: BuildRecord) ->
     if one.path != product.own or one.merged.state != "conflict":
         return one
     name = str(one.path)
-    # A file that no build knows may be a copy of another design: then only its types tell what people wrote.
-    by_hand = (
-        not record.generated(name, one.before or "") if name in record.files else bool(product.designed.other_types)
-    )
+    by_hand = not record.generated(name, one.before or "")
     if by_hand and product.designed.keys and not product.designed.kept:
-        return PlannedFile(one.path, one.before, Merged("conflict", one.merged.text, "its keys were changed by hand"))
+        reason = (
+            "its keys were changed by hand"
+            if name in record.files
+            else "its keys were written by hand, or with other options"
+        )
+        return PlannedFile(one.path, one.before, Merged("conflict", one.merged.text, reason))
     return PlannedFile(one.path, one.before, Merged("changed", one.merged.text))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import replace as with_other
 from pathlib import Path
@@ -16,10 +17,11 @@ from prejoin.design.explain.phrases import count, listed
 from prejoin.design.files import design_beside, read_design_file, read_design_text
 from prejoin.design.former_names import FormerNames
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import Design, ItemName
+from prejoin.design.model import Design, ItemName, Operation
+from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.violations import ignored_decisions, violations
 from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
-from prejoin.pipeline.codes import NO_PATTERNS
+from prejoin.pipeline.codes import NO_PATTERNS, UNSERVED
 from prejoin.pipeline.document import DOCUMENT, Document, read_document, text_of
 from prejoin.pipeline.errors import InputError, Source
 from prejoin.workload.files import form_of
@@ -88,7 +90,27 @@ def read_design(path: str | os.PathLike[str], document: str | os.PathLike[str] |
         if not reading.design.operations:
             reading = with_other(reading, design=map_patterns(reading.design, patterns.workload))
         diagnostics += check_design(reading.design, patterns.workload, places_in(reading))
+        diagnostics += _not_served(reading, patterns.workload, diagnostics)
     return DesignFile(file, text, reading, patterns, in_order(diagnostics))
+
+
+def _not_served(reading: DesignReading, workload: Workload, diagnostics: list[Diagnostic]) -> Iterator[Diagnostic]:
+    """The patterns that the design does not serve, and of which the checks have found no error.
+
+    `query` and `build` refuse them.
+    """
+    reported = {one.about for one in diagnostics if one.severity is Severity.ERROR}
+    for operation in unserved(workload, reading.design):
+        if operation.pattern not in reported:
+            fix = operation.remedy or "`prejoin design` shows a key that would serve it"
+            message = f"{operation.pattern} is not served: {operation.problem}"
+            yield UNSERVED.at(places_in(reading)(operation.pattern, ""), message, fix)
+
+
+def unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
+    """The patterns that no key serves, unless a decision accepts that."""
+    aside = constraints_of(workload).aside
+    return tuple(o for o in design.operations if not o.served and o.pattern not in aside)
 
 
 def design_in_use(path: str | os.PathLike[str], workload: Workload, note: str = "") -> Design:

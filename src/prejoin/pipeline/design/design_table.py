@@ -33,7 +33,6 @@ from prejoin.design.frontier import FrontierPoint, proposal
 from prejoin.design.layout.growth import Growth, growth
 from prejoin.design.model import Design, Operation
 from prejoin.design.solver.conflicts import ConflictStatement, conflicts
-from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.program.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.design.tables.comparison import TableComparison, compare_tables
@@ -42,7 +41,7 @@ from prejoin.diagnostics import Diagnostic, Severity, has_errors, in_order
 from prejoin.engine import Embedded
 from prejoin.pipeline import codes
 from prejoin.pipeline.design.decisions import read_decision, with_decisions
-from prejoin.pipeline.design.design_file import design_in_use, in_names_of, places_of, structures
+from prejoin.pipeline.design.design_file import design_in_use, in_names_of, places_of, structures, unserved
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.errors import InputError, InvalidArgumentError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
@@ -352,12 +351,6 @@ def alternatives_of(explanation: Explanation) -> list[tuple[str, Alternative]]:
 
 
 # --- Diagnostics ----------------------------------------------------------------------------------------------------
-
-
-def unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
-    """The patterns that no key serves, unless a decision accepts that."""
-    aside = constraints_of(workload).aside
-    return tuple(o for o in design.operations if not o.served and o.pattern not in aside)
 
 
 def _dropped_claim(claim: str) -> Diagnostic:

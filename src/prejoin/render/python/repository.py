@@ -33,7 +33,12 @@ def repository_module(module: RenderContext, methods: dict[str, Method]) -> list
         method = methods.get(pattern.id)
         operation = module.design.operation(pattern.id)
         if method is not None and operation is not None:
-            words = [*module.words(pattern, operation), *method.remarks, *_safe(method), *_unscoped(workload, pattern)]
+            words = [
+                *module.words(pattern, operation),
+                *method.remarks,
+                *_safe(method),
+                *_unscoped(workload, pattern, operation),
+            ]
             lines += ["", *method.lines(words, module.aio)]
     absent = list(_absent(workload, module))
     if absent:
@@ -65,9 +70,17 @@ def tenant_param(module: RenderContext) -> Param | None:
     return Param(module.names.field(owner.name, attribute.name), type_, InputValue(attribute.name))
 
 
-def _unscoped(workload: Workload, pattern: Pattern) -> Iterator[str]:
-    if workload.tenant and not is_scoped(workload, pattern):
-        yield "It is of no tenant: call it on the repository itself."
+def _unscoped(workload: Workload, pattern: Pattern, operation: Operation) -> Iterator[str]:
+    """The sentence about a pattern that is not for one tenant, and what it does on the repository of one."""
+    if workload.tenant is None or is_scoped(workload, pattern):
+        return
+    tenant = f"{{{workload.tenant.attribute}}}"
+    partitions = [action.pk for request in operation.requests for action in request.actions]
+    partitions += [request.pk for request in operation.requests if not request.actions]
+    if partitions and all(tenant in partition for partition in partitions):
+        yield f"It is not for one tenant. On `{OF_TENANT}(…)`, it accepts only that tenant."
+    else:
+        yield f"It is not for one tenant: call it on the repository itself, not on `{OF_TENANT}(…)`."
 
 
 def _safe(method: Method) -> Iterator[str]:

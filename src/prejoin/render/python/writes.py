@@ -10,6 +10,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from prejoin.design.cost.refreshes import source_writes
 from prejoin.design.counters import is_spread
 from prejoin.design.mapping.addressing import sought
 from prejoin.design.mapping.facets import ending
@@ -44,6 +45,8 @@ from prejoin.render.python.write_sources import Loop, LoopValue, Sources
 from prejoin.types import Kind
 from prejoin.workload.bounds import has_bounded_sum
 from prejoin.workload.conditions import all_leaves, holds_if_absent, is_of_whole_item, leaves, operator_of, values_of
+from prejoin.workload.follow_links import follow_links
+from prejoin.workload.grammar.values import write_value
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import NEXT_VERSION, changes, member_of
 from prejoin.workload.model import (
@@ -168,6 +171,47 @@ class _WriteMethod:
         return is_settled and not self.sources.finds(action)
 
     def _remarks(self) -> tuple[str, ...]:
+        """Further sentences of the docstring."""
+        return (*self._remarks_on_values(), *self._remarks_on_followers(), *self._remarks_on_lists())
+
+    def _remarks_on_followers(self) -> Iterator[str]:
+        """What the docstring says of attributes that follow what the write changes, and that no stream updates."""
+        names = self.module.names
+        for link in follow_links(self.module.workload):
+            if link.within is not None or self.write not in source_writes(self.module.workload, link):
+                continue
+            source, entity = link.source.name, link.entity.name
+            pairs = [
+                f"`{names.classes[entity]}.{names.field(entity, own)}` follows "
+                f"`{names.classes[source]}.{names.field(source, followed)}`"
+                for own, followed in link.attributes.items()
+            ]
+            key = ", ".join(f"{names.field(source, part)}=…" for part in link.by if part != self.sources.tenant)
+            refresh = f"{'await ' if self.module.aio else ''}refresh(repository.db, {names.classes[source]}, {key})"
+            yield f"{' and '.join(pairs)}: call `{refresh}` of `prejoin` afterwards"
+
+    def _remarks_on_values(self) -> Iterator[str]:
+        """What the docstring says of the values of new objects that the document sets."""
+        for at, param in self.sources.records.items():
+            action = self.sources.actions[at]
+            entity = self.sources.entity(action.entity)
+            replaced: list[str] = []
+            compared: list[str] = []
+            for change, attribute in self._set_by_document(action, entity):
+                assert change.value is not None  # as `_set_by_document` says
+                value = write_value(change.value, frozenset(self.sources.inputs))
+                if change.value.attribute is not None:
+                    value = self.module.names.field(entity.name, change.value.attribute)
+                text = f"`{self.module.names.field(entity.name, attribute.name)} = {value}`"
+                (compared if change.value.now is None else replaced).append(text)
+            if compared:
+                name = f"one of `{param.name}`" if action.many else f"`{param.name}`"
+                yield f"Raises `ValueError` if {name} has other values than {', '.join(compared)}"
+            if replaced:
+                name = f"each of `{param.name}`" if action.many else f"`{param.name}`"
+                yield f"Replaces the values of {name}: {', '.join(replaced)}"
+
+    def _remarks_on_lists(self) -> tuple[str, ...]:
         """What the docstring says of lists that are found in an index."""
         stale = self._stale_lists()
         if not stale:
@@ -211,7 +255,7 @@ class _WriteMethod:
             shared = {attribute.name for attribute in shared_inputs(workload, self.write, action)}
             loop = self.sources.over(action, param, entity.name) if action.many else None
             record = loop.record if loop else param.name
-            lines: list[Part] = []
+            lines = list(self._other_values(at, action, entity, loop, record, mismatches))
             for attribute in (a for a in entity.attributes if a.name != self.sources.tenant):
                 left = f"{record}.{self.module.names.field(entity.name, attribute.name)}"
                 if owned := owners.get((at, attribute.name)):
@@ -232,6 +276,38 @@ class _WriteMethod:
             if lines and loop:
                 yield f"{loop.head}:"
             yield from lines
+
+    def _other_values(
+        self,
+        at: int,
+        action: Action,
+        entity: Entity,
+        loop: Loop | None,
+        record: str,
+        mismatches: list[ArgumentMismatch],
+    ) -> Iterator[Part]:
+        """The checks that refuse a new object with another value than the document sets.
+
+        An object may lack an optional attribute. Nobody knows the time of the call before, so that `now` replaces what
+        the object has.
+        """
+        depth = STEP if loop else ""
+        for change, attribute in self._set_by_document(action, entity):
+            assert change.value is not None  # as `_set_by_document` says
+            if change.value.now is not None:
+                continue
+            left = f"{record}.{self.module.names.field(entity.name, attribute.name)}"
+            right = self._new_value(change.value, entity, attribute, loop, record)
+            is_given = change.value.const is None
+            tests = [failed_comparison(Op.EQ, left, [right], replace(attribute, optional=False), is_given)]
+            if attribute.optional:
+                tests.insert(0, f"{left} is not None")
+            message = f"{left} is not {right}"
+            mismatches.append(ArgumentMismatch(at, attribute.name, message))
+            yield Group(
+                f"{depth}if (", (tests[0], *(f"and {test}" for test in tests[1:])), "):", commas=False, loose=True
+            )
+            yield call(f"{depth}{STEP}raise ValueError", string(message))
 
     def _strangers(self) -> Iterator[Part]:
         """The checks that refuse given objects which do not belong to the items that the write names."""
@@ -285,7 +361,7 @@ class _WriteMethod:
 
     def _failed_of_new(self, action: Action, entity: Entity, loop: Loop | None, record: str) -> Callable[[Leaf], str]:
         """The function that gives the opposite of a test of a new object, as code."""
-        sets = dict(self._constants(action, entity, loop))
+        sets = dict(self._document_values(action, entity, loop, record))
 
         def of_field(name: str) -> str:
             field_ = self.module.names.field(entity.name, name)
@@ -513,7 +589,7 @@ class _WriteMethod:
             yield from self._one(at, action, entity, loop, True, depth + STEP)
             return
         record: Part = loop.record
-        if sets := self._constants(action, entity, loop):
+        if sets := self._completed_values(action, entity, loop, loop.record):
             record = self._replaced(loop.record, sets)
         yield f"{depth}was = old.get({key})"
         yield f"{depth}if was is None:"
@@ -584,8 +660,7 @@ class _WriteMethod:
     ) -> Iterator[Part]:
         record = loop.record if loop else self.sources.records[at].name
         shown: Part = record
-        sets = self._constants(action, entity, loop)
-        if sets:
+        if sets := self._completed_values(action, entity, loop, record):
             shown = self._replaced(record, sets)
         if action.verb is Verb.CREATE:
             yield call(f"{depth}{writer}.insert", shown)
@@ -595,17 +670,41 @@ class _WriteMethod:
         options += ["read=True"] if entity.name in self.sources.read_first else []
         yield call(f"{depth}{writer}.put", shown, *options)
 
-    def _constants(self, action: Action, entity: Entity, loop: Loop | None) -> list[tuple[str, str]]:
-        """Attributes of a new item that the document sets, whatever the object has."""
-        found = []
+    def _set_by_document(self, action: Action, entity: Entity) -> Iterator[tuple[Change, Attribute]]:
+        """The changes that say which value an attribute of a new item has: `create Clinic (adminCount = 1)`."""
         for change in action.changes:
             attribute = entity.attribute(change.attribute)
-            if attribute is not None and change.value is not None and change.op is ChangeOp.SET:
-                if change.value.param == attribute.name:
-                    continue
-                value = self.sources.value(change.value, entity.name, attribute, loop)
-                found.append((self.module.names.field(entity.name, attribute.name), value))
-        return found
+            if attribute is None or change.value is None or change.op is not ChangeOp.SET:
+                continue
+            if change.value.param != attribute.name:
+                yield change, attribute
+
+    def _document_values(
+        self, action: Action, entity: Entity, loop: Loop | None, record: str
+    ) -> Iterator[tuple[str, str]]:
+        """The fields of a new object whose values the document says, with these values as code."""
+        for change, attribute in self._set_by_document(action, entity):
+            assert change.value is not None  # as `_set_by_document` says
+            value = self._new_value(change.value, entity, attribute, loop, record)
+            yield self.module.names.field(entity.name, attribute.name), value
+
+    def _completed_values(
+        self, action: Action, entity: Entity, loop: Loop | None, record: str
+    ) -> list[tuple[str, str]]:
+        """The fields of a new object that the method sets. It only compares the others with the document's values."""
+        completed = {
+            self.module.names.field(entity.name, attribute.name)
+            for change, attribute in self._set_by_document(action, entity)
+            if attribute.optional or (change.value is not None and change.value.now is not None)
+        }
+        values = self._document_values(action, entity, loop, record)
+        return [(name, value) for name, value in values if name in completed]
+
+    def _new_value(self, value: Value, entity: Entity, attribute: Attribute, loop: Loop | None, record: str) -> str:
+        """The value of an attribute of a new object, as code. It may be another attribute of the object."""
+        if value.attribute is not None:
+            return f"{record}.{self.module.names.field(entity.name, value.attribute)}"
+        return self.sources.value(value, entity.name, attribute, loop)
 
     def _replaced(self, record: str, sets: Sequence[tuple[str, str]]) -> Part:
         match self.module.style:

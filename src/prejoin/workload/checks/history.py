@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter
-from prejoin.workload.conditions import leaves, values_of
+from prejoin.workload.conditions import facts, leaves, values_of
 from prejoin.workload.grammar.values import HISTORY_FIX
+from prejoin.workload.lookup import changes
 from prejoin.workload.model import (
     VERSION,
     Comparison,
@@ -25,10 +26,31 @@ def check_histories(r: Reporter) -> None:
     for index, entity in enumerate(r.workload.entities):
         for problem in _unfit(entity) if entity.history else ():
             r.say(codes.HISTORY, ("entities", index, "history"), *problem)
-    for path, pattern in r.patterns() if histories else ():
-        if not isinstance(pattern, Read):
+    for path, pattern in r.patterns():
+        if isinstance(pattern, Read):
+            continue
+        for name in _uncounted(r, pattern, histories):
+            message = f"{pattern.id} compares `{name}.{VERSION}` and does not change it: a second writer is not noticed"
+            fix = f"write `update {name} (…, {VERSION} += 1)`, or give {name} a **History**, which counts it"
+            r.say(codes.VERSION_STAYS, (*path, "checks"), message, fix, VERSION)
+        if histories:
             for column, message, fix in _unknown_version(pattern, histories):
                 r.say(codes.HISTORY, (*path, column), message, fix)
+
+
+def _uncounted(r: Reporter, write: Write, histories: dict[str, Entity]) -> Iterator[str]:
+    """The entities without a history whose version an update compares with one that was read, and leaves as it is."""
+    compared = {
+        check.entity or write.first_entity
+        for check in facts(write)
+        if isinstance(check, Comparison) and check.attribute == VERSION and check.op is Op.EQ and check.values[0].param
+    }
+    for action in write.actions:
+        entity = r.workload.entity(action.entity)
+        if entity is None or entity.name not in compared - histories.keys() or action.verb is not Verb.UPDATE:
+            continue
+        if all(change.attribute != VERSION for change in changes(write, action, entity)):
+            yield entity.name
 
 
 def _unfit(entity: Entity) -> Iterator[tuple[str, str]]:

@@ -58,7 +58,11 @@ _OTHER_ITEM_FIX = (
 )
 _RELATIONS = frozenset({Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE})
 """The operators that compare two attributes."""
-_CHANGE_FIX = "give the value as an input, or write a constant"
+_CHANGE_FIX = (
+    "give the value as an input, or write a constant; only `create` and `put` set an attribute to another one, because "
+    "they get the whole object"
+)
+_VALUE_FIX = "give the value as an input"
 _OPERATOR_FOLLOWS = r"\s*(?:[=<>!]|(?:between|in|begins_with|contains|exists|not|must|is|unique)\b)"
 _MOST_WAYS = 100
 """The ways in which a condition can be true that are looked at."""
@@ -264,10 +268,14 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             if change.op is ChangeOp.APPEND and attribute.type.kind not in _MANY:
                 message = f"`{attribute.name}` is {attribute.type}, to which nothing can be appended"
                 r.say(codes.UNFIT_TYPE, place, message, "make it a list or a set")
+            elif change.value and change.value.attribute is not None:
+                _source(r, place, action, entity, attribute, change.value.attribute)
             elif change.value:
                 # An increment need not be within the bounds.
                 added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
                 if _is_nothing(r, place, change.value, attribute, f"write `remove {attribute.name}`"):
+                    continue
+                if _is_of_list(r, place, write, change.value, attribute):
                     continue
                 if not _compares_attributes(r, place, change.value, attribute, (entity.name,), _CHANGE_FIX):
                     _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
@@ -285,6 +293,31 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             _comparison(r, (*path, "checks"), write, leaf)
     for test in tests_of(write) if write.id not in r.out_of_scope else ():
         _check_expired(r, (*path, "checks"), write, test)
+
+
+def _source(r: Reporter, path: Path, action: Action, entity: Entity, attribute: Attribute, name: str) -> None:
+    """An attribute of a new item that is set to another one: `create Invoice (due = total)`."""
+    source = entity.attribute(name)
+    own = {change.attribute for change in action.changes if change.op is ChangeOp.SET and change.value is not None}
+    if not source:
+        fix = "name an attribute of the same item"
+        r.say(codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}`", fix, name)
+    elif action.verb not in _WHOLE:
+        message = f"`{name}` is an attribute, and `{attribute.name}` can be set only to an input or a constant"
+        r.say(codes.CONSTANT, path, message, _CHANGE_FIX, name)
+    elif name in own:
+        message = f"`{attribute.name}` is set to `{name}`, which is set to it"
+        r.say(codes.CONTRADICTION, path, message, "set one of them to an input or a constant", name)
+    elif source.type != attribute.type or source.type.kind is Kind.CONTENT or source.ttl is not attribute.ttl:
+        message = (
+            f"`{attribute.name}` is {attribute.type} and `{name}` is {source.type}: the value cannot be taken over"
+        )
+        quoted = f'; the text itself is written `"{name}"`' if attribute.type.kind is Kind.STRING else ""
+        r.say(codes.UNFIT_TYPE, path, message, f"keep both with the same type; or {_VALUE_FIX}{quoted}", name)
+    elif source.optional and not attribute.optional:
+        message = f"`{attribute.name}` is always there, and `{name}`, which it is set to, may be absent"
+        fix = f"mark `{attribute.name}` optional; or {_VALUE_FIX}"
+        r.say(codes.CONTRADICTION, path, message, fix, name)
 
 
 def _comparison(r: Reporter, path: Path, write: Write, check: Comparison) -> None:
@@ -528,6 +561,21 @@ def _compares_attributes(
     quoted = "" if a.type.kind is not Kind.STRING else f'; the text itself is written `"{const}"`'
     r.say(codes.CONSTANT, path, message, f"{fix}{quoted}", const)
     return True
+
+
+def _is_of_list(r: Reporter, path: Path, write: Write, value: Value, a: Attribute) -> bool:
+    """Whether a value is the name of an attribute of new objects that are given as a list, which is reported."""
+    const = value.const or ""
+    if _problem(const, a) is None:
+        return False
+    for one in write.inputs:
+        entity = r.workload.entity(one.attribute) if one.many else None
+        if entity and entity.attribute(const):
+            message = f"`{const}` is an attribute of each {entity.name} of the list, and no input"
+            fix = f"add `{const}[]` to the inputs, beside `{entity.name}[]`, with the ids of the items to change"
+            r.say(codes.CONSTANT, path, message, fix, const)
+            return True
+    return False
 
 
 def _is_bare_word(r: Reporter, path: Path, const: str) -> bool:

@@ -11,6 +11,7 @@ from prejoin.workload.bounds import must_be_positive
 from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.conditions import leaves
 from prejoin.workload.grammar.writes import write_checks
+from prejoin.workload.lookup import unique_groups
 from prejoin.workload.model import (
     Comparison,
     Op,
@@ -27,6 +28,7 @@ def check_write_values(r: Reporter) -> None:
             _check_changed_twice(r, path, pattern)
             _check_amounts(r, path, pattern)
             _check_absent_items(r, path, pattern)
+            _check_unique_values(r, path, pattern)
 
 
 def _check_changed_twice(r: Reporter, path: Path, write: Write) -> None:
@@ -42,6 +44,24 @@ def _check_changed_twice(r: Reporter, path: Path, write: Write) -> None:
             message = f"`{action.verb} {action.entity}` changes `{name}` twice"
             fix = f"write one change of `{name}`"
             r.say(codes.CONTRADICTION, (*path, "actions"), message, fix, name)
+
+
+def _check_unique_values(r: Reporter, path: Path, write: Write) -> None:
+    """`create Ticket[] (code = now)`: all items of a list would get the same value, and it is unique."""
+    lists = {one.attribute for one in write.inputs if one.many}
+    for action in write.actions:
+        entity = r.workload.entity(action.entity)
+        if entity is None or not action.many:
+            continue
+        values = {change.attribute: change.value for change in action.changes if change.value is not None}
+        tenant = r.workload.tenant.attribute if r.workload.tenant else ""
+        same = {name for name, value in values.items() if value.attribute is None and value.param not in lists}
+        for group in unique_groups(entity):
+            if set(group) - {tenant} <= same:
+                name = next(one for one in group if one != tenant)
+                message = f"`{name}` is unique, and `{action.verb} {entity.name}[]` sets it to the same value in each"
+                fix = "leave it to the objects, or take `unique` away"
+                r.say(codes.CONTRADICTION, (*path, "actions"), message, fix, name)
 
 
 def _check_amounts(r: Reporter, path: Path, write: Write) -> None:

@@ -448,6 +448,7 @@ ITEMS_WRITTEN = GrammarTable(
     "Items Written",
     _rows(
         ("create Order", "a new item; refused where there is one"),
+        ("create Invoice (status = OPEN, due = total)", "a new item with these values: constants, inputs, `now` and other attributes of it. An object with others is refused, but for `now`, which replaces what it has; optional ones it may lack"),
         ("put Session", "written whole, whether or not there was one; so there is no `+=` in a `put` or `create`. With the condition `Session not exists` it is a `create`"),
         ("update Order", "all inputs that are attributes of it and not its id; not an immutable reference to another item that the row writes"),
         ("update Order (status)", "`status` is set to the input of that name"),
