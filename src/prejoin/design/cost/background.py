@@ -70,8 +70,10 @@ def background(workload: Workload, design: Design, large: Sequence[ContentCost])
     lines = (*map(_refresh_line, refreshed), *contents, *expired)
     if any(one.link.within is not None for one in refreshed):
         part_records = sum(one.rate * one.part_count + one.deletes * one.part_count for one in large if not one.stored)
-        records = _records(workload, design, figures, refreshed) + part_records + sum(one.rate for one in expired)
-        return (*lines, _stream_line(workload, design, records))
+        most = _most_calls(workload, design)
+        records = part_records + sum(one.rate for one in expired)
+        records += _records(workload, design, figures, refreshed, most - records)
+        return (*lines, _stream_line(min(records, most)))
     return lines
 
 
@@ -86,15 +88,18 @@ def _refresh_line(one: Refresh) -> BackgroundCost:
     )
 
 
-def _records(workload: Workload, design: Design, figures: Estimates, refreshed: Sequence[Refresh]) -> float:
-    """The items of the table that patterns and refreshes write in a second: each is a record of the stream."""
-    total = 0.0
-    for pattern in workload.patterns:
+def _records(
+    workload: Workload, design: Design, figures: Estimates, refreshed: Sequence[Refresh], most: float
+) -> float:
+    """The items of the table that refreshes and patterns write in a second: each is a record of the stream.
+
+    It counts up to `most`: the solver prices hundreds of designs, and more records do not make more calls.
+    """
+    total = sum(one.rate * one.items * _written_items(figures, one.operation) for one in refreshed)
+    for pattern in (*workload.writes, *workload.deletes):
         operation = design.operation(pattern.id)
-        if operation and operation.served:
+        if total < most and operation and operation.served:
             total += per_second(pattern.rate) * _written_items(figures, operation)
-    for one in refreshed:
-        total += one.rate * one.items * _written_items(figures, one.operation)
     return total
 
 
@@ -106,15 +111,18 @@ def _written_items(figures: Estimates, operation: Operation) -> float:
     return total
 
 
-def _stream_line(workload: Workload, design: Design, records: float) -> BackgroundCost:
-    """The Lambda function that reads the stream. With few records it is called for each, with many for several."""
+def _most_calls(workload: Workload, design: Design) -> float:
+    """The most calls a second of the function that reads the stream: one for each time that a shard is read."""
     written = 0.0
     for pattern in workload.patterns:
         operation = design.operation(pattern.id)
         if operation and operation.served and operation.units:
             written += per_second(pattern.rate) * operation.units.write
-    shards = max(_SHARDS, -(-written // PARTITION_WRITE_UNITS))
-    calls = min(records, _POLLS * shards)
+    return _POLLS * max(_SHARDS, -(-written // PARTITION_WRITE_UNITS))
+
+
+def _stream_line(calls: float) -> BackgroundCost:
+    """The Lambda function that reads the stream. With few records it is called for each, with many for several."""
     month = Decimal(str(calls * MONTH_SECONDS))
     price = month * (INVOCATION_MILLION / 1_000_000 + Decimal(str(FUNCTION)) * GB_SECOND)
     what = "call the Lambda function that reads the stream"

@@ -68,6 +68,9 @@ def _refresh(workload: Workload, design: Design, facets: Iterable[keys.Facet], o
     plan = keys.plan(list(facets), Lookup.of(one.entity.name, equal=one.by.values()))
     if not bases or not set(bases[0].attributes) <= one.by.keys() or not isinstance(plan, Plan):
         return None
+    touched = [item for item in design.items if item.entity in (one.entity.name, one.source.name)]
+    if not all(item.facets and item.facets[0].pk for item in touched):
+        return None  # a design with mistakes, which checks report
     figures, operation = Estimates(design, workload), _operation(workload, design, one, plan)
     items = count_by(workload, one.entity, one.by.values())
     batches = math.ceil(items / _AT_ONCE)
