@@ -14,7 +14,6 @@ from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_rate
 from prejoin.workload.lookup import target
 from prejoin.workload.model import (
-    ARITY,
     Combine,
     Consistency,
     Direction,
@@ -165,8 +164,8 @@ def _compared(fields: Fields, name: str, op: object, value: object, filtered: bo
     if known is None:
         raise fields.error("op", f"`{in_words(op)}` is not an operator")
     values = _values(value)
-    if values and known is not Op.IN and len(values) != ARITY.get(known, 1):
-        raise fields.error("value", f"`{known}` takes {ARITY.get(known, 1)} values, not {len(values)}")
+    if values and known is not Op.IN and len(values) != known.arity:
+        raise fields.error("value", f"`{known}` takes {known.arity} values, not {len(values)}")
     return Input(name, known, values, filter=filtered)
 
 

@@ -84,7 +84,7 @@ def blog(here: Path) -> Path:
 def test_check_and_query_refuse_the_same_pattern(prejoin: Prejoin) -> None:
     checked = prejoin("check", "table-design.md")
     assert checked.status == 1
-    assert "AP-010 is not served: the key of Post is made of userId" in checked.err + checked.out
+    assert "error PJ564: AP-010 writes Post without `userId` of its key" in checked.err + checked.out
     queried = prejoin("query", "AP-010")
     assert queried.status != 0
     assert "AP-010 is not served: the key of Post is made of userId" in queried.err

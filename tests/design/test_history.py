@@ -237,10 +237,16 @@ def test_proof_finds_what_is_lost(lost: str, monkeypatch: pytest.MonkeyPatch) ->
     assert not {"AP-002", "AP-010"} & wrong
 
 
-def test_role_that_writes_versions_may_read_and_restore_them(wiki: tuple[Workload, Design]) -> None:
+def test_only_the_whole_application_may_read_and_restore_single_versions(wiki: tuple[Workload, Design]) -> None:
+    """No access pattern does that. Who writes an item needs the number of its last version only."""
     workload, design = wiki
-    (policy,) = policies_of(workload, design, Infrastructure(roles=(Role("Editor", ("AP-012",)),)))
-    document = policy_document(policy, {"table": ARN.format(table=design.table)})
+    policies = (
+        policies_of(workload, design, Infrastructure()),
+        policies_of(workload, design, Infrastructure(roles=(Role("Editor", ("AP-012",)),))),
+    )
+    table = ARN.format(table=design.table)
+    arn = {"table": table, **{slot.name: f"{table}/index/{slot.name}" for slot in design.indexes}}
+    document, of_editor = (policy_document(policy, arn) for (policy,) in policies)
     package = load_package(workload, design)
     calls: list[Call] = []
     db = Client(package.schema, design.table, Embedded(), observe=calls.append)
@@ -252,6 +258,7 @@ def test_role_that_writes_versions_may_read_and_restore_them(wiki: tuple[Workloa
     calls.clear()
     for title in ("second", "third"):
         package.repository(db).ap_012(title=title, editor=None, **key)
+    written = len(calls)
     assert [one.title for one in history(db, cls, **key)] == ["second", first.title]
     one, two = (version_of(db, cls, number, **key) for number in (1, 3))
     assert compare_versions(db, one, two)["title"] == (first.title, "third")
@@ -259,6 +266,9 @@ def test_role_that_writes_versions_may_read_and_restore_them(wiki: tuple[Workloa
     asked = [one for call in calls for one in iam_requests(call.operation, call.request, {"": "pk"})]
     assert len(asked) > 10
     assert [one for one in asked if not allowed(document, one)] == []
+    needed = [one for call in calls[:written] for one in iam_requests(call.operation, call.request, {"": "pk"})]
+    assert [one for one in needed if not allowed(of_editor, one)] == []
+    assert [one for one in asked if not allowed(of_editor, one)] != []
 
 
 @pytest.mark.parametrize("text", ["twenty versions", "20", "versions", "20 versions or 9 days", "all", "3 lives"])

@@ -268,7 +268,9 @@ def test_what_the_proof_did_not_confirm_is_a_risk() -> None:
 
 OTHER: dict[str, Any] = {
     "RATE": 3.0,
-    "RATES": {level: 3 * rate for level, rate in assumptions.RATES.items()},
+    "HOT": 3 * assumptions.HOT,
+    "WARM": 3 * assumptions.WARM,
+    "COLD": 3 * assumptions.COLD,
     "ITEMS": 33_000,
     "RETENTION": 70_000_000,
     "EXPIRY": 7_000_000,
@@ -285,7 +287,8 @@ OTHER: dict[str, Any] = {
     "GUARD": 900,
     "COUNTER": 700,
     "_SIZE": 300,
-    "_LARGE": {kind: 9 * size for kind, size in assumptions._LARGE.items()},
+    "_LARGE": 1_800,
+    "_SET": 900,
 }
 """Another value for each figure that is assumed where a document gives none."""
 

@@ -235,11 +235,7 @@ def test_policies_allow_objects_to_those_who_use_them() -> None:
     }
     assert found == {
         "reader": {"dynamodb:GetItem", "dynamodb:Query", "s3:GetObject", "s3:ListBucket"},
-        "writer": {
-            *("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
-            *("dynamodb:BatchWriteItem", "dynamodb:Query"),  # for parts from before there was a store
-            *("s3:DeleteObject", "s3:GetObject", "s3:ListBucket", "s3:PutObject"),
-        },
+        "writer": {"dynamodb:PutItem", "s3:PutObject"},
         "commenter": {"dynamodb:PutItem"},
     }
 

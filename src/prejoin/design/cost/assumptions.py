@@ -33,6 +33,8 @@ from prejoin.workload.model import (
     Write,
 )
 
+HOT, WARM, COLD = 200.0, 10.0, 0.1
+"""Calls a second for each level."""
 RATE = 1.0
 """Calls a second if the document gives no rate."""
 ITEMS = 10_000
@@ -71,6 +73,8 @@ GARBAGE = 2_592_000
 """Seconds between two runs of `remove_garbage`: 30 days, as the guide says."""
 FUNCTION = 0.0125
 """GB-seconds of a call of the function that reads the stream: 100 ms with 128 MB."""
+_SIZE, _LARGE, _SET = 20, 200, 100
+"""Bytes of a text or a number; of a list, a map or bytes; and of a set."""
 _FIXED_SIZE = frozenset({Kind.UUID, Kind.ULID, Kind.DATE, Kind.DATETIME, Kind.BOOLEAN, Kind.CONTENT})
 """Types whose values have one size."""
 _FLEXIBLE = frozenset({Kind.STRING, Kind.LIST, Kind.MAP, Kind.SET, Kind.BINARY})
@@ -100,11 +104,11 @@ def _rate_of(level: Level) -> float:
     """Calls a second for a level."""
     match level:
         case Level.HOT:
-            return 200.0
+            return HOT
         case Level.WARM:
-            return 10.0
+            return WARM
         case Level.COLD:
-            return 0.1
+            return COLD
         case _:
             assert_never(level)
 
@@ -190,7 +194,7 @@ def _usual_size(kind: Kind) -> int:
     """Bytes of a value of a kind."""
     match kind:
         case Kind.STRING | Kind.NUMBER | Kind.INTEGER | Kind.DECIMAL | Kind.ENUM:
-            return 20
+            return _SIZE
         case Kind.UUID:
             return 36
         case Kind.ULID:
@@ -204,9 +208,9 @@ def _usual_size(kind: Kind) -> int:
         case Kind.CONTENT:
             return 160
         case Kind.LIST | Kind.MAP | Kind.BINARY:
-            return 200
+            return _LARGE
         case Kind.SET:
-            return 100
+            return _SET
         case _:
             assert_never(kind)
 
