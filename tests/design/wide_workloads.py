@@ -381,7 +381,6 @@ def _comparison(entity: Entity, name: str, op: Op, value: Value) -> Comparison:
     return Comparison(entity=entity.name, attribute=name, op=op, values=(value,))
 
 
-@st.composite
 def _changes(draw: st.DrawFn, entity: Entity) -> tuple[tuple[Change, ...], tuple[Input, ...]]:
     """Changes of some attributes, and the inputs that they take."""
     low = entity.name.lower()

@@ -85,7 +85,8 @@ def json_schema() -> dict[str, Any]:
 
 
 def write_data(workload: Workload, form: TreeForm) -> str:
-    return write_tree(msgspec.to_builtins(workload, str_keys=True), form)
+    # Answers of an interview may have words without quotes, which are plain texts there.
+    return write_tree(msgspec.to_builtins(workload, str_keys=True, enc_hook=str), form)
 
 
 def read_data(source: str, form: TreeForm) -> WorkloadReading:
