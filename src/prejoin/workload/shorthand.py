@@ -131,7 +131,7 @@ def _write(workload: Workload, write: Write) -> Write:
     turned = _with_inputs_right(workload, write)
     settled = [with_leaves(check, lambda leaf: _settled(workload, write, leaf, given)) for check in turned]
     write = replace(
-        write, checks=tuple(settled), actions=tuple(_with_values(workload, action) for action in write.actions)
+        write, checks=tuple(settled), actions=tuple(_with_values(workload, action, given) for action in write.actions)
     )
     absences = [check for check in facts(write) if isinstance(check, Absence) and is_of_whole_item(check)]
     new = {check.entity for check in absences if not check.by}
@@ -142,10 +142,24 @@ def _write(workload: Workload, write: Write) -> Write:
     written = _with_parent_ids(workload, _with_attributes(workload, replace(write, actions=actions)))
     written = _with_sibling_agreement(workload, _with_agreement(workload, written))
     checks = [with_leaves(check, lambda leaf: _of_written_item(workload, written, leaf)) for check in written.checks]
-    return replace(written, checks=tuple(checks))
+    return _without_words(replace(written, checks=tuple(checks)))
 
 
-def _with_values(workload: Workload, action: Action) -> Action:
+def _without_words(write: Write) -> Write:
+    """A write without bare words: those that stand for nothing else are constants."""
+
+    def constant(value: Value) -> Value:
+        return Value(const=str(value.const)) if isinstance(value.const, BareWord) else value
+
+    def settled(change: Change) -> Change:
+        return change if change.value is None else replace(change, value=constant(change.value))
+
+    checks = [with_leaves(check, lambda leaf: with_values(leaf, constant)) for check in write.checks]
+    actions = [replace(action, changes=tuple(map(settled, action.changes))) for action in write.actions]
+    return replace(write, checks=tuple(checks), actions=tuple(actions))
+
+
+def _with_values(workload: Workload, action: Action, given: frozenset[str]) -> Action:
     """An action whose changes have constants and attributes instead of bare words.
 
     Only a new item can take a value from another of its attributes. The caller gives it whole, so that the value is
@@ -157,7 +171,7 @@ def _with_values(workload: Workload, action: Action) -> Action:
     def settled(change: Change) -> Change:
         if change.value is None:
             return change
-        return replace(change, value=_named_value(change.value, owners, change.attribute))
+        return replace(change, value=_named_value(change.value, owners, change.attribute, given=given))
 
     named = replace(action, changes=tuple(map(settled, action.changes)))
     return replace(named, changes=tuple(_with_source(named, change) for change in named.changes))
@@ -215,12 +229,14 @@ def _settled(workload: Workload, write: Write, leaf: Leaf, given: frozenset[str]
 
     def settled(value: Value) -> Value:
         is_input = value.const in given
-        return _named_value(value, [owner] if owner and not is_input else [], leaf.attribute, leaf.by)
+        return _named_value(value, [owner] if owner and not is_input else [], leaf.attribute, leaf.by, given)
 
     return with_values(leaf, settled)
 
 
-def _named_value(value: Value, owners: Sequence[Entity], attribute: str, by: str = "") -> Value:
+def _named_value(
+    value: Value, owners: Sequence[Entity], attribute: str, by: str = "", given: frozenset[str] = frozenset()
+) -> Value:
     """The value that a bare word stands for: an attribute of the same item, or a constant.
 
     The attribute may be written with its entity, or with the input that names the item (`by`). A member of the compared
@@ -235,7 +251,8 @@ def _named_value(value: Value, owners: Sequence[Entity], attribute: str, by: str
         is_member = own is not None and word in own.type.values
         if not is_member and owner in ("", entity.name, by) and entity.attribute(name) and name != attribute:
             return Value(attribute=name)
-    return Value(const=str(word))
+    # A word that a new object has becomes an input later. In quotes it is a text, whatever objects have.
+    return value if word in given else Value(const=str(word))
 
 
 def _with_entity(workload: Workload, write: Write, leaf: Leaf) -> Leaf:
@@ -421,9 +438,10 @@ def _compared(workload: Workload, leaf: Leaf, names: set[str]) -> Leaf:
 
 
 def _value(workload: Workload, owner: str, attribute: str, value: Value, names: set[str]) -> Value:
-    """A value that was read as a constant because its name was not among the inputs yet."""
+    """A value that was read as a word because its name was not among the inputs yet."""
     entity = workload.entity(owner)
     own = entity.attribute(attribute) if entity else None
-    if value.const not in names or (own and value.const in own.type.values):
+    is_word = isinstance(value.const, BareWord) and value.const in names
+    if value.const is None or not is_word or (own and value.const in own.type.values):
         return value
-    return Value(param=value.const)
+    return Value(param=str(value.const))
